@@ -43,8 +43,8 @@ from .serialise import (
 )
 from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
 from .static_html import save_page
-from .stepper import dot_product_steps
 from .tensor_view import Load, find_load, load_data, thread_of
+from .timeline import dot_product_steps
 from .transfer import AnyTransfer
 from .transfer_view import transfer_bytes, transfer_info
 from .view import MATRIX_TRAITS, Observers, View, parse_selection, read_only

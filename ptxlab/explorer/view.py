@@ -21,7 +21,8 @@ from .serialise import MATRICES, delta, is_same
 from .state import ExplorerState
 
 MAX_PINNED = 4  # lanes beside the chosen one
-SHAREABLE = ("lane", "pinned", "selected", "show_c", *DISPLAY_CONTROLS)  # traits that a link carries
+MAX_STEPS = 4096  # of a timeline
+SHAREABLE = ("lane", "pinned", "selected", "show_c", "step", *DISPLAY_CONTROLS)  # traits that a link carries
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
 _SET_BY_PAGE = (*SHAREABLE, "tracing")
 
@@ -97,6 +98,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     label = traitlets.Unicode("value").tag(sync=True)  # what cells show: value, hex, binary, lane
     show_c = traitlets.Bool(False).tag(sync=True)
     zoom = traitlets.Int(100).tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)  # where the timeline stands; 0 while it shows nothing
     height = traitlets.Int(0).tag(sync=True)  # of the whole, in pixels; 0 for what the page shows at once
     problem = traitlets.Unicode("").tag(sync=True)
     refusal = traitlets.Dict().tag(sync=True)  # of the last edit: cells at fault, sentence, what to do; or {}
@@ -157,6 +159,8 @@ class View(CheckedMessages, anywidget.AnyWidget):
             return False
         if name == "lane":
             return type(value) is int and 0 <= value < self.instruction.get("lanes", 1)
+        if name == "step":
+            return type(value) is int and 0 <= value < MAX_STEPS
         if name == "pinned":
             return self._accepts_pinned(value)
         if name == "selected":

@@ -33,7 +33,7 @@ FOCUS = """() => {
   const style = getComputedStyle(node);
   const name = node.getAttribute('aria-label') || node.textContent || node.title;
   const pane = node.closest('[data-pane]')?.dataset.pane;
-  const part = node.closest('.ptx-header, .ptx-toolbar, .ptx-panel, .ptx-stepper, .ptx-trace');
+  const part = node.closest('.ptx-header, .ptx-toolbar, .ptx-panel, .ptx-timeline, .ptx-trace');
   return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, name: name.trim(),
     ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'),
     part: pane ? `pane ${pane}` : part?.className ?? '' };
@@ -191,7 +191,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         "pane B",
         "pane D",
         "pane stored",
-        "ptx-stepper",
+        "ptx-timeline",
         "ptx-trace",
     } <= set(parts)
 

@@ -617,33 +617,55 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     drawn({"-1.5", "0.25", "-3"})
 
 
-def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any) -> None:
+def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
+    """From the operands to D: by keyboard, by its parts, played; the place is kept and can be linked to."""
     show(python, page, F16)
     python("ex.A = np.full((16, 8), 0.5); ex.B = np.full((8, 8), 3); ex.C = np.ones((16, 8))")
-    strip, text = page.locator(".ptx-stepper"), page.locator(".ptx-stepper-text")
-    assert strip.is_hidden()
+    strip, text = page.locator(".ptx-timeline"), page.locator(".ptx-timeline-text")
+    slider = page.get_by_label("timeline", exact=True)
+    expect(page.locator(".ptx-part-name")).to_have_text(["A", "B", "C", "along K", "D out"])
+    slider.focus()
+    press(page, "ArrowRight", "ArrowRight")
+    assert text.inner_text() == (
+        "A, rows 8..15, columns 0..7, goes into register 1 of every lane; lane 0 holds A[8][0], A[8][1]"
+    )
+    assert page.locator(".ptx-lane.holds").count() == 32
+    assert page.locator(".ptx-field.lit").count() == 2
+    press(page, "PageUp")
+    assert text.inner_text().startswith("B, rows 0..7, columns 0..7, goes into register 0 of every lane")
+    page.wait_for_timeout(200)
+    assert python("print(ex.view.step)").strip() == "3"
+    page.locator(".ptx-part-name", has_text="along K").click()
+    assert text.inner_text().startswith("k = 0: a column of A times a row of B, 16 × 8 products each")
+
+    # of a cell of D: what is aligned, C, products; Escape goes back
     screen.click("D", 9, 3)
     expect(text).to_have_text("D[9][3] = 13 from C and 8 products; play or drag")
-
-    # the keyboard: C, then products; Escape goes back
-    page.get_by_label("summand", exact=True).focus()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert text.inner_text() == "aligned to 2^0, the largest exponent: what is below 2^-25 falls off"
     page.keyboard.press("ArrowRight")
     assert text.inner_text() == "C[9][3] = 1, sum so far 1"
     press(page, "ArrowRight", "ArrowRight")
     assert text.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
-    assert strip.locator(".ptx-stepper-step").inner_text() == "fused sum"
+    assert strip.locator(".ptx-timeline-operation").inner_text() == "fused sum"
+    bits = page.locator(".ptx-sum-bits").inner_text().split()
+    assert bits == ["term", "011" + 24 * "0", "sum", "100" + 25 * "0"]
     before = page.locator("[data-pane=B]").screenshot()
     page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(400)
     assert page.locator("[data-pane=B]").screenshot() != before  # the mark moves on
     page.keyboard.press("Escape")
     assert strip.get_attribute("data-at") == "0"
 
     # playing: to the end, or until it is told to pause; an edit keeps the place
-    page.get_by_role("button", name="play the dot product").click()
-    page.wait_for_function("node => Number(node.dataset.at) >= 3", arg=strip.element_handle())
+    page.locator(".ptx-part-name", has_text="sum of").click()
+    start = int(strip.get_attribute("data-at") or 0)
+    page.get_by_role("button", name="play the instruction").click()
+    page.wait_for_function(f"node => Number(node.dataset.at) >= {start + 3}", arg=strip.element_handle())
     page.get_by_role("button", name="pause").click()
     at = strip.get_attribute("data-at")
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(1100)
     assert strip.get_attribute("data-at") == at
     screen.type("A", 9, 0, "2")
     page.wait_for_function(
@@ -651,9 +673,29 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
         arg=text.element_handle(),
     )
     assert strip.get_attribute("data-at") == at
-    page.get_by_role("button", name="play the dot product").click()
+    page.locator(".ptx-part-name", has_text="round").click()
     expect(text).to_have_text("D[9][3] = 17.5, exact: 0x418c0000")
-    page.get_by_role("button", name="play the dot product").wait_for()
+    page.get_by_role("button", name="play the instruction").click()
+    expect(text).to_contain_text("is written to register 3 of every lane", timeout=15_000)
+    page.get_by_role("button", name="play the instruction").wait_for()
+
+
+def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> None:
+    """Four lanes at a time get a row of an 8x8 matrix; the whole can be saved as a video."""
+    show(python, page, "ldmatrix.sync.aligned.m8n8.x1.shared.b16")
+    text = page.locator(".ptx-timeline-text")
+    page.get_by_label("timeline", exact=True).focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    row_of_lanes = "r0 of lanes {} comes from S, row {row}, columns 0..7, whose address lane {row} supplies"
+    assert text.inner_text() == row_of_lanes.format("12..15", row=3)
+    page.keyboard.press("End")
+    assert text.inner_text() == row_of_lanes.format("28..31", row=7)
+    with page.expect_download(timeout=60_000) as download:
+        page.get_by_role("button", name="save the timeline as a video").click()
+    assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.webm"
+    with download.value.path().open("rb") as video:
+        assert video.read(4) == b"\x1a\x45\xdf\xa3"  # of Matroska
 
 
 def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:

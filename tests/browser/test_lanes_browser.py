@@ -240,12 +240,12 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
 
     # and part of each step of the dot product
     page.mouse.click(*screen.middle("D", 3, 0))
-    page.wait_for_selector(".ptx-stepper-text:text('D[3][0] = 112 from C')")  # Python has sent its steps
-    page.get_by_label("summand", exact=True).focus()
-    for _ in range(4):
+    page.wait_for_selector(".ptx-timeline-text:text('D[3][0] = 112 from C')")  # Python has sent its steps
+    page.get_by_label("timeline", exact=True).focus()
+    for _ in range(5):
         page.keyboard.press("ArrowRight")
     assert (
-        page.locator(".ptx-stepper-text").inner_text()
+        page.locator(".ptx-timeline-text").inner_text()
         == "products of k 32..47, times SFA[3][2] · SFB[2][0] (4 · 1) = 64, sum so far 96"
     )
 
@@ -348,19 +348,20 @@ def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> Non
     screen.reads("A", 9, 5, 149)
 
     # wavefront by wavefront, to the registers, to the mma
-    page.get_by_label("wavefront", exact=True).focus()
+    page.get_by_label("timeline", exact=True).focus()
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     shows(
         page,
-        ".ptx-memory-text",
+        ".ptx-timeline-text",
         "wavefront 2 of 4: rows 0..7 of matrix 1, whose addresses lanes 8..15 supply; banks 0..31",
     )
     page.mouse.move(5, 5)
     assert [screen.lit("A", row, 3) for row in (7, 8, 15)] == [False, True, True]
     assert page.locator(".ptx-lane.holds").count() == 32
-    page.keyboard.press("End")
-    shows(page, ".ptx-memory-text", f"{F16} reads A from the registers of every lane: D = A·B + C")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    shows(page, ".ptx-timeline-text", f"{F16} reads A from the registers of every lane: D = A·B + C")
     page.keyboard.press("Escape")
 
     # what Python refuses is said beside the field; the button closes the view
@@ -591,7 +592,7 @@ def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
     page.mouse.move(*byte_at(page, int(Tile(16, 16, 64, swizzle=128).offset(9, 5))))
     screen.says("A[9][5] = ")
     assert page.locator(".ptx-memory [data-option=pitch]").is_disabled()
-    page.get_by_role("button", name="play the access").click()
-    shows(page, ".ptx-memory-text", "wavefront 1 of 4")
+    page.get_by_role("button", name="play the instruction").click()
+    shows(page, ".ptx-timeline-text", "wavefront 1 of 4")
     page.locator("[data-memory=B]").click()
     shows(page, ".ptx-memory-bar b", "B in shared memory")

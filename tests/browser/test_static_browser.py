@@ -122,13 +122,12 @@ def test_saved(saved: Any, page: Any) -> None:
     page.mouse.click(*at(page, "D", 0, 0))
     expect(page.locator(".ptx-trace-body").first).to_contain_text("only")
     assert page.locator(".ptx-trace-cell").count() == 0
-    assert page.locator("[data-testid=stepper]").is_visible() == (ins.n == 8), (
-        "dot products of all cells of a small D"
-    )
+    part = page.locator(".ptx-part-name", has_text="sum of D[0][0]")
+    assert part.is_visible() == (ins.n == 8), "dot products of all cells of a small D"
     page.mouse.click(*at(page, "D", 1, 2))
     page.wait_for_selector(".ptx-trace-cell")
-    page.get_by_role("button", name="play the dot product").click()
-    page.wait_for_function("() => Number(document.querySelector('[data-testid=stepper]').dataset.at) > 1")
+    page.get_by_role("button", name="play the instruction").click()
+    page.wait_for_function("() => Number(document.querySelector('[data-testid=timeline]').dataset.at) > 1")
     page.get_by_role("button", name="pause").click()
     page.locator(".ptx-trace-fold").click()
 
@@ -373,7 +372,7 @@ def test_quiz(page: Any, tmp_path: Path) -> None:
     page.wait_for_function(f"() => ({SAID})() === 'D[9][3]'")
     assert page.locator(".ptx-tooltip").inner_text().strip() == "D[9][3]"
     assert page.locator(".ptx-lane.holds, .ptx-lane.contributes, .ptx-field.lit").count() == 0
-    for hidden in (".ptx-bits", ".ptx-hex", ".ptx-value", ".ptx-where", ".ptx-stepper"):
+    for hidden in (".ptx-bits", ".ptx-hex", ".ptx-value", ".ptx-where", ".ptx-timeline"):
         assert not page.locator(hidden).first.is_visible(), hidden
     chosen = page.locator(".ptx-lane[aria-pressed=true]").inner_text()
     page.mouse.click(*shown.middle("D", 9, 3))

@@ -16,7 +16,7 @@ from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.serialise import lane_registers
 from ptxlab.explorer.state import ExplorerState
-from ptxlab.explorer.stepper import dot_product_steps
+from ptxlab.explorer.timeline import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.views.labels import bit_range
 from tests.cases import each
@@ -185,9 +185,10 @@ def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
     a, b, sfa, sfb = (state.values(name) for name in ("A", "B", "SFA", "SFB"))
     row, column, width = 3, 2, ins.k // (ins.scale_vec or 1)
     total = 0.0
-    for first, last, _, text in dot_product_steps(state, state.trace(row, column))["steps"]:
-        if first is None:
+    for step in dot_product_steps(state, state.trace(row, column))["steps"]:
+        if "k" not in step:
             continue
+        (first, last), text = step["k"], step["text"]
         block = first // width
         assert f"SFA[{row}][{block}] · SFB[{block}][{column}]" in text
         assert f"{sfa[row, block]:g} · {sfb[block, column]:g}" in text

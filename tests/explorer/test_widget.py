@@ -31,7 +31,7 @@ from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.parse_cell import parse
 from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.state import Comparison, ExplorerState
-from ptxlab.explorer.stepper import dot_product_steps
+from ptxlab.explorer.timeline import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate
@@ -649,23 +649,17 @@ def test_steps_of_an_integer_dot_product() -> None:
     a, b = ex.A[9], ex.B[:, 3]
     sums = 100 + np.cumsum(a * b)
     assert sent["column_of_b"] == 3
-    assert sent["steps"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
-    expected = [
-        [
-            k,
-            k,
-            "sum",
+    steps = [(step["role"], step.get("k"), step["text"]) for step in sent["steps"]]
+    assert steps[0] == ("C", None, "C[9][3] = 100, sum so far 100")
+    assert steps[1:-1] == [
+        (
+            "term",
+            [k, k],
             f"k = {k}: A[9][{k}] · B[{k}][3] = {a[k]} · {b[k]} = {a[k] * b[k]}, sum so far {sums[k]}",
-        ]
+        )
         for k in range(64)
     ]
-    assert sent["steps"][1:-1] == expected
-    assert sent["steps"][-1] == [
-        None,
-        None,
-        "sum",
-        f"D[9][3] = {sums[-1]}, exact: 0x{sums[-1] & 0xFFFFFFFF:08x}",
-    ]
+    assert steps[-1] == ("round", None, f"D[9][3] = {sums[-1]}, exact: 0x{sums[-1] & 0xFFFFFFFF:08x}")
 
 
 def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> None:
@@ -685,7 +679,7 @@ def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> Non
         for pair in keeps[int(code)]
         for half in (0, 1)
     ]
-    assert [stop[0] for stop in ex.view.trace["dot_product"]["steps"] if stop[0] is not None] == expected
+    assert [step["k"][0] for step in ex.view.trace["dot_product"]["steps"] if "k" in step] == expected
 
 
 @each("ins", FORMS[::9], ids=name)
@@ -695,12 +689,9 @@ def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
     steps = dot_product_steps(state, state.trace(row, column))
     code = int(state.codes("D")[row, column])
     last = steps["steps"][-1]
-    assert (
-        last[:2] == [None, None]
-        and last[3].startswith(f"D[{row}][{column}] = ")
-        and last[3].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
-    )
-    spans = [range(first, end + 1) for first, end, *_ in steps["steps"] if first is not None]
+    assert last["role"] == "round" and last["text"].startswith(f"D[{row}][{column}] = ")
+    assert last["text"].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
+    spans = [range(step["k"][0], step["k"][1] + 1) for step in steps["steps"] if "k" in step]
     covered = {k for span in spans for k in span}
     assert ins.k // 2 <= len(covered) <= ins.k if ins.sparse else covered == set(range(ins.k))
     assert 0 <= steps["column_of_b"] < ins.b.shape[1]
@@ -713,6 +704,10 @@ def test_a_cut_is_told_where_it_happens() -> None:
         mnemonic, A=np.eye(16, 8) * 2.0**-14, B=np.full((8, 8), 2.0**-3), C=np.full((16, 8), 1024)
     )
     ex.view.selected = {"name": "D", "row": 0, "column": 0}
-    assert ex.view.trace["dot_product"]["steps"][1][3].endswith(
+    align, _, term, *_ = ex.view.trace["dot_product"]["steps"]
+    assert align["text"] == "aligned to 2^10, the largest exponent: what is below 2^-15 falls off"
+    assert term["text"].endswith(
         "= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024"
     )
+    kept, lost, total = term["bits"]  # from the sign and 2^11 to 2^-15, and what is lost: 2^-17
+    assert (kept, lost, total) == (" " + 27 * "0", "01", " 01" + 25 * "0")

@@ -20,7 +20,8 @@ import { Pane } from "./pane/pane.js";
 import { Header } from "./toolbar/header.js";
 import { HelpSheet } from "./toolbar/help.js";
 import { Tooltip } from "./common/tooltip.js";
-import { Stepper, TracePanel } from "./trace/trace.js";
+import { TracePanel } from "./trace/trace.js";
+import { Timeline } from "./trace/timeline.js";
 import { Panel, shownLanes } from "./registers/panel.js";
 import { Problem } from "./common/problem.js";
 import { Selection } from "./matrix/selection.js";
@@ -103,7 +104,7 @@ export class App {
     this.statusText = make("div", "ptx-status-text", this.status);
     this.memory = new MemoryView(this, this.root);
     this.tensor = new TensorView(this, this.root);
-    this.stepper = new Stepper(this, this.root);
+    this.timeline = new Timeline(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
     this.problem = new Problem(this, this.root);
     this.helpSheet = new HelpSheet(this, this.root);
@@ -152,6 +153,7 @@ export class App {
     };
     for (const name of [...REDRAWN, ...MATRICES]) model.on(`change:${name}`, refreshOnce);
     model.on("change:zoom", () => this.camera.follow());
+    model.on("change:step", () => this.timeline.followStep());
     model.on("change:selected", () => {
       if (!pending) this.selection.followModel(); // refresh() does otherwise, when all it needs is there
     });
@@ -172,7 +174,7 @@ export class App {
     for (const name of ["trace", "tracing"])
       model.on(`change:${name}`, () => {
         this.tracePanel.update();
-        this.stepper.follow();
+        this.timeline.follow();
       });
   }
 
@@ -198,8 +200,7 @@ export class App {
   stop() {
     this.selection.savePending();
     window.cancelAnimationFrame(this.pointFrame);
-    this.stepper.pause();
-    this.memory.player.pause();
+    this.timeline.pause();
     this.forgetTaps();
     this.forgetKeys();
     this.motion.stop();
@@ -253,7 +254,7 @@ export class App {
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
     this.problem.update();
-    this.stepper.follow();
+    this.timeline.follow();
     this.selection.followModel();
     this.updateStatus();
     this.quiz.markFields();
@@ -540,7 +541,7 @@ export class App {
     }
     const line = this.line ?? this.selection.line();
     const contributions = this.contributions();
-    const holders = line ? lanesOf(this.matrices, line) : this.memory.player.lanes();
+    const holders = line ? lanesOf(this.matrices, line) : this.timeline.lanes();
     this.panel.lanes.outline(holders, contributions);
     this.differences.update();
     if (line && !this.instruction.move && (this.line || !this.hovered?.name)) {

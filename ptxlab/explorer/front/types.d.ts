@@ -6,6 +6,7 @@ type Header = import("./toolbar/header.js").Header;
 type MemoryView = import("./memory/view.js").MemoryView;
 type Pane = import("./pane/pane.js").Pane;
 type Picker = import("./picker/picker.js").Picker;
+type Timeline = import("./trace/timeline.js").Timeline;
 type TensorView = import("./tensor/view.js").TensorView;
 
 // -- the model --
@@ -35,6 +36,8 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   toolbar: Sent<ToolbarData>;
   picker_index: Sent<PickerIndex> | undefined;
   tracing: boolean;
+  /** Where the timeline stands; 0 while nothing is shown. */
+  step: number;
   trace: Sent<Trace>;
   memory: Sent<MemoryData>;
   load: Sent<LoadData>;
@@ -420,9 +423,15 @@ interface Refusal {
 
 // -- why a cell of D has its bits: stepper.py and serialise.py --
 
-type SumStep =
-  | [first: number, last: number, operation: string, text: string]
-  | [first: null, last: null, operation: string, text: string];
+/** A step of a sum; `bits` of a term are those that are kept, those that are lost, and those of the sum. */
+type SumStep = {
+  role: "C" | "align" | "term" | "round";
+  k?: [first: number, last: number];
+  operation: string;
+  text: string;
+  name: string;
+  bits?: [kept: string, lost: string, sum: string];
+};
 type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
 
 interface Grid {
@@ -512,6 +521,28 @@ interface MemoryMap {
 }
 
 /** What the slider chooses, and, of something that plays, what its button does and the milliseconds of a step. */
+// -- the timeline --
+
+/** From a cell to a lane, or to another cell. */
+type TileFlight = { cell: Cell; lane?: number; to?: Cell };
+/** What flies, on the page. */
+type Tile = { from: Place; to: Place; colour: Colour; text: string };
+/** A state of the instruction: what is said, which cells it is about, what flies, how long it stays. */
+type Frame = {
+  text: () => string;
+  marks: () => Mark[];
+  hold: number;
+  operation?: string;
+  flights?: () => TileFlight[];
+  lanes?: number[];
+  /** The step of the memory view's access, or that of the sum. */
+  memory?: number;
+  step?: SumStep;
+};
+type TimelinePart = { name: string; frames: Frame[]; isSum?: boolean };
+/** Cells with neighbouring numbers. */
+type CellGroup = { first: number; last: number; cells: number[] };
+
 type PlayerParts = { label: string; name?: string; pace?: number };
 
 /** A view of words of memory, and what it says about them to what all such views do. */

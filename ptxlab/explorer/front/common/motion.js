@@ -1,9 +1,18 @@
 // What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
 // the system asks for less motion they are marked a little longer, and do not.
 
-import { make, afterPaint, reducedMotion, attribute, clamp, hasModifier, resizeCanvas } from "./util.js";
+import {
+  make,
+  afterPaint,
+  reducedMotion,
+  attribute,
+  clamp,
+  hasModifier,
+  paint,
+  resizeCanvas,
+} from "./util.js";
 import { GUTTER } from "../pane/edges.js";
-import { changedCells } from "../matrix/matrix.js";
+import { cellText, changedCells, indexOfCell } from "../matrix/matrix.js";
 import { cellBox, drawLayer } from "../pane/draw.js";
 
 const FADING = 600; // milliseconds
@@ -75,6 +84,32 @@ export function flashNodes(app, nodes) {
     const lit = { backgroundColor: app.ink.flash, color: "#000000" };
     for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
   });
+}
+
+// Tiles on their way, over everything; the layer goes when they have arrived.
+/** @param {App} app @param {Tile[]} tiles @param {number} duration */
+export function flyTiles(app, tiles, duration) {
+  const frame = app.root.getBoundingClientRect();
+  const layer = make("div", "ptx-flight", app.root, { "aria-hidden": "true" });
+  for (const { from, to, colour, text } of tiles) {
+    const size = { width: clamp(from.width - 1, 5, 40), height: clamp(from.height - 1, 5, 18) };
+    const tile = make("div", "ptx-tile", layer);
+    tile.style.cssText = `width:${size.width}px;height:${size.height}px`;
+    paint(tile, colour);
+    if (size.width >= 12 && size.height >= 11) tile.textContent = text;
+    /** @param {Place} place @param {number} opacity @returns {Keyframe} */
+    const at = ({ x, y, width, height }, opacity) => ({
+      transform: `translate(${x - frame.left + (width - size.width) / 2}px, ${y - frame.top + (height - size.height) / 2}px)`,
+      opacity,
+    });
+    tile.animate([at(from, 1), { ...at(to, 1), offset: 0.85 }, at(to, 0)], {
+      duration,
+      fill: "both",
+      easing: "ease-in-out",
+    });
+  }
+  window.setTimeout(() => layer.remove(), duration + 60);
+  return layer;
 }
 
 // Motion: the elements in the registers of a lane fly to their cells and back. Where the system asks for less
@@ -196,6 +231,39 @@ export class Motion {
       });
     }
     return flights;
+  }
+
+  // Flights of the timeline on the page: from a cell to a lane, or to another cell; D goes to its lanes, too.
+  /** @param {TileFlight[]} flights @returns {Tile[]} */
+  tilesOf(flights) {
+    const { app } = this;
+    const tiles = /** @type {Tile[]} */ ([]);
+    for (const { cell, lane, to } of flights) {
+      const matrix = app.matrices[cell.name];
+      const index = indexOfCell(matrix, cell);
+      const holder = lane ?? matrix.lane?.[index] ?? -1;
+      const from = this.onPage(cell);
+      const end = to ? this.onPage(to) : app.panel.lanes.buttonOf(holder)?.getBoundingClientRect();
+      const plain = /** @type {Colour} */ ([app.ink.paper, app.ink.text]);
+      const colour = holder >= 0 ? app.colours[holder % 32] : plain;
+      if (from && end) tiles.push({ from, to: end, colour, text: cellText(matrix, index, 5) });
+    }
+    return tiles;
+  }
+
+  // Where a cell or a word is seen; null if it is not.
+  /** @param {Cell} cell @returns {Place | null} */
+  onPage(cell) {
+    const { app } = this;
+    if (app.instruction.move) {
+      const { place, columns } = app.matrices[cell.name];
+      const lane = place?.lane[cell.row * columns + cell.column] ?? 0;
+      return app.tensor.onPage(app.tensor.placeOf({ lane, column: cell.column }));
+    }
+    if (!app.paneOf(cell.name) || app.paneOf(cell.name)?.isFolded) return null;
+    const box = app.root.getBoundingClientRect();
+    const { seen, ...place } = this.target(cell, box);
+    return seen ? { ...place, x: place.x + box.left, y: place.y + box.top } : null;
   }
 
   // Where a cell is; the nearest point of its pane's edge if it is scrolled out of view.

@@ -16,13 +16,24 @@ export class Player {
       step: 1,
       "aria-label": label,
     });
-    this.slider.addEventListener("input", () => this.jump(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => this.jump(this.fromSlider(Number(this.slider.value))));
     this.slider.addEventListener("keydown", (event) => this.press(event));
   }
 
   // The last step.
   get last() {
     return 0;
+  }
+
+  // How long it stays at a step while it plays, in milliseconds.
+  get wait() {
+    return this.pace;
+  }
+
+  // The step at a position of the slider.
+  /** @param {number} value */
+  fromSlider(value) {
+    return value;
   }
 
   // Shows the step that it is at; `played` if that follows the one before.
@@ -46,15 +57,20 @@ export class Player {
 
   play() {
     if (this.at >= this.last) this.at = 0;
-    this.timer = window.setInterval(() => {
-      if (this.at >= this.last) this.pause();
-      else this.go(this.at + 1, true);
-    }, this.pace);
-    this.go(this.at + 1, true);
+    const next = () => {
+      if (this.at >= this.last) {
+        this.pause();
+        return;
+      }
+      this.timer = -1; // it plays, also while the first step is shown
+      this.go(this.at + 1, true);
+      if (this.timer) this.timer = window.setTimeout(next, this.wait);
+    };
+    next();
   }
 
   pause() {
-    window.clearInterval(this.timer);
+    window.clearTimeout(this.timer);
     this.timer = 0;
     this.update("");
   }

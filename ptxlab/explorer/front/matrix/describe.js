@@ -58,7 +58,7 @@ export const productNames = (instruction, product) => [
 ];
 
 /** @param {number} first @param {number} last */
-const span = (first, last) => (last > first ? `${first}..${last}` : `${first}`);
+export const span = (first, last) => (last > first ? `${first}..${last}` : `${first}`);
 
 /** @param {Int16Array} low @param {number} bits @param {number} at */
 const bitsOf = (low, bits, at) => `${plural(bits, "bit")} ${bitRange(low[at], bits)}`;

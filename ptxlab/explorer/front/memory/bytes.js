@@ -233,7 +233,7 @@ export function drawMemoryMarks(view, matrix) {
   const context = view.contextOf(overlay);
   view.clipAndScroll(context);
   const { hovered } = app;
-  const moved = view.player.movedCells();
+  const moved = view.access.movedCells();
   if (moved) dimOthers(view, context, moved);
   const lane = app.hoveredLane();
   if (matrix.lane && !moved) {
@@ -310,7 +310,7 @@ function dimOthers(view, context, moved) {
     const { x, y, width: wide, height: high } = bytesPlace(view, address, step);
     context.clearRect(x, y, wide, high);
   }
-  const waiting = view.player.waitingCells();
+  const waiting = view.access.waitingCells();
   if (waiting) outlineBytes(view, context, waiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
   outlineBytes(view, context, moved, { colour: app.ink.step, line: 2 });
 }

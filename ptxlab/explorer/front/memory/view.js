@@ -32,7 +32,7 @@ import {
   numberAt,
 } from "./bytes.js";
 import { Descriptor } from "./descriptor.js";
-import { MemoryPlayer } from "./player.js";
+import { Access } from "./access.js";
 
 const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
 const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
@@ -66,7 +66,8 @@ export class MemoryView extends WordArea {
       setField: (name, text, origin) => app.send({ type: "set_memory_field", name, text }, origin),
     });
     this.node.append(this.frame);
-    this.player = new MemoryPlayer(this, this.node);
+    this.access = new Access(this);
+    this.text = make("output", "ptx-memory-text", this.node);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.listenToWords();
   }
@@ -107,7 +108,6 @@ export class MemoryView extends WordArea {
     const other = sent.name !== this.sent.name;
     this.sent = sent;
     this.version += 1;
-    this.player.reset();
     this.drawn = "";
     this.pointed = null;
     if (other) this.controls.colour = this.matrix?.lane ? "lane" : "wavefront";
@@ -126,7 +126,7 @@ export class MemoryView extends WordArea {
     const { app, data } = this;
     this.controls.update();
     this.descriptor.update();
-    this.player.write();
+    write(this.text, data.facts.join(" · "));
     const lines = data.size / LINE;
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
     this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);

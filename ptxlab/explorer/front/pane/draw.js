@@ -16,6 +16,7 @@ import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } fr
 import { isTinted } from "../matrix/colours.js";
 import { filledRange } from "./fill_handle.js";
 
+const UNPLAYED = 0.6; // of what the timeline does not show
 const LEAST_DIGITS = 12.75; // size of digits, in pixels
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
 const LANE_NUMBER = 11; // size of a lane's number on its block
@@ -439,8 +440,9 @@ function marksOf(pane) {
       ...(hovered?.name && here(hovered) ? [hovered] : []),
       ...related,
     ]),
-    steps: app.stepper.marks().filter(here),
-    moved: app.memory.player.marks().filter(here),
+    steps: app.timeline.shown.filter(here),
+    progress: app.timeline.progress,
+    isPlayed: Boolean(app.timeline.current),
     quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: selection && here(selection) ? app.selection.range() : null,
@@ -480,9 +482,8 @@ export function drawPaneMarks(pane) {
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   for (const mark of marks.related)
     boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
-  for (const mark of marks.steps) bracketAround(pane, context, mark);
-  for (const mark of marks.moved)
-    boxAround(pane, context, mark, { colour: ink.step, line: 2, wash: 0.12, halo: 4 });
+  if (marks.isPlayed && !marks.hovered) dimUnplayed(pane, context, marks.steps);
+  marks.steps.forEach((_, index) => bracketAround(pane, context, marks.steps, index));
   drawQuizMarks(pane, context, marks.quiz);
   if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
   drawSelection(pane, context, marks);
@@ -544,12 +545,44 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
   strokeBox(context, box, colour, line, dash);
 }
 
-// The stepper's mark: four corners around the cells, which stand off a little, unlike the selection's box.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark */
-function bracketAround(pane, context, { name, row, column, row2 = row, column2 = column }) {
+// Where the cells of a mark are.
+/** @param {Pane} pane @param {Mark} mark @returns {Place} */
+function markPlace(pane, { name, row, column, row2 = row, column2 = column }) {
   const [from, to] = [pane.rect(name, row, column), pane.rect(name, row2, column2)];
-  const [left, top] = [from.x - 1.5, from.y - 1.5];
-  const [right, bottom] = [to.x + to.width + 0.5, to.y + to.height + 0.5];
+  return { ...from, width: to.x + to.width - from.x, height: to.y + to.height - from.y };
+}
+
+// Everything but what the timeline shows.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks */
+function dimUnplayed(pane, context, marks) {
+  const { x, y } = pane.at;
+  fillBox(context, { x, y, width: pane.width, height: pane.height }, pane.app.ink.paper, UNPLAYED);
+  marks.forEach((_, index) => {
+    const { x: left, y: top, width, height } = easedPlace(pane, marks, index);
+    context.clearRect(left, top, width, height);
+  });
+}
+
+// Where a mark of the timeline is, on its way from where it was.
+/** @param {Pane} pane @param {Mark[]} marks @param {number} index @returns {Place} */
+function easedPlace(pane, marks, index) {
+  const place = markPlace(pane, marks[index]);
+  const { mark, part } = pane.app.timeline.earlier(marks, index);
+  if (!mark) return place;
+  const before = markPlace(pane, mark);
+  /** @param {keyof Place} side */
+  const between = (side) => before[side] + (place[side] - before[side]) * part;
+  return { x: between("x"), y: between("y"), width: between("width"), height: between("height") };
+}
+
+// A mark of the timeline: four corners around the cells, which stand off a little, unlike the selection's box.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks @param {number} index */
+function bracketAround(pane, context, marks, index) {
+  const place = easedPlace(pane, marks, index);
+  const { x: leftmost, y: topmost } = pane.at; // at the edges of the pane they stand inside
+  const [left, top] = [Math.max(place.x - 1.5, leftmost + 2), Math.max(place.y - 1.5, topmost + 2)];
+  const right = Math.min(place.x + place.width + 0.5, leftmost + pane.width - 2);
+  const bottom = Math.min(place.y + place.height + 0.5, topmost + pane.height - 2);
   const arm = clamp(Math.min(right - left, bottom - top) * 0.36, 2, 9);
   context.lineCap = "square";
   context.beginPath();

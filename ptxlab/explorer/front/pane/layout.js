@@ -182,7 +182,7 @@ function roomIn(app, width, height) {
 /** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside */
 function sceneHeight(app, count, legible, beside) {
   const memory = app.memory.layout() + app.tensor.layout();
-  const below = STATUS + app.stepper.node.offsetHeight + app.tracePanel.button.offsetHeight;
+  const below = STATUS + app.timeline.node.offsetHeight + app.tracePanel.button.offsetHeight;
   const view = viewHeight(app) - app.stage.offsetTop - memory - below - 40;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
   const side = beside ? Math.min(view, app.beside.scrollHeight) : 0;

@@ -1,7 +1,7 @@
 // Lanes and registers: those of the chosen lane in full; those of several lanes side by side.
 
 import { ARROWS, attribute, clamp, make, makeButton, onMouse, paint, plural, write } from "../common/util.js";
-import { bitsHolder, cellOfIndex, holderOf, indexOfCell } from "../matrix/matrix.js";
+import { bitsHolder, holderOf, indexOfCell } from "../matrix/matrix.js";
 import { drawRegister } from "./register.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
 import { lineName } from "../matrix/describe.js";
@@ -46,27 +46,20 @@ export class Panel {
     this.drawRegisters();
   }
 
-  // The bits of the cell under the pointer, in every lane that is shown.
+  // The bits of the cell under the pointer, or of those that the timeline shows, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   highlight(hovered) {
-    const cells = hovered?.name ? [bitsHolder(this.app.matrices, hovered)] : this.movedCells();
-    const named = new Set(cells.map(({ name, row, column }) => `${name} ${row} ${column}`));
-    const key = [...named].join();
+    const { matrices, timeline } = this.app;
+    const held = hovered?.name ? bitsHolder(matrices, hovered) : null;
+    const key = JSON.stringify(held ?? timeline?.shown ?? []);
     if (key === this.lit) return;
     this.lit = key;
     for (const field of this.fields) {
       const cell = field.cell();
-      const lit = cell !== null && named.has(`${cell.name} ${cell.row} ${cell.column}`);
+      const isHeld = held && cell?.name === held.name && cell.row === held.row && cell.column === held.column;
+      const lit = Boolean(cell && (held ? isHeld : timeline?.has(cell)));
       if (lit !== field.node.classList.contains("lit")) field.node.classList.toggle("lit", lit);
     }
-  }
-
-  // Those that the memory view moves in its current step.
-  /** @returns {Cell[]} */
-  movedCells() {
-    const { memory } = this.app;
-    const { matrix } = memory;
-    return matrix ? memory.player.moved().map((index) => cellOfIndex(matrix, index)) : [];
   }
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
@@ -340,6 +333,12 @@ export class Lanes {
         onMouse(button, "pointerleave", () => app.hover(null));
       }
     }
+  }
+
+  // The button of a lane; null of a lane in another warp.
+  /** @param {number} lane @returns {HTMLElement | null} */
+  buttonOf(lane) {
+    return this.node.querySelector(`[data-lane="${lane}"]`);
   }
 
   // Lanes that hold the row or column in question, or else contribute to the selected cell of D, and the

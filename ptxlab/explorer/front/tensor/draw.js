@@ -383,6 +383,7 @@ export function drawTensorMarks(view) {
     app.lane,
     view.at,
     document.activeElement === view.input,
+    app.timeline.shown,
     load?.mnemonic,
     load?.column,
     load?.lane,
@@ -392,6 +393,7 @@ export function drawTensorMarks(view) {
   view.marked = key;
   const context = view.contextOf(overlay);
   view.clipAndScroll(context);
+  dimUnplayedWords(view, context);
   if (load) drawLoad(view, context, load);
   if (app.instruction.move) drawMove(view, context);
   for (const cells of related) washCells(view, context, cells);
@@ -532,24 +534,41 @@ function boxCell(view, context, { name, row, column }, colour, line) {
 
 // Cells that belong to what is pointed at.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Mark} mark */
-function washCells(view, context, { name, row, column, row2 = row, column2 = column }) {
+function washCells(view, context, mark) {
+  for (const word of wordsOf(view, mark)) fillBox(context, word, view.app.ink.brand, 0.55);
+}
+
+// Everything but what the timeline shows.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context */
+function dimUnplayedWords(view, context) {
+  const { app, scroller, width, height } = view;
+  const marks = app.timeline.shown.filter(({ name }) => app.matrices[name]?.place);
+  if (!app.timeline.current || !marks.length) return;
+  const all = { x: scroller.scrollLeft, y: scroller.scrollTop, width, height };
+  fillBox(context, all, app.ink.paper, 0.7);
+  for (const mark of marks)
+    for (const { x, y, width: wide, height: high } of wordsOf(view, mark))
+      context.clearRect(x, y, wide, high);
+}
+
+// The words that cells are in, with their copies.
+/** @param {TensorView} view @param {Mark} mark @returns {Place[]} */
+function wordsOf(view, { name, row, column, row2 = row, column2 = column }) {
   const matrix = view.app.matrices[name];
   const { place } = matrix;
-  if (!place) return;
-  const drawn = new Set();
-  for (let r = row; r <= row2; r += 1)
+  const words = /** @type {Map<number, Place>} */ (new Map());
+  for (let r = row; place && r <= row2; r += 1)
     for (let c = column; c <= column2; c += 1) {
       const index = r * matrix.columns + c;
       for (const [lane, bit] of place.copies) {
         const at = (place.column[index] * 32 + place.low[index] + bit) >> 5;
         const key = (place.lane[index] + lane) * 1024 + at;
-        if (drawn.has(key)) continue;
-        drawn.add(key);
+        if (words.has(key)) continue;
         const { x, y, width, height } = wordsPlace(view, place.lane[index] + lane, at);
-        const box = { x, y, width: Math.max(2, width), height: Math.max(2, height) };
-        fillBox(context, box, view.app.ink.brand, 0.55);
+        words.set(key, { x, y, width: Math.max(2, width), height: Math.max(2, height) });
       }
     }
+  return [...words.values()];
 }
 
 // The headings of a word's lane and column.

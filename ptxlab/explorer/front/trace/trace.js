@@ -1,7 +1,6 @@
 // Why the selected cell of D has its bits: on one chip, or on two side by side.
 
 import { make, makeButton, makeSection, write } from "../common/util.js";
-import { Player } from "../common/player.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 
 export class TracePanel {
@@ -10,6 +9,7 @@ export class TracePanel {
     this.app = app;
     this.drawn = /** @type {Sent<Trace> | null} */ (null);
     this.justOpened = false; // and not yet scrolled into view
+    this.lit = "";
     this.node = makeSection(parent, "ptx-trace", "why D has these bits", "trace");
     this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!app.model.get("tracing")));
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
@@ -60,12 +60,22 @@ export class TracePanel {
     if (!trace.columns?.length) return;
     const columns = make("div", "ptx-trace-columns", this.body);
     for (const column of trace.columns) this.drawColumn(columns, column);
+    this.lit = "";
   }
 
   /** @param {HTMLElement} parent @param {string[]} notes */
   drawNotes(parent, notes) {
     const node = make("div", "ptx-trace-notes", parent);
     for (const text of notes) make("span", "", node, { text });
+  }
+
+  // Lights the row of a term: the timeline is there, and this is its close-up.
+  /** @param {string} name */
+  light(name) {
+    if (this.lit === name) return;
+    this.lit = name;
+    for (const node of this.body.querySelectorAll(".ptx-trace-label"))
+      node.classList.toggle("now", Boolean(name) && rowName(node) === name);
   }
 
   // A chip: the steps before the one at which the two part are folded.
@@ -86,6 +96,14 @@ export class TracePanel {
     });
   }
 }
+
+// "A[3][0] B[0][5]" of a row's label, in which value and exponent follow.
+/** @param {Element} label */
+const rowName = ({ textContent }) =>
+  (textContent ?? "")
+    .replaceAll("\u00a0", " ")
+    .split(/ {2,}| 0x/)[0]
+    .trim();
 
 /** @param {Matrix} D @param {number} row @param {number} column */
 function whatIsExplained(D, row, column) {
@@ -132,103 +150,4 @@ function drawGrid(parent, grid, part = null, heading = grid.title) {
   for (const [column, first, stop] of down)
     put("i", "ptx-trace-cut", "", first, column).style.gridRowEnd = String(stop + 2);
   if (part !== null) put("i", "ptx-trace-here", "", part, -1, size[1] + 1);
-}
-
-// The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
-
-const PACE = 250; // milliseconds per summand
-
-export class Stepper extends Player {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    const node = makeSection(parent, "ptx-stepper", "the dot product, step by step", "stepper");
-    super(node, { label: "summand", name: "play the dot product", pace: PACE });
-    this.app = app;
-    this.node = node;
-    this.steps = /** @type {SumStep[]} */ ([]);
-    this.trace = /** @type {Sent<Trace> | null} */ (null);
-    this.cell = "";
-    this.text = make("output", "ptx-stepper-text", this.node);
-    this.operation = make("span", "ptx-stepper-step", this.node);
-  }
-
-  get last() {
-    return this.steps.length;
-  }
-
-  follow() {
-    const trace = this.app.model.get("trace");
-    const dotProduct = trace?.dot_product;
-    const cell = dotProduct ? `${this.app.instruction?.mnemonic} ${trace.row} ${trace.column}` : "";
-    this.node.hidden = !dotProduct;
-    [this.trace, this.steps] = [trace, dotProduct?.steps ?? []];
-    if (cell !== this.cell) {
-      this.cell = cell;
-      this.reset();
-    }
-    this.limit();
-    this.write();
-  }
-
-  show() {
-    this.write();
-    this.app.reveal(this.marks());
-  }
-
-  write() {
-    const step = this.steps[this.at - 1];
-    const text = step ? step[3] : (this.trace?.dot_product?.summary ?? "");
-    this.text.textContent = text;
-    this.operation.textContent = step ? step[2] : "";
-    this.node.dataset.at = String(this.at);
-    this.update(text);
-    this.app.drawMarksSoon();
-  }
-
-  /** @param {string} text */
-  update(text) {
-    super.update(text);
-    this.text.setAttribute("aria-live", this.timer ? "off" : "polite");
-  }
-
-  // The cells of a step: of A and B, compressed cells and nibbles of sparse A, C, or the cell of D itself.
-  /** @returns {Mark[]} */
-  marks() {
-    const step = this.steps[this.at - 1];
-    const { trace } = this;
-    if (!step || !trace?.dot_product) return [];
-    const {
-      row,
-      column,
-      dot_product: { column_of_b: columnOfB },
-    } = trace;
-    const [first, last, , text] = step;
-    /** @type {Mark} */
-    const cell = { name: "D", row, column };
-    if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
-    /** @type {Mark[]} */
-    const marks = [
-      { name: "A", row, column: first, column2: last },
-      { name: "B", row: first, row2: last, column: columnOfB },
-      cell,
-    ];
-    /** @type {AnyMatrices} */
-    const { A, SFA, stored } = this.app.matrices;
-    if (SFA) {
-      const block = Math.floor((first * SFA.columns) / A.columns);
-      marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
-    }
-    if (!stored) return marks;
-    const columns = [];
-    for (let k = first; k <= last; k += 1)
-      if (A.counterpart && A.counterpart[row * A.columns + k] >= 0)
-        columns.push(A.counterpart[row * A.columns + k] % stored.columns);
-    /** @param {number} k */
-    const chunk = (k) => Math.floor(k / this.app.instruction.chunk);
-    return [
-      ...marks,
-      { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
-      { name: "E", row, column: chunk(first), column2: chunk(last) },
-    ];
-  }
 }

@@ -10,12 +10,15 @@ from .state import ExplorerState
 
 #: What an operation takes over from the one before it.
 _TAKEN_OVER = ("zero", "sum")
+_SIGNS = {-1: "−", 0: " ", 1: " "}
 
 
 def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
-    """The column of B, a summary, and the steps: [first k, last k, operation of the hardware, sentence].
+    """The column of B, a summary, and the steps of the sum.
 
-    There is no k for C and for roundings.
+    A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
+    hardware's `operation`, a sentence as `text`, and the `name` of its term. Where a term was aligned, `bits`
+    are those that are kept of it, those that fall off, and those of the sum so far.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -23,20 +26,33 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     >>> for name, value in (("A", 0.5), ("B", 3), ("C", 1)):
     ...     SetValues(name, np.full(state.operation.operand(name).shape, value)).apply(state)
     >>> steps = dot_product_steps(state, state.trace(9, 3))["steps"]
-    >>> steps[2]
-    [1, 1, 'fused sum', 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4']
-    >>> steps[-1]
-    [None, None, 'fused sum', 'D[9][3] = 13, exact: 0x41500000']
+    >>> steps[0]["text"]
+    'aligned to 2^0, the largest exponent: what is below 2^-25 falls off'
+    >>> steps[3]["k"], steps[3]["text"]
+    ([1, 1], 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4')
+    >>> steps[-1]["text"]
+    'D[9][3] = 13, exact: 0x41500000'
     """
-    steps: list[list[Any]] = []
+    steps: list[dict[str, Any]] = []
     for step in trace.steps:
         operation = step_name(step, trace)
+        if step.operation == "fused sum" and step.top is not None:
+            steps.append({"role": "align", "operation": operation, "text": _alignment(step), "name": ""})
         for term, total in zip(step.terms, step.partial_sums, strict=True):
             if term.role not in _TAKEN_OVER:
-                sentence = f"{_summand(state, trace, term)}, sum so far {decimal(total)}"
-                steps.append([*_k_range(term), operation, sentence])
+                steps.append(
+                    {
+                        "role": "C" if term.role == "C" else "term",
+                        "operation": operation,
+                        "text": f"{_summand(state, trace, term)}, sum so far {decimal(total)}",
+                        "name": term_name(term),
+                        **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
+                        **_bits(step, term, total),
+                    }
+                )
         if step is trace.steps[-1] or step.change != 0:
-            steps.append([None, None, operation, _rounding(trace, step)])
+            sentence = _rounding(trace, step)
+            steps.append({"role": "round", "operation": operation, "text": sentence, "name": "D"})
     roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
@@ -47,8 +63,19 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     }
 
 
-def _k_range(term: Term) -> tuple[int | None, int | None]:
-    return (term.k[0], term.k[-1]) if term.k else (None, None)
+def _alignment(step: Step) -> str:
+    largest = max((term.exponent for term in step.terms if term.exponent is not None), default=None)
+    why = "the largest exponent" if largest == step.top else "the least that there is"
+    return f"aligned to 2^{step.top}, {why}: what is below 2^{step.grain} falls off"
+
+
+def _bits(step: Step, term: Term, total: Number) -> dict[str, list[str]]:
+    """Bits of an aligned term: kept, lost, and those of the sum so far, each with its sign."""
+    kept, lost = step.bits(term)
+    if not kept:
+        return {}
+    whole = Term("sum", total, step.top, total)
+    return {"bits": [_SIGNS[term.sign] + kept, lost, _SIGNS[whole.sign] + step.bits(whole)[0]]}
 
 
 def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str]:

@@ -1,0 +1,112 @@
+// The access of the memory view, as the timeline plays it: what each wavefront moves, what waits, which lanes
+// take part.
+
+import { clamp } from "../common/util.js";
+import { WORD, asMarks, bankOf, bytesPlace } from "./bytes.js";
+
+export class Access {
+  /** @param {MemoryView} view */
+  constructor(view) {
+    this.view = view;
+  }
+
+  /** @returns {MemoryStep | undefined} the one that the timeline shows */
+  get current() {
+    const { app, sent, isOpen } = this.view;
+    const index = app.timeline?.current?.memory;
+    return isOpen && index !== undefined ? sent.steps?.[index] : undefined;
+  }
+
+  // Scrolls to the first byte that is moved.
+  reveal() {
+    const moved = this.movedCells();
+    if (!moved || this.current?.kind !== "wavefront") return;
+    const { byte } = this.view.map;
+    const first = byte.reduce((least, at, index) => (moved(index) ? Math.min(least, at) : least), Infinity);
+    if (first === Infinity) return;
+    const { scroller, row, height } = this.view;
+    const { y } = bytesPlace(this.view, first, WORD);
+    scroller.scrollTop = clamp(scroller.scrollTop, y + row - height, y);
+  }
+
+  // Whether a cell is moved in the current step; null if all are shown.
+  /** @returns {((index: number) => boolean) | null} */
+  movedCells() {
+    const step = this.current;
+    const { matrix } = this.view;
+    if (!step || !matrix) return null;
+    const { lane, registerOf } = matrix;
+    const { wavefront } = this.view.map;
+    if (step.kind === "mma") return () => true;
+    if (step.kind === "wavefront")
+      return (index) => wavefront[index] === step.wavefront && !(lane && lane[index] >= 32);
+    return (index) => Boolean(lane && lane[index] < 32 && step.registers.includes(registerOf[index]));
+  }
+
+  // Whether a cell waits: it is in a bank that the current wavefront takes another word from.
+  /** @returns {((index: number) => boolean) | null} */
+  waitingCells() {
+    const step = this.current;
+    if (!step || step.group.length < 2 || step.group[1] - step.group[0] < 2) return null;
+    const [first, stop] = step.group;
+    const { byte, wavefront } = this.view.map;
+    const lane = this.view.matrix?.lane;
+    const taken = new Set(this.moved().map((index) => bankOf(byte[index])));
+    return (index) =>
+      wavefront[index] >= first &&
+      wavefront[index] < stop &&
+      wavefront[index] !== step.wavefront &&
+      !(lane && lane[index] >= 32) &&
+      taken.has(bankOf(byte[index]));
+  }
+
+  // What is moved, by the index of its cells.
+  moved() {
+    const moved = this.movedCells();
+    return moved ? Array.from(this.view.map.byte.keys()).filter(moved) : [];
+  }
+
+  // What the panes mark: the cells that are moved; what the instruction then reads and writes.
+  /** @returns {Mark[]} */
+  marks() {
+    const { matrix, app } = this.view;
+    if (!this.current || !matrix) return [];
+    const marks = asMarks(matrix.name, matrix.columns, this.moved());
+    if (this.current.kind !== "mma" || matrix.name === "D") return marks;
+    const { D } = app.matrices;
+    return [...marks, { name: "D", row: 0, column: 0, row2: D.rows - 1, column2: D.columns - 1 }];
+  }
+
+  // The lanes that take part in the current step.
+  lanes() {
+    const { matrix } = this.view;
+    if (!matrix?.lane || !this.current) return null;
+    const laneOf = matrix.lane;
+    return [...new Set(this.moved().map((index) => laneOf[index]))].sort((first, second) => first - second);
+  }
+
+  // Every word flies to the lane that receives it, or from the lane that stores it.
+  /** @returns {Tile[]} */
+  tiles() {
+    const { app, matrix, map, scroller } = this.view;
+    const moved = this.movedCells();
+    if (!matrix?.lane || !moved || this.current?.kind !== "wavefront") return [];
+    const laneOf = matrix.lane;
+    const area = scroller.getBoundingClientRect();
+    const seen = new Set();
+    const tiles = /** @type {Tile[]} */ ([]);
+    map.byte.forEach((address, index) => {
+      if (!moved(index)) return;
+      const lane = laneOf[index];
+      const key = `${lane} ${Math.floor(address / WORD)}`;
+      const button = app.panel.lanes.buttonOf(lane)?.getBoundingClientRect();
+      if (seen.has(key) || !button) return;
+      seen.add(key);
+      const word = this.view.onPage(bytesPlace(this.view, address, Math.min(map.unit, WORD)));
+      if (word.y < area.top || word.y > area.bottom) return;
+      const [from, to] = matrix.name === "D" ? [button, word] : [word, button];
+      tiles.push({ from, to, colour: app.colours[lane % 32], text: "" });
+    });
+    return tiles;
+  }
+}

@@ -1,0 +1,333 @@
+// The instruction as a list of frames: what goes into registers or is read from shared memory, how a sum is
+// made along K, how D goes out. Cells and lanes come from the maps of the matrices, sums from Python.
+
+import { hex } from "../common/util.js";
+import { span } from "../matrix/describe.js";
+import { cellOfIndex, isZero } from "../matrix/matrix.js";
+import { asMarks } from "../memory/bytes.js";
+import { linkedWords } from "../tensor/move.js";
+
+const MOST_FRAMES = 8; // of an operand that goes into registers
+const MOST_WALKED = 16; // of core matrices, and of steps along K without a cell of D
+const MOST_MOVES = 64; // of words between memory and registers
+const WARP_LANES = 32;
+const QUAD = 4; // lanes that hold a row of a matrix
+const HOLD = { load: 1300, walk: 700, wavefront: 900, sum: 900, round: 2600, out: 1100 }; // milliseconds
+const QUICKEST = 260; // of a step of a long sum,
+const SUM_TIME = 14_000; // all of which take so long
+
+/** @param {App} app @returns {TimelinePart[]} */
+export function timelineParts(app) {
+  if (app.instruction.move) return moveParts(app);
+  /** @type {AnyMatrices} */
+  const { stored, C, D } = app.matrices;
+  const inputs = /** @type {Name[]} */ ([stored ? "stored" : "A", "E", "B", "SFA", "SFB"]);
+  if (C && !isZero(C)) inputs.push("C");
+  const parts = inputs.map((name) => ({ name: app.matrices[name]?.label ?? "", frames: loads(app, name) }));
+  parts.push(...sums(app), { name: "D out", frames: D.unknown ? [] : loads(app, "D") });
+  return parts.filter(({ frames }) => frames.length);
+}
+
+// -- where cells are: registers, core matrices, lanes of tensor memory --
+
+/** @type {WeakMap<object, Map<number, number[]>>} */
+const grouped = new WeakMap();
+
+// The cells of a matrix by some number of theirs, in the order of those; made once for each map.
+/** @param {Int16Array} map @param {(index: number) => boolean} counts */
+function cellsBy(map, counts = () => true) {
+  const cached = grouped.get(map);
+  if (cached) return cached;
+  const groups = /** @type {Map<number, number[]>} */ (new Map());
+  map.forEach((number, index) => {
+    if (number < 0 || !counts(index)) return;
+    const group = groups.get(number);
+    if (group) group.push(index);
+    else groups.set(number, [index]);
+  });
+  const sorted = new Map([...groups].sort(([one], [other]) => one - other));
+  grouped.set(map, sorted);
+  return sorted;
+}
+
+// Groups joined until there are few enough of them.
+/** @param {Map<number, number[]>} groups @param {number} most @returns {CellGroup[]} */
+function few(groups, most) {
+  const all = [...groups];
+  const each = Math.ceil(all.length / most);
+  const joined = /** @type {CellGroup[]} */ ([]);
+  for (let at = 0; at < all.length; at += each) {
+    const some = all.slice(at, at + each);
+    joined.push({
+      first: some[0][0],
+      last: some[some.length - 1][0],
+      cells: some.flatMap(([, cells]) => cells),
+    });
+  }
+  return joined;
+}
+
+/** @param {string} word @param {number} first @param {number} last */
+const numbered = (word, first, last) => `${word}${first === last ? "" : "s"} ${span(first, last)}`;
+
+// "rows 8..15, columns 0..7"
+/** @param {Matrix} matrix @param {number[]} cells */
+function extent({ columns }, cells) {
+  /** @param {(index: number) => number} of */
+  const limits = (of) => {
+    const numbers = cells.map(of);
+    return /** @type {[number, number]} */ ([
+      numbers.reduce((a, b) => Math.min(a, b)),
+      numbers.reduce((a, b) => Math.max(a, b)),
+    ]);
+  };
+  const down = numbered("row", ...limits((index) => Math.floor(index / columns)));
+  return `${down}, ${numbered("column", ...limits((index) => index % columns))}`;
+}
+
+// -- operands on their way in, and D on its way out --
+
+/** @param {App} app @param {Name} name @returns {Frame[]} */
+function loads(app, name) {
+  const matrix = app.matrices[name];
+  if (!matrix) return [];
+  if (app.memory.isOpen && app.memory.data.name === name) return accesses(app);
+  if (matrix.lane && matrix.registerOf) return registerFrames(app, matrix);
+  if (matrix.core) return coreFrames(matrix);
+  if (matrix.place) return laneFrames(matrix);
+  return [];
+}
+
+// Register by register, of all lanes at once.
+/** @param {App} app @param {Matrix & InLanes} matrix @returns {Frame[]} */
+function registerFrames(app, matrix) {
+  const { name, label, lane: laneOf } = matrix;
+  const isOut = name === "D";
+  return few(cellsBy(matrix.registerOf), MOST_FRAMES).map(({ first, last, cells }) => ({
+    text: () => {
+      const own = cells.filter((index) => laneOf[index] === app.lane).map((index) => nameAt(matrix, index));
+      const some = own.length > 4 ? `${own.slice(0, 3).join(", ")} … ${own.at(-1)}` : own.join(", ");
+      const way = isOut ? "is written to" : "goes into";
+      const holds = own.length ? `; lane ${app.lane} ${isOut ? "gets" : "holds"} ${some}` : "";
+      return `${label}, ${extent(matrix, cells)}, ${way} ${numbered("register", first, last)} of every lane${holds}`;
+    },
+    marks: () => asMarks(name, matrix.columns, cells),
+    flights: () => cells.map((index) => ({ cell: cellOfIndex(matrix, index), lane: laneOf[index] })),
+    lanes: cells.map((index) => laneOf[index]),
+    hold: isOut ? HOLD.out : HOLD.load,
+  }));
+}
+
+/** @param {Matrix} matrix @param {number} index */
+const nameAt = ({ label, columns }, index) => `${label}[${Math.floor(index / columns)}][${index % columns}]`;
+
+// Core matrix by core matrix, as the descriptor walks the tile.
+/** @param {Matrix & InMemory} matrix @returns {Frame[]} */
+function coreFrames(matrix) {
+  const { name, label, byte } = matrix;
+  return few(cellsBy(matrix.core), MOST_WALKED).map(({ first, last, cells }) => ({
+    text: () => {
+      const start = cells.reduce((least, index) => Math.min(least, byte[index]), Infinity);
+      const which = first === last ? `core matrix ${first}` : `core matrices ${span(first, last)}`;
+      return `${label}, ${extent(matrix, cells)}, is read from shared memory: ${which}, from byte ${hex(start, 12)} of the tile`;
+    },
+    marks: () => asMarks(name, matrix.columns, cells),
+    hold: HOLD.walk,
+  }));
+}
+
+// A quarter of tensor memory after the other: the lanes that one warp can reach.
+/** @param {Matrix} matrix @returns {Frame[]} */
+function laneFrames(matrix) {
+  const { name, label, place } = matrix;
+  if (!place) return [];
+  const quarters = new Map(/** @type {[number, number[]][]} */ ([]));
+  for (const [lane, cells] of cellsBy(place.lane)) {
+    const quarter = Math.floor(lane / WARP_LANES);
+    quarters.set(quarter, [...(quarters.get(quarter) ?? []), ...cells]);
+  }
+  return few(quarters, MOST_FRAMES).map(({ first, last, cells }) => ({
+    text: () => {
+      const lanes = span(first * WARP_LANES, (last + 1) * WARP_LANES - 1);
+      const way = name === "D" ? "is written to" : "is read from";
+      return `${label}, ${extent(matrix, cells)}, ${way} lanes ${lanes} of tensor memory`;
+    },
+    marks: () => asMarks(name, matrix.columns, cells),
+    hold: HOLD.out,
+  }));
+}
+
+// The access of the memory view: wavefront by wavefront, then the registers.
+/** @param {App} app @returns {Frame[]} */
+function accesses(app) {
+  return app.memory.data.steps.map((step, index) => ({
+    text: () => step.text,
+    marks: () => app.memory.access.marks(),
+    memory: index,
+    hold: HOLD.wavefront,
+  }));
+}
+
+// -- the sum --
+
+// Of the selected cell of D, term by term; of all cells, along K, if none is selected.
+/** @param {App} app @returns {TimelinePart[]} */
+function sums(app) {
+  const trace = app.model.get("trace");
+  const { D } = app.matrices;
+  if (D.unknown) return [];
+  if (!trace?.dot_product) return [{ name: "along K", frames: alongK(app) }];
+  const { steps } = trace.dot_product;
+  const hold = Math.max(QUICKEST, Math.min(HOLD.sum, SUM_TIME / steps.length));
+  const frames = steps.map((step) => ({
+    text: () => step.text,
+    operation: step.operation,
+    step,
+    marks: () => sumMarks(app, /** @type {Trace} */ (trace), step),
+    flights: () => factorFlights(app, /** @type {Trace} */ (trace), step),
+    hold: step.role === "round" ? HOLD.round : step.role === "align" ? HOLD.round : hold,
+  }));
+  return [
+    { name: `sum of D[${trace.row}][${trace.column}]`, frames: frames.slice(0, -1), isSum: true },
+    { name: "round", frames: frames.slice(-1) },
+  ];
+}
+
+/** @param {App} app @returns {Frame[]} */
+function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
+  const { A, B, D } = matrices;
+  const each = Math.ceil(k / MOST_WALKED);
+  const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""} products`;
+  return Array.from({ length: Math.ceil(k / each) }, (_, index) => {
+    const [first, last] = [index * each, Math.min(k, (index + 1) * each) - 1];
+    return {
+      text: () =>
+        `k = ${span(first, last)}: ${first === last ? "a column of A times a row of B" : `${each} columns of A times ${each} rows of B`}, ${products} each, join the sums of D; select a cell of D to follow its own`,
+      marks: () => [
+        { name: "A", row: 0, row2: A.rows - 1, column: first, column2: last },
+        { name: "B", row: first, row2: last, column: 0, column2: B.columns - 1 },
+        { name: "D", row: 0, row2: D.rows - 1, column: 0, column2: D.columns - 1 },
+      ],
+      hold: HOLD.walk,
+    };
+  });
+}
+
+// The cells of a step: of A and B with their scale factors, compressed cells and nibbles of sparse A, C, or the
+// cell of D itself.
+/** @param {App} app @param {Trace} trace @param {SumStep} step @returns {Mark[]} */
+function sumMarks(app, { row, column, dot_product: dotProduct }, { role, k }) {
+  /** @type {Mark} */
+  const cell = { name: "D", row, column };
+  if (role === "C") return [{ name: "C", row, column }, cell];
+  if (!k || !dotProduct) return [cell];
+  const [first, last] = k;
+  const columnOfB = dotProduct.column_of_b;
+  /** @type {Mark[]} */
+  const marks = [
+    { name: "A", row, column: first, column2: last },
+    { name: "B", row: first, row2: last, column: columnOfB },
+    cell,
+  ];
+  /** @type {AnyMatrices} */
+  const { A, SFA, stored } = app.matrices;
+  if (SFA) {
+    const block = Math.floor((first * SFA.columns) / A.columns);
+    marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
+  }
+  if (!stored) return marks;
+  const columns = [];
+  for (let each = first; each <= last; each += 1)
+    if (A.counterpart && A.counterpart[row * A.columns + each] >= 0)
+      columns.push(A.counterpart[row * A.columns + each] % stored.columns);
+  /** @param {number} each */
+  const chunk = (each) => Math.floor(each / app.instruction.chunk);
+  return [
+    ...marks,
+    { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
+    { name: "E", row, column: chunk(first), column2: chunk(last) },
+  ];
+}
+
+// Factors meet in D; the nibble of a sparse element flies to the element of A that it says.
+/** @param {App} app @param {Trace} trace @param {SumStep} step @returns {TileFlight[]} */
+function factorFlights(app, trace, step) {
+  const to = { name: /** @type {Name} */ ("D"), row: trace.row, column: trace.column };
+  return sumMarks(app, trace, step)
+    .filter(({ name }) => name !== "D")
+    .map((mark) =>
+      mark.name === "E" && step.k
+        ? { cell: mark, to: { name: "A", row: mark.row, column: step.k[0] } }
+        : { cell: mark, to },
+    );
+}
+
+// -- transfers: their words on the way --
+
+// Register by register, four lanes or one warp at a time; without registers by the rows that are written.
+/** @param {App} app @returns {TimelinePart[]} */
+function moveParts(app) {
+  const { A, D } = app.matrices;
+  const { move, mnemonic } = app.instruction;
+  if (!A || !D || !move) return [];
+  const [matrix, other] = move.registers === "A" ? [A, D] : [D, A];
+  const perRegister = Math.max(1, WARP_LANES / matrix.bits);
+  const together = matrix.rows <= WARP_LANES ? QUAD : WARP_LANES; // lanes
+  const groups = /** @type {Map<number, number[]>} */ (new Map());
+  for (let index = 0; index < matrix.rows * matrix.columns; index += 1) {
+    const { row, column } = cellOfIndex(matrix, index);
+    if (!linkedWords(app.matrices, cellOfIndex(matrix, index)).length) continue;
+    const number = move.registers
+      ? Math.floor(column / perRegister) * matrix.rows + Math.floor(row / together)
+      : Math.floor(row / together);
+    groups.set(number, [...(groups.get(number) ?? []), index]);
+  }
+  const sorted = new Map([...groups].sort(([one], [another]) => one - another));
+  const frames = few(sorted, MOST_MOVES).map(({ cells }) =>
+    moveFrame(app, matrix, other, cells, perRegister),
+  );
+  return [{ name: move.family ?? mnemonic, frames }];
+}
+
+// Cells of what is in registers, or written, with what they are linked to.
+/** @param {App} app @param {Matrix} matrix @param {Matrix} other @param {number[]} cells @param {number} perRegister @returns {Frame} */
+function moveFrame(app, matrix, other, cells, perRegister) {
+  const isSource = matrix.name === "A";
+  const linked = cells.map((index) => {
+    const cell = cellOfIndex(matrix, index);
+    return { cell, others: linkedWords(app.matrices, cell) };
+  });
+  const others = linked.flatMap((each) => each.others.map(({ row, column }) => row * other.columns + column));
+  return {
+    text: () => {
+      const ways = extent(other, others);
+      const rows = [...new Set(others.map((index) => Math.floor(index / other.columns)))];
+      const address =
+        other.address_lanes && rows.length === 1 ? `, whose address lane ${rows[0]} supplies` : "";
+      return `${placeInRegisters(app, matrix, cells, perRegister)} ${isSource ? "goes to" : "comes from"} ${other.label}, ${ways}${address}`;
+    },
+    marks: () => [
+      ...asMarks(matrix.name, matrix.columns, cells),
+      ...asMarks(other.name, other.columns, [...new Set(others)]),
+    ],
+    flights: () =>
+      linked.flatMap(({ cell, others: partners }) =>
+        partners.map((each) => (isSource ? { cell, to: each } : { cell: each, to: cell })),
+      ),
+    lanes: cells.map((index) => matrix.lane?.[index] ?? -1),
+    hold: HOLD.walk,
+  };
+}
+
+// "r1 of lanes 12..15"
+/** @param {App} app @param {Matrix} matrix @param {number[]} cells @param {number} perRegister */
+function placeInRegisters({ instruction: { move } }, matrix, cells, perRegister) {
+  if (!move?.registers) return `${matrix.label}, ${extent(matrix, cells)},`;
+  const { row, column } = cellOfIndex(matrix, cells[0]);
+  const register =
+    perRegister === 1
+      ? (matrix.column_names?.[column] ?? `r${column}`)
+      : `r${Math.floor(column / perRegister)}`;
+  const last = Math.floor(cells[cells.length - 1] / matrix.columns);
+  return `${register} of ${numbered(matrix.axes?.[0] ?? "lane", row, last)}`;
+}

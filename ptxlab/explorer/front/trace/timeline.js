@@ -1,0 +1,363 @@
+// The timeline under every Explorer: the instruction from its operands to D. It plays, is dragged and stepped,
+// and its position is a trait, which links and saved pages keep.
+
+import { attribute, clamp, make, makeButton, makeSection, reducedMotion, write } from "../common/util.js";
+import { Player } from "../common/player.js";
+import { flyTiles } from "../common/motion.js";
+import { canRecord, recordVideo } from "./record.js";
+import { timelineParts } from "./frames.js";
+
+const LONGEST = 1000; // of the slider
+const EASING = 280; // milliseconds from one state to the next
+const TILE_FLIGHT = 620;
+const MOST_TILES = 600;
+
+export class Timeline extends Player {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    const node = makeSection(parent, "ptx-timeline", "the instruction, step by step", "timeline");
+    super(node, { label: "timeline", name: "play the instruction" });
+    this.app = app;
+    this.node = node;
+    this.parts = /** @type {TimelinePart[]} */ ([]);
+    this.frames = /** @type {Frame[]} */ ([]);
+    this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
+    this.key = ""; // the instruction and the cell that it is about
+    this.idle = true; // nothing is marked
+    this.progress = 1; // of the way from the marks before to those that are shown
+    this.before = /** @type {Mark[]} */ ([]);
+    this.shown = /** @type {Mark[]} */ ([]);
+    this.motion = 0; // the frame in which marks move on
+    this.flight = /** @type {HTMLElement | null} */ (null);
+    const track = make("div", "ptx-track", node);
+    this.names = make("div", "ptx-part-names", track);
+    track.append(this.slider);
+    this.slider.max = String(LONGEST);
+    this.slider.addEventListener("change", () => this.remember());
+    this.words = make("div", "ptx-timeline-words", node);
+    this.text = make("output", "ptx-timeline-text", this.words);
+    this.operation = make("span", "ptx-timeline-operation", this.words);
+    this.bits = make("div", "ptx-sum-bits", this.words, { "aria-hidden": "true" });
+    this.film = makeButton(node, "ptx-tool ptx-film", "video", () => recordVideo(this), {
+      title: "Play it once and save it as a video (WebM), for slides",
+      "aria-label": "save the timeline as a video",
+    });
+    this.film.hidden = !canRecord();
+  }
+
+  get last() {
+    return this.frames.length;
+  }
+
+  /** @returns {Frame | null} what is shown; null while nothing is */
+  get current() {
+    return this.idle ? null : (this.frames[this.at - 1] ?? null);
+  }
+
+  // Where it stands before it plays: at the access that is shown, or at the sum of the selected cell.
+  get home() {
+    let at = 0;
+    for (const { frames, isSum } of this.parts) {
+      if (isSum || frames[0].memory !== undefined) return at;
+      at += frames.length;
+    }
+    return 0;
+  }
+
+  // Frames are made anew when something else is sent; where the timeline stands stays, as long as it is about
+  // the same.
+  follow() {
+    const { app } = this;
+    const { model, instruction, matrices } = app;
+    if (!matrices.A) return;
+    const trace = model.get("trace");
+    const made = [
+      instruction,
+      trace,
+      app.memory.sent,
+      app.memory.isOpen,
+      app.isUnfolded("C"),
+      matrices.D.unknown,
+    ];
+    const isSame = made.every((each, index) => each === this.made[index]);
+    if (isSame) {
+      this.write();
+      return;
+    }
+    this.made = made;
+    this.parts = timelineParts(app);
+    this.frames = this.parts.flatMap(({ frames }) => frames);
+    this.node.hidden = !this.frames.length;
+    this.node.classList.toggle(
+      "with-bits",
+      this.frames.some(({ step }) => step?.bits),
+    );
+    const cell = trace?.dot_product ? `${trace.row} ${trace.column}` : "";
+    const key = `${instruction.mnemonic} ${instruction.shape ?? ""} ${cell} ${app.memory.sent.name ?? ""}`;
+    const isFirst = !this.key;
+    this.drawNames();
+    if (key !== this.key) this.reset();
+    this.key = key;
+    this.limit();
+    if (isFirst) this.followStep();
+    this.change();
+    this.write();
+    this.remember();
+  }
+
+  // To where a link, a saved page or Python says.
+  followStep() {
+    const step = this.app.model.get("step") ?? 0;
+    if (this.timer || step === (this.idle ? 0 : this.at) || step > this.last) return;
+    if (step) this.go(step);
+    else this.goHome();
+  }
+
+  goHome() {
+    this.reset();
+    this.show(false);
+  }
+
+  reset() {
+    super.reset();
+    this.at = this.home;
+    this.idle = true;
+    this.change();
+  }
+
+  /** @param {number} step */
+  jump(step) {
+    super.jump(step);
+    this.remember();
+  }
+
+  pause() {
+    super.pause();
+    this.flight?.remove();
+    this.flight = null;
+    this.remember();
+  }
+
+  // Python, links and saved pages know where it stands, not every frame on the way there.
+  remember() {
+    const step = this.idle ? 0 : this.at;
+    if (this.frames?.length && !this.timer && this.app.model.get("step") !== step) this.app.set("step", step);
+  }
+
+  /** @param {number} step @param {boolean} played */
+  go(step, played = false) {
+    this.idle = step <= 0;
+    super.go(step, played);
+  }
+
+  /** @param {boolean} played */
+  show(played) {
+    const { app } = this;
+    this.change();
+    this.write();
+    if (this.current?.memory === undefined) app.reveal(this.shown);
+    else app.memory.access.reveal();
+    app.panel.highlight(app.hovered);
+    app.updateStatus();
+    if (played) this.fly();
+  }
+
+  // Marks move from where they were to where they are now.
+  change() {
+    const { app } = this;
+    const marks = this.current?.marks() ?? [];
+    if (JSON.stringify(marks) === JSON.stringify(this.shown)) return;
+    this.before = this.shown;
+    this.shown = marks;
+    cancelAnimationFrame(this.motion);
+    this.progress = reducedMotion.matches || !this.before.length || !marks.length ? 1 : 0;
+    app.drawMarksSoon();
+    if (this.progress === 1) return;
+    const start = performance.now();
+    const move = (/** @type {number} */ now) => {
+      this.progress = clamp((now - start) / EASING, 0, 1);
+      app.drawMarks();
+      if (this.progress < 1) this.motion = requestAnimationFrame(move);
+    };
+    this.motion = requestAnimationFrame(move);
+  }
+
+  // From the marks before: where this one comes from, and how far it has come.
+  /** @param {Mark[]} marks of one matrix @param {number} index @returns {{ mark: Mark | null, part: number }} */
+  earlier(marks, index) {
+    const same = this.before.filter(({ name }) => name === marks[index].name);
+    const part = 1 - (1 - this.progress) ** 3;
+    return { mark: this.progress < 1 ? (same[index] ?? same.at(-1) ?? null) : null, part };
+  }
+
+  // What is sent to lanes, or meets in D, or is moved.
+  fly() {
+    this.flight?.remove();
+    this.flight = null;
+    if (reducedMotion.matches || !this.current) return;
+    const { app } = this;
+    const tiles =
+      this.current.memory === undefined
+        ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MOST_TILES))
+        : app.memory.access.tiles();
+    if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
+  }
+
+  // The lanes that take part in what is shown; null if that is not about lanes.
+  lanes() {
+    const { current } = this;
+    if (!current) return null;
+    if (current.memory !== undefined) return this.app.memory.access.lanes();
+    return current.lanes ? [...new Set(current.lanes)].sort((one, other) => one - other) : null;
+  }
+
+  // Whether a cell is part of what is shown.
+  /** @param {Cell} cell */
+  has({ name, row, column }) {
+    return this.shown.some(
+      (mark) =>
+        mark.name === name &&
+        row >= mark.row &&
+        row <= (mark.row2 ?? mark.row) &&
+        column >= mark.column &&
+        column <= (mark.column2 ?? mark.column),
+    );
+  }
+
+  // -- the slider: every part is as wide as its name needs, at least --
+
+  /** @param {TimelinePart} part */
+  static weight({ name, frames }) {
+    return name.length + 3 + 3 * Math.log2(1 + frames.length);
+  }
+
+  drawNames() {
+    const key = JSON.stringify(this.parts.map(({ name, frames }) => [name, frames.length]));
+    if (this.names.dataset.parts === key) return;
+    this.names.dataset.parts = key;
+    this.names.replaceChildren();
+    let first = 1;
+    for (const part of this.parts) {
+      const at = first;
+      const button = makeButton(this.names, "ptx-part-name", part.name, () => this.jump(at), {
+        title: `Go to where it begins: ${part.name}`,
+        "data-first": at,
+        tabindex: "-1", // PageUp and PageDown on the slider do the same
+      });
+      button.style.flexGrow = String(Timeline.weight(part));
+      first += part.frames.length;
+    }
+  }
+
+  /** @param {number} at */
+  toSlider(at) {
+    const total = this.parts.reduce((sum, part) => sum + Timeline.weight(part), 0);
+    let [start, left] = [0, at];
+    for (const part of this.parts) {
+      const count = part.frames.length;
+      if (left <= count)
+        return Math.round((LONGEST * (start + (left / count) * Timeline.weight(part))) / total);
+      left -= count;
+      start += Timeline.weight(part);
+    }
+    return LONGEST;
+  }
+
+  /** @param {number} value */
+  fromSlider(value) {
+    let best = 0;
+    for (let at = 0; at <= this.last; at += 1)
+      if (Math.abs(this.toSlider(at) - value) < Math.abs(this.toSlider(best) - value)) best = at;
+    return best;
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const starts = this.parts.map((_, index) =>
+      this.parts.slice(0, index).reduce((sum, { frames }) => sum + frames.length, 1),
+    );
+    /** @type {Record<string, () => number>} */
+    const to = {
+      ArrowRight: () => this.at + 1,
+      ArrowUp: () => this.at + 1,
+      ArrowLeft: () => this.at - 1,
+      ArrowDown: () => this.at - 1,
+      PageUp: () => starts.find((start) => start > this.at) ?? this.last,
+      PageDown: () => starts.findLast((start) => start < this.at) ?? 0,
+      Home: () => 0,
+      End: () => this.last,
+    };
+    if (!event.altKey) event.stopPropagation();
+    if (event.key === "Escape") {
+      this.goHome();
+      this.remember();
+    } else if (to[event.key] && !event.altKey) {
+      event.preventDefault();
+      this.jump(to[event.key]());
+    } else if (event.key === " " || event.key === "Enter") {
+      event.preventDefault();
+      this.toggle();
+    }
+  }
+
+  get wait() {
+    return this.current?.hold ?? 0;
+  }
+
+  // -- words --
+
+  write() {
+    const { app, current } = this;
+    const trace = app.model.get("trace");
+    const overview = app.memory.isOpen
+      ? "play or drag to follow the access wavefront by wavefront"
+      : (trace?.dot_product?.summary ??
+        `play or drag: ${app.instruction.move ? "its words on their way" : "from the operands to D"}`);
+    const text = current?.text() ?? overview;
+    write(this.text, text);
+    attribute(this.text, "title", text);
+    attribute(this.text, "aria-live", this.timer ? "off" : "polite");
+    write(this.operation, current?.operation ?? "");
+    attribute(this.node, "data-at", this.idle ? 0 : this.at);
+    attribute(this.node, "data-from", this.home);
+    this.writeBits(current?.step?.bits);
+    this.update(text);
+    app.tracePanel.light(current?.step?.name ?? "");
+    let first = 1;
+    for (const [index, node] of [...this.names.children].entries()) {
+      const next = first + this.parts[index].frames.length;
+      node.classList.toggle("now", !this.idle && this.at >= first && this.at < next);
+      first = next;
+    }
+  }
+
+  // The bits of a term on the grid of the sum, those that fall off, and the sum so far.
+  /** @param {[kept: string, lost: string, sum: string] | undefined} bits */
+  writeBits(bits) {
+    const key = bits?.join("|") ?? "";
+    if (this.bits.dataset.bits === key) return;
+    this.bits.dataset.bits = key;
+    this.bits.replaceChildren();
+    if (!bits) return;
+    const [kept, lost, sum] = bits;
+    /** @param {string} label @param {string} number */
+    const line = (label, number) => {
+      const row = make("div", "", this.bits);
+      make("b", "", row, { text: label });
+      const zeros = /^.0*/.exec(number)?.[0] ?? "";
+      make("i", "", row, { text: zeros });
+      make("span", "", row, { text: number.slice(zeros.length) });
+      return row;
+    };
+    const term = line("term", kept);
+    if (lost) make("s", "", term, { text: lost });
+    line("sum", sum);
+  }
+
+  /** @param {string} text */
+  update(text) {
+    super.update(text);
+    this.slider.max = String(LONGEST);
+    this.slider.value = String(this.toSlider(this.at));
+  }
+}
