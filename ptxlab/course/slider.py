@@ -63,7 +63,7 @@ class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
     `unit` follows the value, unless the name says what is counted ("stages 3"). Values that go step by step,
     a range or with `play`, have a button that shows one after the other.
 
-    Where no kernel runs, a saved notebook shows the picture of the value that it began with.
+    Where no kernel runs, a saved notebook shows the picture that was seen last.
 
     >>> from ptxlab import views
     >>> slider = Slider(views.nibble, nibble=[0b0100, 0b1110])
@@ -109,6 +109,7 @@ class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
 
     def _redraw(self, _change: Any) -> None:
         self._shown.value = self._repr_html_()
+        self.redraw_saved()
 
     def _drawn(self) -> _Drawn:
         return self._draw(**{self._name: self._choice.value})

@@ -46,6 +46,7 @@ from .protocol import (
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
+from .serialise import MATRICES
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .transfer import AnyTransfer, first_transfer
 from .view import (
@@ -206,6 +207,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         self.view.observe(lambda _: self._presenter.show_lanes(), ["lane", "pinned"])
         self.view.observe(lambda change: self._presenter.on_selected(change.new), "selected")
         self.view.observe(lambda _: self._presenter.trace.show(), "tracing")
+        self.view.observe(lambda _: self.redraw_saved(), [*MATRICES, "label", "colour_by", "show_c"])
         try:
             self._presenter.show()
             self._restore_view(view_traits)

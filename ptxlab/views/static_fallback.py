@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import ipywidgets
@@ -15,6 +17,7 @@ from .palette import DARK_PAGES
 # the widget's id. While the widget is anywhere on the page, the picture is not shown; when it is not, what
 # JupyterLab shows instead is not. A widget that is being opened has a second to appear before its picture
 # does. GitHub removes the style and shows the image.
+PAUSE = 2.0  # seconds without a change before a picture is drawn again: it would delay the next edit
 _OUTPUT = ".jp-OutputArea-child"
 _STYLE = f"""\
 body:has(.ptx-live-ID) :is(.ptx-saved-ID, {_OUTPUT}:has(.ptx-saved-ID)) {{ display: none; }}
@@ -34,6 +37,7 @@ class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
     """A widget that a saved notebook shows without its kernel, as the HTML that `static_html` gives."""
 
     _saved: tuple[DisplayHandle, ...] = ()  # the pictures in the notebook
+    _redrawing: asyncio.TimerHandle | None = None
 
     def static_html(self) -> str:
         """What is shown without a kernel; "" for nothing."""
@@ -62,9 +66,23 @@ class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
             handle = display(_output(self.model_id, page), raw=True, display_id=True)
             self._saved = (*self._saved, handle)
 
+    def redraw_saved(self) -> None:
+        """Draw the pictures again after a change, once nothing else changes for a while."""
+        if self._redrawing is not None:
+            self._redrawing.cancel()
+        with contextlib.suppress(RuntimeError):  # outside of a notebook nothing would call back
+            if self._saved:
+                self._redrawing = asyncio.get_running_loop().call_later(PAUSE, self._update_saved)
+
+    def _update_saved(self) -> None:
+        page = self.static_html()
+        for handle in self._saved:
+            handle.update(_output(self.model_id, page), raw=True)
+
     def close(self) -> None:
         """Close the widget, and take its picture out of the notebook."""
         saved, self._saved = self._saved, ()
+        self.redraw_saved()  # no more
         for handle in saved:
             handle.update(_output(self.model_id, ""), raw=True)
         super().close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
@@ -209,6 +210,10 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
     count(page, 1)
     assert Shown(page).drawn() and page.locator(".ptx-player").is_visible()
 
+    image = page.locator(f"{PICTURES} img").first
+    before = image.get_attribute("src")
+    Shown(page).type("A", 3, 5, "0.375")
+    expect(image).not_to_have_attribute("src", before)
     save(book, page)
     book.shut_down()
     lab.show(page, book.name)
@@ -218,6 +223,8 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
         expect(picture.locator(part)).to_be_visible()
         assert picture.bounding_box()["height"] > 100
         assert picture.evaluate("node => [...node.querySelectorAll('img')].every(each => each.naturalWidth)")
+    svg = base64.b64decode(page.locator(f"{PICTURES} img").first.get_attribute("src").split(",")[1])
+    assert b">0.375<" in svg
     failed = page.get_by_text("model not found")
     expect(failed).to_have_count(4)  # JupyterLab says it, and nobody sees it
     assert not any(each.is_visible() for each in failed.all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import html.parser
@@ -10,6 +11,7 @@ import re
 import xml.etree.ElementTree as ET
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from ptxlab import PtxlabError
 pytest.importorskip("anywidget")
 
 from ptxlab.explorer import static_html
+from ptxlab.explorer.edits import SetCell
+from ptxlab.views import static_fallback
 from tests.cases import each
 from tests.sampling import one_in
 
@@ -255,6 +259,28 @@ def test_no_image_of_what_has_no_picture() -> None:
     ex = ptxlab.explore("tcgen05.shift.cta_group::1.down")
     assert ex.static_html() == "" and "text/html" not in ex._repr_mimebundle_()[0]
     ex.close()
+
+
+def test_the_image_follows_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edits in a row draw it once, after the last; a closed Explorer leaves an empty place."""
+    updates: list[str] = []
+    handle = SimpleNamespace(update=lambda data, raw: updates.append(data["text/html"]))
+    monkeypatch.setattr(static_fallback, "PAUSE", 0.05)
+
+    async def edit() -> None:
+        ex = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        ex._saved = (handle,)
+        for text in ("0.125", "0.375"):
+            ex.apply(SetCell("A", 0, 0, text))
+        await asyncio.sleep(0.3)
+        ex.apply(SetCell("A", 0, 0, "0.5"))
+        ex.close()
+        await asyncio.sleep(0.3)
+
+    asyncio.run(edit())
+    image, closed = updates
+    assert ">0.375<" in base64.b64decode(image.split(";base64,")[1].split('"')[0]).decode()
+    assert "<img" not in closed and closed.startswith("<style>")
 
 
 def test_a_terminal_gets_one_output() -> None:
