@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from pygments.lexer import Lexer
+from pygments.token import Comment, Keyword, Name, Number, String, Text
 from sphinx.application import Sphinx
 
 import ptxlab
+from ptxlab.views.highlight import tokens
 
 # Next to nothing is garbage while documents are built, and to look for it takes a seventh of the time.
 gc.set_threshold(100_000, 50, 50)
@@ -98,6 +102,26 @@ def _signature(app: Sphinx, what: str, name: str, *rest: object) -> tuple[str, s
     return ("", None) if name in _MADE_BY_PTXLAB else None
 
 
+class PtxLexer(Lexer):  # type: ignore[misc]
+    """PTX in the colours of ptxlab's listings; the lexer of Pygments stops at the `::` of a qualifier."""
+
+    kinds: ClassVar = {
+        "comment": Comment,
+        "string": String,
+        "builtin": Name.Builtin,
+        "keyword": Keyword,
+        "number": Number,
+    }
+
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """What Pygments asks for: places, kinds and texts."""
+        at = 0
+        for kind, part in tokens(text, "ptx"):
+            yield at, self.kinds.get(kind, Text), part
+            at += len(part)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.add_lexer("ptx", PtxLexer)
     app.connect("autodoc-process-signature", _signature)

@@ -99,15 +99,22 @@ def highlighted_lines(source: str) -> tuple[str, ...]:
 
     >>> highlighted_lines("a /* b\\nc */ < 1")[1]
     '<span class="comment">c */</span> &lt; <span class="number">1</span>'
+    >>> highlighted_lines("    int i;")
+    ('<span class="keyword">    int</span> i;',)
     """
     parts = []
+    blanks = ""  # before a token they go into its element: nbconvert makes those between two elements one
     for kind, text in tokens(source):
         for piece in text.splitlines(keepends=True):
             line = piece.splitlines()[0]
-            shown = html.escape(line, quote=False)
-            parts.append(f'<span class="{kind}">{shown}</span>' if kind and line else shown)
-            parts.append(piece[len(line) :])
-    return tuple("".join(parts).splitlines())
+            shown = blanks + html.escape(line, quote=False)
+            blanks = ""
+            if not kind and piece.isspace() and piece == line != " ":
+                blanks = shown
+            else:
+                parts.append(f'<span class="{kind}">{shown}</span>' if kind and line else shown)
+                parts.append(piece[len(line) :])
+    return tuple("".join([*parts, blanks]).splitlines())
 
 
 def token_colours(theme: Theme) -> dict[str, str]:

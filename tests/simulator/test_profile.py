@@ -182,7 +182,7 @@ def test_listings_are_highlighted() -> None:
         assert page is not None and '<span class="builtin">__global__</span>' in page
     page = ptxlab.kernel(kernel.ptx)._repr_html_()
     assert page is not None and "kernel columns(u64, u32) for sm_90a" in page
-    assert '<span class="keyword">st.shared.f32</span>' in page
+    assert '<span class="keyword">\tst.shared.f32</span>' in page
     shown = ptxlab.views.source("mma.sync.aligned.m8n8k4 {%d0};", "ret;")
     assert '<span class="keyword">ret</span>' in shown._repr_html_() and str(shown).endswith("\nret;")
     player = result.player()

@@ -73,7 +73,7 @@ def _shortened(text: str) -> str:
     length = 0  # of the table or block of code so far
     in_code = False
     for line in text.splitlines():
-        fence = re.match(r"```(cpp|text)?$", line)
+        fence = re.match(r"```(cuda|ptx|text)?$", line)
         if fence and (in_code or fence[1]):
             in_code, length = not in_code, 0
         elif in_code or line.startswith("|"):

@@ -180,12 +180,12 @@ def _section(out: Page, group: Group, distinct: Sequence[Fragment]) -> None:
     out.heading(2, group.title.replace(group.shape, code(group.shape), 1), group.label)
     count = "1 form" if len(group.forms) == 1 else f"{len(group.forms)} forms"
     many = f", N = {_sizes(group.sizes)}" if group.sizes else ""
-    out.add(f"{count}{many}. Shown here:", f"```text\n{ins.ptx}\n```")
+    out.add(f"{count}{many}. Shown here:", f"```ptx\n{ins.ptx}\n```")
     out.add(_operand_table(group, distinct))
     out.add(definitions(_facts(group)))
     for title, lines in _sources(ins).items():
-        out.dropdown(title, "```cpp\n" + "\n".join(lines) + "\n```")
-    out.dropdown("CUDA C++ kernel around it", f"```cpp\n{ins.kernel}\n```")
+        out.dropdown(title, "```cuda\n" + "\n".join(lines) + "\n```")
+    out.dropdown("CUDA C++ kernel around it", f"```cuda\n{ins.kernel}\n```")
     spellings = "\n".join(map(str, group.forms))
     out.dropdown(f"All spellings ({len(group.forms)})", f"```text\n{spellings}\n```")
 
