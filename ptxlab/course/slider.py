@@ -85,7 +85,8 @@ class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             raise PtxlabError("Slider: name one argument of the picture and its values, e.g. selector=(0, 1)")
         ((self._name, values),) = choices.items()
         self._draw = draw
-        options = [(f"{text(value)} {unit}".rstrip(), value) for value in values]
+        units = {1: unit.removesuffix("s")}
+        options = [(f"{text(value)} {units.get(value, unit)}".rstrip(), value) for value in values]
         self._choice = ipywidgets.SelectionSlider(
             options=options, description=self._name.replace("_", " "), layout={"width": "460px"}
         )

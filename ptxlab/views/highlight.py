@@ -51,7 +51,7 @@ _IS_PTX = r"^\s*\.(?:version|visible|entry|func)\b"
 _IS_INSTRUCTION = re.compile(r"\s*[a-z]\w*\.\w+[\w.:]*\s")  # of PTX, where a text begins with it
 _IS_SASS = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
 #: What makes a text in a cell a source.
-_IS_SOURCE = rf"\b__(?:global|device)__\b|\bthreadIdx\b|\basm\b|{_IS_PTX}"
+_IS_SOURCE = rf"\b__(?:global__|device__|shared__|syncthreads)\b|\bthreadIdx\b|\basm\b|{_IS_PTX}"
 _SCRIPT = Path(__file__).parent / "highlight_cells.js"
 
 

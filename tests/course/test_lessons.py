@@ -146,6 +146,8 @@ def test_a_slider_has_a_unit_and_plays_what_goes_step_by_step() -> None:
     assert (player.index, player.last, choice.description) == (0, 2, "pitch")
     player.index = 1
     assert played.value == 144 and "144 bytes apart" in played.children[1].value
+    skipped = slider(tensor_memory.masked, unit="columns", skip=range(1, 3))
+    assert [text for text, _ in skipped.children[0].children[1].options] == ["1 column", "2 columns"]
     still = slider(tensor_memory.without, left_out=("nothing", "commit"))
     assert [each.description for each in still.children[0].children] == ["left out"]
     parts = slider(block_scaled_tcgen05.part_of_kernel, play=True, part=block_scaled_tcgen05.PARTS)
