@@ -17,38 +17,41 @@ export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, styl
   }
   const painted = /** @type {Map<Element, [Highlight, StaticRange][]>} */ (new Map());
 
-  // The text of a cell, and its nodes with where they begin.
+  // The text of a cell, and for each character its node and where that begins.
   const read = (/** @type {Element} */ cell) => {
-    const nodes = /** @type {[number, Text][]} */ ([]);
+    const places = /** @type {[Text, number][]} */ ([]);
     let text = "";
     for (const line of cell.matches(".cm-content") ? cell.querySelectorAll(".cm-line") : [cell]) {
       const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
       while (walker.nextNode()) {
         const node = /** @type {Text} */ (walker.currentNode);
-        nodes.push([text.length, node]);
+        const place = /** @type {[Text, number]} */ ([node, text.length]);
         text += node.data;
+        while (places.length < text.length) places.push(place);
       }
       text += "\n";
+      if (places.length > 0) places.push(places[places.length - 1]);
+      else places.push([new Text(), 0]);
     }
-    return { text, nodes };
+    return { text, places };
   };
 
   const paint = (/** @type {Element} */ cell) => {
     for (const [highlight, range] of painted.get(cell) ?? []) highlight.delete(range);
     painted.delete(cell);
     if (!cell.isConnected) return;
-    const { text, nodes } = read(cell);
+    const { text, places } = read(cell);
     const ranges = /** @type {[Highlight, StaticRange][]} */ ([]);
     const add = (/** @type {string} */ kind, /** @type {number} */ start, /** @type {number} */ end) => {
       const highlight = highlights.get(kind);
-      const first = nodes.findLast(([at]) => at <= start);
-      const last = nodes.findLast(([at]) => at < end);
-      if (!highlight || !first || !last) return;
+      if (!highlight) return;
+      const [first, firstAt] = places[start];
+      const [last, lastAt] = places[end - 1];
       const range = new StaticRange({
-        startContainer: first[1],
-        startOffset: Math.min(start - first[0], first[1].length),
-        endContainer: last[1],
-        endOffset: Math.min(end - last[0], last[1].length),
+        startContainer: first,
+        startOffset: Math.min(start - firstAt, first.length),
+        endContainer: last,
+        endOffset: Math.min(end - lastAt, last.length),
       });
       highlight.add(range);
       ranges.push([highlight, range]);
@@ -75,12 +78,14 @@ export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, styl
   };
   new MutationObserver((records) => {
     const before = changed.size;
-    for (const { target, addedNodes } of records) {
+    for (const target of new Set(records.map((record) => record.target))) {
       const cell = (target instanceof Element ? target : target.parentElement)?.closest(CELLS);
       if (cell) changed.add(cell);
-      for (const node of addedNodes)
-        if (node instanceof Element) for (const each of node.querySelectorAll(CELLS)) changed.add(each);
     }
+    for (const { addedNodes } of records)
+      for (const node of addedNodes)
+        if (node instanceof Element && node.firstElementChild)
+          for (const cell of node.querySelectorAll(CELLS)) changed.add(cell);
     if (before === 0 && changed.size > 0) requestAnimationFrame(paintChanged);
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
   paintChanged();
