@@ -201,7 +201,7 @@ def _header(result: Result) -> str:
         lines = sorted({hazard.line for hazard in result.hazards})
         where = f"{'line' if len(lines) == 1 else 'lines'} {listing(lines, 8)}"
         facts.append(f'<span class="bad">{counted(count, "hazard")}, {where}</span>')
-    return f"<header>{''.join(facts)}</header>"
+    return f"<header>{' '.join(facts)}</header>"
 
 
 def _trimmed(sizes: tuple[int, int, int]) -> list[int]:
@@ -227,17 +227,17 @@ def _code(lines: Sequence[MarginLine], source: str) -> str:
         "conflicts": "wavefronts of shared memory beyond the least",
         "sectors": "32-byte sectors of global memory per request of a warp",
     }
-    cells = "".join(f'<i title="{titles.get(head, "")}">{head}</i>' for head in heads)
-    rows = [f'<div class="row head">{cells}<i></i></div>'] if counts else []
-    empty = "<i></i>" * len(heads)
+    cells = " ".join(f'<span title="{titles.get(head, "")}">{head}</span>' for head in heads)
+    rows = [f'<div class="row head">{cells} <span></span></div>'] if counts else []
+    empty = "<span></span> " * len(heads)
     before = 0
     for line in shown:
         if line.number != before + 1:
-            rows.append(f'<div class="row cut">{empty}<i>⋯</i></div>')
+            rows.append(f'<div class="row cut">{empty}<span>⋯</span></div>')
         before = line.number
         rows.append(_row(line, texts[line.number - 1], counts, banks, sectors))
         rows += [
-            f'<div class="row hazard sentence">{empty}<i>{html.escape(sentence)}</i></div>'
+            f'<div class="row hazard sentence">{empty}<span>{html.escape(sentence)}</span></div>'
             for sentence in line.hazards
         ]
     region = 'class="code" tabindex="0" role="group" aria-label="source"'  # scrolls, also by keyboard
@@ -248,18 +248,19 @@ def _row(line: MarginLine, text: str, counts: bool, banks: bool, sectors: bool) 
     profile = line.profile
     tip = html.escape("\n".join(line_notes(line)), quote=True)
     count = f"{profile.warps:,}" if profile.warps else ""
-    cells = [f'<i class="number">{line.number}</i>']
+    cells = [f'<span class="number">{line.number}</span>']
     if counts:
-        cells.append(f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>')
+        cells.append(f'<span class="heat" style="--share: {100 * line.share:.0f}%">{count}</span>')
     if banks:
         css_class = ' class="conflict"' if profile.conflicts else ""
-        cells.append(f"<i{css_class}>{f'+{profile.conflicts:,}' if profile.conflicts else ''}</i>")
+        cells.append(f"<span{css_class}>{f'+{profile.conflicts:,}' if profile.conflicts else ''}</span>")
     if sectors:
         css_class = ' class="wide"' if profile.sectors_per_request > _FEW_SECTORS else ""
-        cells.append(f"<i{css_class}>{f'{profile.sectors_per_request:.3g}' if profile.requests else ''}</i>")
-    cells.append(f'<i class="text">{text}</i>')
+        number = f"{profile.sectors_per_request:.3g}" if profile.requests else ""
+        cells.append(f"<span{css_class}>{number}</span>")
+    cells.append(f'<span class="text">{text}</span>')
     name = "row hazard" if line.hazards else "row"
-    return f'<div class="{name}" data-line="{line.number}" title="{tip}">{"".join(cells)}</div>'
+    return f'<div class="{name}" data-line="{line.number}" title="{tip}">{" ".join(cells)}</div>'
 
 
 def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:
@@ -281,8 +282,10 @@ def _bounds(result: Result, chip: str) -> str:
         css_class = "bar first" if number == 0 else "bar"
         share = 100 * bound.seconds / longest if longest else 0
         rows.append(
-            f'<div class="row"><i>{bound.resource}</i><i class="time">{time_text(bound.seconds)}</i>'
-            f'<i class="{css_class}"><b style="width: {share:.1f}%"></b></i><i>{amount_text(bound)}</i></div>'
+            f'<div class="row"><span>{bound.resource}</span> '
+            f'<span class="time">{time_text(bound.seconds)}</span> '
+            f'<span class="{css_class}"><b style="width: {share:.1f}%"></b></span> '
+            f"<span>{amount_text(bound)}</span></div>"
         )
     peaks = find_chip(chip)
     note = f"Published peaks ({html.escape(peaks.source)}); no launch is faster, most are slower."

@@ -99,6 +99,8 @@ def test_source_in_a_notebook() -> None:
     result = ptxlab.kernel(source).simulate(3, 64, np.zeros(512, np.float32), 32, shared=8192)
     page = result._repr_html_()
     assert "// &lt;b&gt;&amp;" in page and "+186" in page and "On an H200 at least" in page
+    without_style = re.sub(r"<[^>]*>", "", page.split('<div class="ptx-profile">')[1])
+    assert "4 48 +186" in without_style and "6 72 +186 32" in without_style  # as on GitHub
     lines = margin(result)
     assert [line.profile.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
     assert "192 wavefronts where 6 would do" in " ".join(line_notes(lines[3]))
