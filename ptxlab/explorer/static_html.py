@@ -140,6 +140,7 @@ def _saved_traits(view: View) -> dict[str, Any]:
         "refusal": {},
         "notice": "",
         "quiz": {},
+        "height": 0,  # nothing else is on the page
         "toolbar": {**view.toolbar, "static": True},
     }
 

@@ -164,8 +164,8 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     # what was typed stays in the field, with the sentence beside it, until Escape discards it
     assert (box.input_value(), box.get_attribute("aria-invalid")) == ("0xyz", "true")
     at, sentence = box.bounding_box(), page.locator(".ptx-problem-box").bounding_box()
-    assert sentence["y"] >= at["y"] + at["height"] and sentence["y"] - at["y"] < at["height"] + 12
-    assert sentence["x"] <= at["x"] + 1
+    assert 0 <= sentence["x"] - at["x"] - at["width"] < 12
+    assert sentence["y"] <= at["y"] + 1 and sentence["y"] + sentence["height"] > at["y"]
     assert screen.python("print(hex(ex.registers['A'][9, 0]))") == "0xb800bc00"
     box.press("Escape")
     expect(page.locator(".ptx-problem").first).to_have_text("")

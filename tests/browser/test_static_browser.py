@@ -599,3 +599,28 @@ def test_a_transfer_says_where_each_element_goes(name: str, page: Any, tmp_path:
     expect(page.locator(".ptx-status")).to_have_text(said)
     expect(page.locator(".ptx-thread-register").first).to_have_text(first_register)
     assert page.locator(".ptx-tensor canvas").first.bounding_box()["height"] > 32 * 10
+
+
+def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path) -> None:
+    """The page fills its window whatever room its Explorer had in a notebook, and says how to edit."""
+    path = ptxlab.explore("mma.m8n8k16.s8", height=460).save_html(tmp_path / "x.html")
+    page = browser.new_page(viewport={"width": 900, "height": 900})
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-pane=D] canvas")
+    expect(page.locator(".ptx-status").first).to_contain_text("To change it, open this in a notebook.")
+    assert page.locator(".ptx-explorer").bounding_box()["height"] > 700
+    page.mouse.move(*at(page, "A", 3, 5))
+    page.mouse.click(*at(page, "A", 3, 5))
+    type_line(page, "99")
+    expect(page.locator(".ptx-problem").first).to_contain_text("cannot be edited")
+    page.wait_for_selector(".ptx-tooltip.on")
+    page.wait_for_function(
+        """() => {
+          const [tip, box] = [".ptx-tooltip", ".ptx-problem-box"]
+            .map((each) => document.querySelector(each).getBoundingClientRect());
+          const isAbove = tip.bottom <= box.top || tip.top >= box.bottom;
+          return isAbove || tip.right <= box.left || tip.left >= box.right;
+        }""",
+        timeout=5_000,
+    )
+    page.close()

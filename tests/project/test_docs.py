@@ -146,6 +146,7 @@ def test_every_lesson_is_in_the_book() -> None:
     assert [name or other for name, other in listed] == [lesson.file for lesson in LESSONS]
     notebook = course.prepared(LESSONS[0])
     nbformat.validate(notebook)
+    assert "copies to point at; to type into them, run the lesson" in notebook.cells[0].source
     assert notebook.cells[1].metadata.tags == ["remove-cell"]
     assert "%pip" not in "".join(cell.source for cell in notebook.cells)
 

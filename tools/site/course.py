@@ -71,7 +71,8 @@ def _run_it(lesson: Lesson) -> str:
     file = f"notebooks/{lesson.file}.ipynb"
     colab = link("Colab", f"https://colab.research.google.com/github/{repository}/blob/main/{file}")
     binder = link("Binder", f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/{file}")
-    return f"Run it yourself: `ptxlab lab`, {colab} or {binder}."
+    where = f"Run it yourself: `ptxlab lab`, {colab} or {binder}."
+    return f"{where} The Explorers on this page are copies to point at; to type into them, run the lesson."
 
 
 def contents() -> str:

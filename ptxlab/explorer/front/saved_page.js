@@ -51,7 +51,10 @@ class StaticModel {
   constructor({ state, lanes, traces, memories, loads, quiz, refusal, not_saved: notSaved }) {
     const what = state.instruction.tensor ? "where it is" : "which lane holds it";
     /** @type {Traits} */
-    this.state = { ...state, hint: `Point at a cell to see ${what}; click to select it.` };
+    this.state = {
+      ...state,
+      hint: `Point at a cell to see ${what}; click to select it. To change it, open this in a notebook.`,
+    };
     this.lanes = lanes;
     this.savedTrace = state.trace;
     this.traces = traces;

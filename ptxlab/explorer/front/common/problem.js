@@ -5,7 +5,7 @@ import { clamp, focusOn, make, makeButton, write } from "./util.js";
 import { GUTTER } from "../pane/edges.js";
 import { openEditor } from "../pane/input.js";
 
-const GAP_BELOW = 5;
+const FIELD_GAP = 5; // between the field and the sentence
 let count = 0; // of boxes on the page, for their ids
 
 export class Problem {
@@ -60,18 +60,29 @@ export class Problem {
     if (sentence) this.place();
   }
 
-  // Below the field, or above it where there is no room; below the toolbar if the field is gone.
+  // Below the field, or above it where there is no room; below the toolbar if the field is gone. In a register
+  // it stands over the bits, which are those before: the next register stays visible.
   place() {
     const { root, toolbar } = this.app;
     const node = this.field?.node;
     const isThere = node?.isConnected && root.contains(node) && node.getClientRects().length > 0;
     const at = (isThere ? node : toolbar.node).getBoundingClientRect();
     const view = root.getBoundingClientRect();
+    const isBeside = isThere && node.matches(".ptx-register .ptx-hex");
+    const isAbove = isThere && node.matches(".ptx-register .ptx-value");
+    this.box.style.maxWidth = isBeside ? `${Math.round(view.right - at.right - 2 * FIELD_GAP)}px` : "";
     const [wide, high] = [this.box.offsetWidth, this.box.offsetHeight];
-    const below = at.bottom - view.top + GAP_BELOW;
-    const top = below + high <= view.height ? below : Math.max(0, at.top - view.top - high - GAP_BELOW);
-    const left = clamp(at.left - view.left, 0, view.width - wide - 4);
+    const [below, above] = [
+      at.bottom - view.top + FIELD_GAP,
+      Math.max(0, at.top - view.top - high - FIELD_GAP),
+    ];
+    let [left, top] = [at.left - view.left, !isAbove && below + high <= view.height ? below : above];
+    const register = node?.closest(".ptx-register")?.getBoundingClientRect() ?? at;
+    if (isBeside)
+      [left, top] = [at.right - view.left + FIELD_GAP, Math.min(at.top, register.bottom - high) - view.top];
+    left = clamp(left, 0, view.width - wide - 4);
     this.box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.app.tooltip?.change(); // it makes way
   }
 }
 
@@ -90,6 +101,7 @@ export function showRefusal(pane) {
     pane.refusalBox?.remove();
     pane.refusalBox = here && refusalBox(pane, here);
     if (here) app.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
+    else app.problem.update(); // which had no size beside that box
   }
   if (!here || !pane.refusalBox) return;
   placeRefusal(pane, pane.refusalBox, here);

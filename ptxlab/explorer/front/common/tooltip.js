@@ -59,6 +59,16 @@ export class Tooltip {
     if (this.node.isConnected) this.node.togglePopover?.(open);
   }
 
+  // Where the tip begins, so that it does not cover a sentence that says what went wrong.
+  /** @param {TipPlace} place @param {number} left @param {number} below @param {number} wide @param {number} high */
+  besideProblem(place, left, below, wide, high) {
+    const box = this.app.problem.box.getBoundingClientRect(); // empty if all is well
+    const isApart = (/** @type {number} */ top) =>
+      left >= box.right || left + wide <= box.left || top >= box.bottom || top + high <= box.top;
+    const tops = [below, place.y - high - 10, box.top - high - EDGE].map(Math.round);
+    return tops.find((top) => top >= EDGE && isApart(top)) ?? Math.round(box.bottom + EDGE);
+  }
+
   // After everything else, so that the page is measured once.
   draw() {
     const { next: place, last, flashes } = this;
@@ -82,7 +92,8 @@ export class Tooltip {
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
     const { right, bottom } = this.app.root.getBoundingClientRect();
     const left = placeBeside(place.x, wide, clientWidth, right, 16);
-    const top = placeBeside(place.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
+    const below = placeBeside(place.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
+    const top = this.besideProblem(place, left, below, wide, high);
     this.node.style.transform = `translate(${left}px, ${top}px)`;
   }
 }
