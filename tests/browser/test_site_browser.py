@@ -86,6 +86,8 @@ def test_a_lesson(visit: Any) -> None:
 
 def test_a_reference_page_follows_the_theme(visit: Any) -> None:
     page = visit("reference/mma.html")
+    opcode = page.locator(".highlight-ptx .k").first
+    assert opcode.text_content() == "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
     cell = page.locator(".ptx-picture svg rect title", has_text="lane 5, element").first
     assert "register" in str(cell.text_content())
     paper = page.locator(".ptx-picture svg > rect").first
