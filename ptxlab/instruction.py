@@ -479,6 +479,9 @@ def explore(
     tcgen05.ld, .st, .cp and .shift, which read A and leave D, `address` and `split`, as `emulate` does.
     ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store read A and leave D, too: memory or registers.
 
+    A name that says too little, such as "mma.m16n8k16.f16" or "tcgen05.mma", opens the picker with what it
+    may mean; until one is chosen, `ex.instruction` is the first of these. `ptxlab.instruction` refuses it.
+
     >>> import numpy as np
     >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
     >>> ex = explore(name, A=np.ones((16, 64)), B=np.ones((64, 8)))

@@ -175,7 +175,7 @@ class Presenter:
         """Begin with another instruction: nothing is selected, and nothing was sent."""
         self.view.lane = min(self.view.lane, self.threads - 1)
         self.view.pinned = [lane for lane in self.view.pinned if lane < self.threads]
-        self.view.selected = {}
+        self.view.selected = self.view.candidates = {}
         self.trace.cell, self._gpu_time = None, ""
         self._sent, self._shown, self._toolbar_sources = {}, self.state.form, ()
         self._known_registers = {}

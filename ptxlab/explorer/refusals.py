@@ -18,6 +18,19 @@ from ..isa.tcgen05.form import CONTROL_FAMILIES
 from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
+_SHOWN = Product | Tcgen05Transfer | TransferForm
+
+
+def explorable_candidates(name: str) -> list[Product | Tcgen05Transfer | TransferForm]:
+    """What the Explorer shows of the instructions that a name which says too little may mean.
+
+    >>> [form.mnemonic[-15:] for form in explorable_candidates("mma.m16n8k16.f16")]
+    ['f16.f16.f16.f16', 'f32.f16.f16.f32']
+    """
+    from ..isa.refusals import candidates
+
+    return [form for form in candidates(name) if isinstance(form, _SHOWN)]
+
 
 def explorable(ins: Form | str) -> Product | Tcgen05Transfer | TransferForm:
     """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
@@ -30,7 +43,7 @@ def explorable(ins: Form | str) -> Product | Tcgen05Transfer | TransferForm:
     ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
     """
     form = parse_any(ins) if not isinstance(ins, Product) else ins
-    if isinstance(form, Product | Tcgen05Transfer | TransferForm):
+    if isinstance(form, _SHOWN):
         return form
     raise PtxlabError(
         f"{form.mnemonic} {CONTROL_FAMILIES[form.family]}, and touches no word of a matrix that the Explorer "

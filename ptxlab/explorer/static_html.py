@@ -131,7 +131,7 @@ def _saved_traits(view: View) -> dict[str, Any]:
         name
         for name in view.class_traits(sync=True)
         if name not in inherited
-        and name not in ("lane_registers", "picker_index")
+        and name not in ("lane_registers", "picker_index", "candidates")
         and not name.startswith("_")
     ]
     return {

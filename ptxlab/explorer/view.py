@@ -105,6 +105,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     notice = traitlets.Unicode("").tag(sync=True)  # what changed, where that is not a problem
     toolbar = traitlets.Dict().tag(sync=True)  # what can be chosen above the matrices, and what is chosen
     picker_index = traitlets.Dict().tag(sync=True)  # empty until the picker is first opened
+    candidates = traitlets.Dict().tag(sync=True)  # of an ambiguous name, until one is chosen; or {}
     tracing = traitlets.Bool(False).tag(sync=True)  # whether the bits of a cell of D are explained below
     trace = traitlets.Dict().tag(sync=True)  # of the cell of D that was chosen last: see `TracePanel`
     memory = traitlets.Dict().tag(sync=True)  # the matrix that is shown in shared memory, or {}

@@ -45,7 +45,7 @@ from .protocol import (
 )
 from .question import Question
 from .quiz import Quiz, choose_questions
-from .refusals import explorable
+from .refusals import explorable, explorable_candidates
 from .serialise import MATRICES
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .transfer import AnyTransfer, first_transfer
@@ -112,19 +112,36 @@ def _refuse_score() -> None:
     raise ReadOnlyTrait("quiz_score counts the answers of a quiz and cannot be assigned")
 
 
+def _named(ins: Form | str) -> tuple[Product | AnyTransfer, list[str]]:
+    """The instruction, or the first that a name which says too little may mean, and all that it may mean."""
+    try:
+        return explorable(ins), []
+    except PtxlabError:
+        candidates = explorable_candidates(ins) if isinstance(ins, str) else []
+        if not candidates:
+            raise
+        return candidates[0], [form.mnemonic for form in candidates]
+
+
 def _open(
     ins: Form | str, seed: int, address: int | None, split: int | None
-) -> tuple[ExplorerState, dict[str, Any]]:
-    """What an Explorer begins with: the state, and the traits of the view that a link carries."""
+) -> tuple[ExplorerState, dict[str, Any], dict[str, Any]]:
+    """What an Explorer begins with: the state, the traits of the view that a link carries, the candidates."""
     if isinstance(ins, str) and is_link(ins):
-        return open_link(ins)
-    form = explorable(ins)
+        return *open_link(ins), {}
+    form, candidates = _named(ins)
     state = ExplorerState(form, seed)
     if isinstance(form, Tcgen05Transfer):
         state.show(first_transfer(form, address or 0, split, seed))
     elif address is not None or split is not None:
         raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
-    return state, {}
+    if not candidates:
+        return state, {}, {}
+    names = "is no full name; one instruction fits"
+    if len(candidates) > 1:
+        names = f"fits {len(candidates)} instructions: choose one above; this is the first"
+    state.notices = (f"{quoted(ins)} {names}",)
+    return state, {}, {"typed": str(ins).strip(), "mnemonics": candidates}
 
 
 # -- the widget ------------------------------------------------------------------------------------------
@@ -188,7 +205,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        self.state, view_traits = _open(ins, seed, address, split)
+        self.state, view_traits, candidates = _open(ins, seed, address, split)
         first = {"A": A, "B": B, "C": C}
         make_edits(
             self.state, [SetValues(name, values) for name, values in first.items() if values is not None]
@@ -210,6 +227,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         self.view.observe(lambda _: self.redraw_saved(), [*MATRICES, "label", "colour_by", "show_c"])
         try:
             self._presenter.show()
+            self.view.candidates = candidates
             self._restore_view(view_traits)
         except BaseException:
             self.close()

@@ -69,20 +69,23 @@ def by_short_name(name: str) -> MmaForm | TransferForm | None:
     >>> by_short_name("mma.m16n8k64.s4")
     <mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32>
     """
-    tokens = _qualifiers(name)
-    if len(tokens) > _MOST_WORDS:
-        return None
-    matches = list(_matching(tokens))
-    extras = [_extra_qualifiers(form, qualifiers, tokens) for form, qualifiers in matches]
-    plainest = [
-        form for (form, _), extra in zip(matches, extras, strict=True) if extra == min(extras, default=0)
-    ]
+    plainest = plainest_forms(name)
     if len(plainest) > 1:
         names = sorted(form.mnemonic for form in plainest)
         raise PtxlabError(
             f"{quoted(name)} could be any of {len(names)} instructions, so say more: {listing(names, 6)}"
         )
     return plainest[0] if plainest else None
+
+
+def plainest_forms(name: str) -> list[MmaForm | TransferForm]:
+    """Every instruction that a short name may mean, equally plain, in the order of the catalogue."""
+    tokens = _qualifiers(name)
+    if len(tokens) > _MOST_WORDS:
+        return []
+    matches = list(_matching(tokens))
+    extras = [_extra_qualifiers(form, qualifiers, tokens) for form, qualifiers in matches]
+    return [form for (form, _), extra in zip(matches, extras, strict=True) if extra == min(extras, default=0)]
 
 
 @lru_cache(maxsize=None)

@@ -9,8 +9,8 @@ from heapq import nlargest
 from itertools import permutations
 
 from ..errors import listing, quoted
-from .aliases import atom_mnemonic, is_atom, is_intrinsic, similar_names
-from .catalog import REGISTER_FAMILIES, mma_forms
+from .aliases import atom_mnemonic, is_atom, is_intrinsic, plainest_forms, similar_names
+from .catalog import REGISTER_FAMILIES, AnyForm, mma_forms, register_forms, tcgen05_forms
 from .dtypes import DTYPES
 from .quirks import QUIRKS
 from .spelling import (
@@ -146,6 +146,35 @@ def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
             if first != second and not any({first, second} <= words for words in legal):
                 return f".{first} and .{second} do not go together"
     return "its qualifiers do not go together"
+
+
+# -- names that say too little ----------------------------------------------------------------------------
+
+
+def candidates(name: str) -> list[AnyForm]:
+    """The instructions that a name which says too little may mean, in the order of the catalogue.
+
+    Each has all the qualifiers of the name, in its order. There are none for names that are wrong otherwise.
+
+    >>> [form.mnemonic for form in candidates("tcgen05.shift")]
+    ['tcgen05.shift.cta_group::1.down', 'tcgen05.shift.cta_group::2.down']
+    >>> candidates("mma.m16n8k99")
+    []
+    """
+    name = name.strip()
+    if len(name) > _LONGEST or not re.fullmatch(r"[\w.:]+", name) or quirk_of(name) is not None:
+        return []
+    if not name.startswith("tcgen05") and not is_mnemonic(name):
+        return [*plainest_forms(name)]
+    tokens = name.rstrip(".").split(".")
+    forms = tcgen05_forms() if tokens[0] == "tcgen05" else register_forms()
+    sparse = any(token.split("::")[0] == "sp" for token in tokens)
+    return [form for form in forms if form.sparse == sparse and _has_in_order(form, tokens)]
+
+
+def _has_in_order(form: AnyForm, tokens: list[str]) -> bool:
+    qualifiers = iter(form.mnemonic.split("."))
+    return all(token in qualifiers for token in tokens)
 
 
 def _mnemonic_refusal(name: str, tokens: list[str]) -> str:

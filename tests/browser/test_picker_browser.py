@@ -260,3 +260,31 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             page.keyboard.press("Escape")
     finally:
         page.set_viewport_size(before)
+
+
+def test_a_name_that_says_too_little_opens_the_picker(bare: BarePage, page: Any) -> None:
+    """Its candidates are listed without taking the focus; one is chosen as always, and then it is over."""
+    short, chosen = "mma.m16n8k16.f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    other = page.context.new_page()
+    try:
+        opened = bare.open(other, "ambiguous", [f"import ptxlab\nex = ptxlab.explore({short!r})\nex", "pass"])
+        opened.run(0)
+        picking = Picking(other)
+        picking.ready()
+        assert picking.search.input_value() == short and not other.evaluate(IN_EXPLORER)
+        assert picking.names() == [chosen.replace("f32", "f16"), chosen]
+        assert picking.count.inner_text() == f"2 of {everything()} match"
+        assert picking.matches.first.locator("mark").all_inner_texts()[:2] == ["mma", "m16n8k16"]
+        assert "'mma.m16n8k16.f16' fits 2 instructions" in picking.root.inner_text()
+        picking.search.click()
+        other.keyboard.press("End")
+        other.keyboard.type(".bf16")  # any other text is searched for, its parts in any mnemonic
+        expect(picking.count).to_have_text(f"0 of {everything()} match")
+        press(other, *["Backspace"] * len(".bf16"))
+        picking.matches.nth(1).click()
+        picking.shows(chosen)
+        expect(picking.panel).to_be_hidden()
+        picking.open()
+        assert picking.search.input_value() == ""
+    finally:
+        other.close()

@@ -271,3 +271,37 @@ def test_columns_count_and_narrow() -> None:
     assert columns["targets"] == [sum(target in ins.targets for ins in EVERY) for target in TARGETS]
     sizes = Counter(ins.n for ins in mma_instructions() if ins.lanes == 128)
     assert dict(map(tuple, columns["n"])) == sizes
+
+
+@each(
+    "name, count, first",
+    [
+        ("mma.m16n8k16.f16", 2, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+        (" mma.sync.aligned.m16n8k8.row.col.f32.f16", 1, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32", 16, None),
+        ("tcgen05.mma", 51, "tcgen05.mma.cta_group::1.kind::f16"),
+        ("tcgen05.shift", 2, "tcgen05.shift.cta_group::1.down"),
+        ("ldmatrix.x4", 0, None),
+    ],
+)
+def test_a_name_that_says_too_little_opens_on_its_first_candidate(
+    name: str, count: int, first: str | None
+) -> None:
+    """What `ptxlab.instruction` refuses; all candidates are in the picker, and gone once one is chosen."""
+    ex = ptxlab.explore(name, seed=3)
+    names = ex.view.candidates.get("mnemonics", [])
+    assert len(names) == count and {*names} <= {mnemonic for mnemonic, _ in rows()}
+    assert bool(count) == ("fit" in ex.view.notice)
+    if count:
+        assert ex.instruction.mnemonic == names[0] and first in (names[0], None)
+        assert hasattr(ex.instruction, "emulate")
+        with pytest.raises(ptxlab.PtxlabError):
+            ptxlab.instruction(name)
+    ex.instruction = "mma.m16n8k8.tf32"
+    assert not ex.view.candidates and "fit" not in ex.view.notice
+
+
+@each("name", ["mma.m16n8k99", "tcgen05.mma.f16", "nonsense", "", ".", "tcgen05.alloc", "tcgen05.wait"])
+def test_a_name_that_matches_nothing_is_refused(name: str) -> None:
+    with pytest.raises(ptxlab.PtxlabError):
+        ptxlab.explore(name)

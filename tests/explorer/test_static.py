@@ -136,6 +136,7 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
         "tooltip",
         "lane_registers",
         "picker_index",
+        "candidates",
     }  # ipywidgets' own, what is put together for each lane, what only a notebook offers
     assert {"instruction", "A", "E", "lane", "colour_by", "trace"} <= wanted == set(saved["state"])
     assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)

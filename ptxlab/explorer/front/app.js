@@ -126,6 +126,7 @@ export class App {
     this.observeModel();
     this.observePage();
     this.refresh();
+    if (model.get("candidates")?.typed) this.picker.open(false); // the notebook keeps the focus
   }
 
   /** @returns {DescriptorSource} */

@@ -35,6 +35,8 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   notice: string;
   toolbar: Sent<ToolbarData>;
   picker_index: Sent<PickerIndex> | undefined;
+  /** What was typed where an instruction was asked for, and what it may mean. */
+  candidates: Sent<{ typed: string; mnemonics: string[] }> | undefined;
   tracing: boolean;
   /** Where the timeline stands; 0 while nothing is shown. */
   step: number;

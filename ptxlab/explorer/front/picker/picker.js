@@ -123,7 +123,8 @@ export class Picker {
     return !this.node.hidden;
   }
 
-  open() {
+  // With what was typed in Python in the search box, as long as that may mean several instructions.
+  open(takesFocus = true) {
     const { change } = this.app.header;
     if (!change) return;
     if (!this.opened) {
@@ -131,11 +132,13 @@ export class Picker {
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
+      this.input.value = this.app.model.get("candidates")?.typed ?? "";
       this.space = this.spaceNow();
       if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
+    if (!takesFocus) return;
     focusOn(this.input);
     this.node.scrollIntoView({ block: "nearest" });
   }
@@ -190,7 +193,7 @@ export class Picker {
   draw() {
     const { search, choice, current } = this;
     if (!search) return;
-    const { words, matching } = search.search(this.input.value);
+    const { words, matching } = this.find(search);
     const { targets } = search.index;
     COLUMNS.forEach((_, column) => {
       this.columns[column].show(
@@ -211,6 +214,16 @@ export class Picker {
     const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
     this.reset.hidden = !asked;
     this.drawMatches(search, matches, words, asked);
+  }
+
+  // What the search box finds; what was typed in Python means what Python found.
+  /** @param {Search} search */
+  find(search) {
+    const found = search.search(this.input.value);
+    const { typed, mnemonics } = this.app.model.get("candidates") ?? {};
+    if (!mnemonics || typed !== this.input.value.trim()) return found;
+    const meant = new Set(mnemonics);
+    return { words: found.words, matching: search.items.map(({ mnemonic }) => meant.has(mnemonic)) };
   }
 
   // After a choice in a column, the columns to its right show what is left.

@@ -74,9 +74,17 @@ export class Search {
       .toLowerCase()
       .split(/[\s,;]+/)
       .filter(Boolean)
-      .map((word) => this.understand(word));
+      .flatMap((word) => this.understandName(word));
     const matching = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
     return { words, matching };
+  }
+
+  // Of a name that no mnemonic has as it stands, the parts between its dots: mma.m16n8k16.f16.
+  /** @param {string} name @returns {SearchWord[]} */
+  understandName(name) {
+    const whole = this.understand(name);
+    const parts = name.split(".").filter(Boolean);
+    return whole.fits.size || parts.length < 2 ? [whole] : parts.map((part) => this.understand(part));
   }
 
   /** @param {string} word @returns {SearchWord} */
