@@ -494,6 +494,8 @@ VIEWS = {
     "wgmma.sp fp8 n8": ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", ""),
     "tcgen05.mma": ("tcgen05.mma.cta_group::1.kind::f16", ""),
     "tcgen05.mma, its memory": ("tcgen05.mma.cta_group::1.kind::f16", "tensor"),
+    "mma f16, shared memory": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "memory"),
+    "ldmatrix": ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", ""),
 }
 SIZES = ((1440, 900), (1920, 1080), (1024, 768), (700, 900), (390, 844))
 
@@ -577,6 +579,36 @@ def written(page: Any) -> Iterator[Any]:
         page.evaluate("() => { const found = window.written; window.written = []; return found; }")
     )
     page.evaluate("() => window.forget()")
+
+
+def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
+    """A double click on words without digits brings them near; the wheel, keys and buttons take them back."""
+    narrow(1024, 768)
+    show(python, page, DENSE)
+    python("ex.A = np.full((16, 64), 3)")
+    page.locator("[data-memory=A]").click()
+    scroller = page.locator(".ptx-memory .ptx-scroller")
+    page.evaluate(DRAWN)
+    assert "33333333" not in written()
+    whole = scroller.evaluate("node => node.scrollWidth")
+    scroller.dblclick(position={"x": 60, "y": 8})
+    page.evaluate(DRAWN)
+    assert "33333333" in written() and not page.locator(".ptx-memory-word.editing").count()
+    scroller.dblclick(position={"x": 60, "y": 8})  # again: now the word is edited
+    page.locator(".ptx-memory-word.editing").wait_for()
+    page.keyboard.press("Escape")
+    near = scroller.evaluate("node => node.scrollWidth")
+    page.keyboard.press("-")
+    assert whole < scroller.evaluate("node => node.scrollWidth") < near
+    page.keyboard.press("Alt+Digit0")
+    assert scroller.evaluate("node => node.scrollWidth") == whole
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -60)
+    page.keyboard.up("Control")
+    page.wait_for_function(
+        "([node, whole]) => node.scrollWidth > whole", arg=[scroller.element_handle(), whole]
+    )
+    page.locator("[data-memory=A]").click()
 
 
 def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:

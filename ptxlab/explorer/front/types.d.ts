@@ -104,11 +104,15 @@ type Anchor = {
   pane: Pane;
   isHeld: boolean;
   point: Point | null;
-  inWindow: Point;
   cell: Cell;
   right: number;
   down: number;
 };
+/** What a pane shows of its matrix, in pixels of the scene: its window, and where all of the matrix would be. */
+type PaneView = { window: Place; origin: Point; total: Size; picture: OffscreenCanvas | null };
+type FlightLeg = { pane: Pane; from: PaneView; to: PaneView; isNearer: boolean; now: PaneView | null };
+/** A row or a column, from 0 to 1 along its axis. */
+type AxisBand = { axis: Axis; start: number; end: number };
 type Place = { x: number; y: number; width: number; height: number };
 type Size = { width: number; height: number };
 /** The room for headings, the classes of the frame and of the text box, and what else the text box has. */
@@ -561,6 +565,8 @@ type WordView<Word> = import("./common/scroll_area.js").WordArea<Word> & {
   wordFacts(word: Word): string[];
   freeFacts(word: Word): string[];
   placeOf(word: Word): Place;
+  /** The word of the selected cell. */
+  selected(): Word | null;
   /** The nearest word that there is. */
   limited(word: Word): Word;
   below(rows: number): Word;

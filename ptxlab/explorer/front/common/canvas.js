@@ -1,6 +1,7 @@
 // What the pictures on canvases are made of: boxes and small texts.
 
 export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
+export const SMALLEST_TEXT = 11; // pixels; where it does not fit, colours stand alone
 
 /** @param {CanvasRenderingContext2D} context @param {Place} place @param {string} colour */
 export function fillBox(context, { x, y, width, height }, colour, opacity = 1) {

@@ -82,7 +82,9 @@ export function flashNodes(app, nodes) {
       return;
     }
     const lit = { backgroundColor: app.ink.flash, color: "#000000" };
-    for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
+    // in steps: a colour is painted by the page, in every frame in which it changes
+    const timing = { duration: FADING, easing: "steps(4)" };
+    for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], timing);
   });
 }
 

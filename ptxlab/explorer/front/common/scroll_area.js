@@ -16,8 +16,11 @@ import {
 } from "./util.js";
 import { fadeOut } from "./motion.js";
 import { runsCell } from "./notebook_keys.js";
+import { listenForPinch, listenForWheel } from "./zoom_gestures.js";
 
 export const SCROLLBAR = 10; // the room that is left for one
+export const ZOOMS = 6; // steps from all words to words that can be read
+const PINCH_FACTOR = 1.3; // for one of them
 
 export class ScrollArea {
   /** @param {App} app @param {ScrollAreaParts} parts */
@@ -141,6 +144,8 @@ export class WordArea extends ScrollArea {
     this.pointed = /** @type {Word | null} */ (null); // a word without a cell
     this.version = 0; // how often something else was shown
     this.drawn = ""; // what the canvas shows
+    this.zoom = 0; // steps
+    this.hasDigits = false; // whether words are drawn with what is in them
   }
 
   /** @this {WordView<Word>} */
@@ -160,7 +165,14 @@ export class WordArea extends ScrollArea {
     scroller.addEventListener("click", (event) => {
       if (isTouch(event) && !this.editing) this.tap(event);
     });
-    scroller.addEventListener("dblclick", () => this.edit());
+    scroller.addEventListener("dblclick", (event) => this.edit(event));
+    listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
+    listenForPinch(
+      scroller,
+      () => this.zoom,
+      (begun, factor, middle) =>
+        this.zoomBy(begun + Math.round(Math.log(factor) / Math.log(PINCH_FACTOR)) - this.zoom, middle),
+    );
     input.addEventListener("focus", () => {
       this.placeInput();
       app.drawMarksSoon();
@@ -248,6 +260,30 @@ export class WordArea extends ScrollArea {
     fadeOut(node);
   }
 
+  // -- zoom: around the word under the pointer, or else the chosen one --
+
+  /** @this {WordView<Word>} @param {number} by @param {ClientPoint | null} point */
+  zoomBy(by, point = null) {
+    const zoom = clamp(this.zoom + by, 0, ZOOMS);
+    if (zoom === this.zoom) return;
+    const area = this.scroller.getBoundingClientRect();
+    const spot = (point && this.wordUnder(point)) ?? this.selected() ?? this.at;
+    const before = this.placeOf(spot);
+    const offset = point
+      ? { x: point.clientX - area.left, y: point.clientY - area.top }
+      : {
+          x: clamp(before.x - this.scroller.scrollLeft, 0, this.width),
+          y: clamp(before.y - this.scroller.scrollTop, 0, this.height),
+        };
+    this.zoom = zoom;
+    this.app.layout();
+    const after = this.placeOf(spot);
+    const inside = point ? 0.5 : 0; // without a pointer its corner stays
+    this.scroller.scrollLeft = after.x + after.width * inside - offset.x;
+    this.scroller.scrollTop = after.y + after.height * inside - offset.y;
+    this.draw();
+  }
+
   // -- typing --
 
   /** @this {WordView<Word>} */
@@ -260,8 +296,13 @@ export class WordArea extends ScrollArea {
     this.app.tooltip.hide();
   }
 
-  /** @this {WordView<Word>} */
-  edit() {
+  // Words without digits come near first, as cells do.
+  /** @this {WordView<Word>} @param {ClientPoint | null} point */
+  edit(point = null) {
+    if (!this.hasDigits && this.zoom < ZOOMS) {
+      this.zoomBy(ZOOMS, point);
+      return;
+    }
     const text = this.editable && !this.editing ? this.wordText() : "";
     if (!text) return;
     this.input.value = text;
@@ -293,6 +334,10 @@ export class WordArea extends ScrollArea {
   /** @this {WordView<Word>} @param {KeyboardEvent} event */
   keyOnWords(event) {
     if (hasModifier(event)) return false;
+    if (event.key === "+" || event.key === "-") {
+      this.zoomBy(event.key === "+" ? 1 : -1);
+      return true;
+    }
     const { page, home, end } = this.reach;
     const move = /** @type {Record<string, [down: number, right: number]>} */ ({
       ...ARROWS,

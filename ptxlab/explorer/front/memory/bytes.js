@@ -1,8 +1,8 @@
 // A matrix in shared memory: which byte holds which cell. Places and wavefronts come from Python; what is in
 // the bytes follows from the codes of the matrix, so that an edit sends nothing about memory.
 
-import { LETTER, fillBox, setFont, strokeBox } from "../common/canvas.js";
-import { typed, hex, clamp } from "../common/util.js";
+import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox } from "../common/canvas.js";
+import { typed, hex } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 
 export const LINE = 128; // bytes of all banks
@@ -155,17 +155,20 @@ export function drawMemory(view, matrix) {
   view.clipAndScroll(context);
   const label = app.quiz.display("label");
   const unit = Math.min(map.unit, WORD);
-  const letters = Math.floor(((word / WORD) * unit - 1.5) / (8 * LETTER));
+  /** @param {number} width */
+  const lettersIn = (width) => Math.floor((width - 1.5) / (SMALLEST_TEXT * LETTER));
   // either every cell has its label, or every word its number
-  const fits = map.perByte === 1 && map.unit <= WORD && unitLetters(app, matrix, label) <= letters;
-  const size = fits ? clamp(row - 5, 8, 10.5) : clamp(Math.min(row - 5, (word - 3) / 8 / LETTER), 6, 9);
-  const readable = row >= 10 && (fits || label === "lane" || 8 * size * LETTER <= word - 1);
-  setFont(context, `${size}px ${app.ink.mono}`, app.ink.text);
+  const fits =
+    map.perByte === 1 &&
+    map.unit <= WORD &&
+    unitLetters(app, matrix, label) <= lettersIn((word / WORD) * unit);
+  const readable = row >= SMALLEST_TEXT + 2 && (fits || wordLetters(app, label) <= lettersIn(word));
+  view.hasDigits = readable;
+  setFont(context, `${SMALLEST_TEXT}px ${app.ink.mono}`, app.ink.text);
   /** @param {string} text @param {number} index @param {Place} place */
   const put = (text, index, place) => {
     context.fillStyle = paint(index)[1];
-    const wide = Math.max(1, place.width - 2);
-    context.fillText(text, place.x + (place.width - 1) / 2, place.y + row / 2, wide);
+    context.fillText(text, place.x + (place.width - 1) / 2, place.y + row / 2);
   };
   for (let line = first; line <= last; line += 1)
     for (let bank = 0; bank < BANKS; bank += 1) {
@@ -201,6 +204,9 @@ function unitText(matrix, index, label) {
   if (label === "value") return cellText(matrix, index);
   return matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0");
 }
+
+/** @param {App} app @param {Label} label */
+const wordLetters = ({ instruction }, label) => (label === "lane" ? String(instruction.lanes).length : 8);
 
 /** @param {MemoryView} view @param {Matrix} matrix @param {number} address @param {Label} label */
 function wordText({ map, data }, matrix, address, label) {

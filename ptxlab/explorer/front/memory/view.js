@@ -15,7 +15,7 @@ import {
 } from "../common/util.js";
 import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
-import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
+import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
 import {
@@ -36,8 +36,9 @@ import { Access } from "./access.js";
 
 const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
 const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
-const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
-const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
+const WORD_WIDTH = { least: 18, most: 56 }; // of a word, in pixels; near, its hexadecimal number fits
+const WORD_NEAR = 112; // and at the largest zoom, where labels of its bytes do
+const LINE_HEIGHT = { least: 13, most: 18 }; // of a line
 const MOST_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
@@ -133,7 +134,8 @@ export class MemoryView extends WordArea {
     const scrolls = lines * this.row > room + 1;
     const height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
     const wide = app.layoutWidth - MEMORY_HEAD.left - (scrolls ? SCROLLBAR : 0) - 4;
-    this.word = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
+    const fit = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
+    this.word = fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS;
     this.resize({ width: wide, height }, { width: 32 * this.word, height: lines * this.row });
     if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * this.row;
     this.moved = false;
@@ -253,6 +255,15 @@ export class MemoryView extends WordArea {
     if (to >= 0 && to < this.data.size) this.goTo(to);
     const cell = this.cellIn(this.at);
     if (cell) this.app.selection.select(cell, false);
+  }
+
+  // The word of the selected cell.
+  selected() {
+    const { mark } = this.app.selection;
+    const { matrix } = this;
+    if (!mark || !matrix || mark.name !== matrix.name) return null;
+    const address = this.map.byte[mark.row * matrix.columns + mark.column];
+    return address - (address % WORD);
   }
 
   chooseThread() {} // no thread has a place of its own in shared memory

@@ -2,6 +2,7 @@
 // selected cell; along axes that these do not have, around the middle of what is seen.
 
 import { clamp, reducedMotion } from "../common/util.js";
+import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
 import { Flight } from "./flight.js";
 import { legibleNearness, showScene } from "./layout.js";
 
@@ -9,7 +10,6 @@ export const WHOLE = 100; // percent at which all of the scene is seen,
 const NEAREST = 400; // and at which single bits are
 export const ZOOM_STEP = 25; // percent
 const PINCH_STEP = 5; // percent
-const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
 export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 
 export class Camera {
@@ -91,12 +91,12 @@ function selectedPoint(app) {
 
 // Where the cells are, before they are laid out anew: along each axis a cell, and how far into it the point is,
 // from 0 to 1.
-/** @param {App} app @param {Point | null} point @returns {Omit<Anchor, "inWindow">[]} */
+/** @param {App} app @param {Point | null} point @returns {Anchor[]} */
 function anchorsOf(app, point) {
   const panes = app.panes.filter((pane) => pane.layers.length && !pane.isFolded);
   const at = point ?? selectedPoint(app);
   const pointed = at && panes.find((pane) => isInside(pane.scroller.getBoundingClientRect(), at));
-  const anchors = /** @type {Omit<Anchor, "inWindow">[]} */ ([]);
+  const anchors = /** @type {Anchor[]} */ ([]);
   for (const axis of AXES) {
     const isHeld = Boolean(pointed?.axes.includes(axis));
     const pane = isHeld ? pointed : panes.find((each) => each.axes.includes(axis));
@@ -115,7 +115,7 @@ function anchorsOf(app, point) {
 }
 
 // Scrolls the panes until what is pointed at is where it was on the page; what is selected comes to the middle.
-/** @param {App} app @param {Omit<Anchor, "inWindow">[]} anchors */
+/** @param {App} app @param {Anchor[]} anchors */
 function holdAnchors(app, anchors) {
   for (const { axis, pane, point, cell, right, down } of anchors) {
     const across = pane.axes[0] === axis;
@@ -132,9 +132,9 @@ function holdAnchors(app, anchors) {
 }
 
 // The rows and columns of the cell that the camera flies to, as parts of their matrix. Columns of A are rows of B.
-/** @param {Omit<Anchor, "inWindow">[]} anchors */
+/** @param {Anchor[]} anchors @returns {AxisBand[]} */
 function bandsOf(anchors) {
-  const bands = /** @type {{ axis: Axis, start: number, end: number }[]} */ ([]);
+  const bands = /** @type {AxisBand[]} */ ([]);
   for (const { axis, pane, isHeld, cell } of anchors) {
     if (!isHeld) continue;
     const { x, y, width, height } = pane.rect(cell.name, cell.row, cell.column);
@@ -149,77 +149,35 @@ function bandsOf(anchors) {
   return bands;
 }
 
-// Ctrl and the wheel, or two fingers on a pad, over a pane; and keys wherever the focus is. Ctrl and + or -
-// belong to the browser; + and - alone to numbers.
+// Ctrl and the wheel, or two fingers on a pad or a screen, over a pane; and keys wherever the focus is: they
+// are for tensor or shared memory while that has it. Ctrl and + or - belong to the browser; + and - alone to
+// numbers.
 /** @param {App} app */
 export function listenForZoom(app) {
-  /** @param {WheelEvent} event */
-  const isOnPane = ({ target }) => app.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
+  /** @param {EventTarget | null} target */
+  const isOnPane = (target) => app.panes.some(({ node }) => node.contains(/** @type {Node} */ (target)));
   /** @param {WheelEvent} event */
   const zoom = ({ deltaY, clientX, clientY }) =>
     app.zoomBy(deltaY < 0 ? ZOOM_STEP : -ZOOM_STEP, { x: clientX, y: clientY });
-  listenForWheel(app.scene, zoom, isOnPane);
-  listenForPinch(app);
+  listenForWheel(app.scene, zoom, ({ target }) => isOnPane(target));
+  listenForPinch(
+    app.scene,
+    () => app.model.get("zoom"),
+    (begun, factor, { clientX: x, clientY: y }) => {
+      const percent = Math.round((begun * factor) / PINCH_STEP) * PINCH_STEP;
+      if (percent !== app.model.get("zoom")) app.zoomTo(percent, { x, y });
+    },
+    isOnPane,
+  );
   /** @type {Record<string, number>} */
-  const steps = { Equal: ZOOM_STEP, NumpadAdd: ZOOM_STEP, Minus: -ZOOM_STEP, NumpadSubtract: -ZOOM_STEP };
+  const steps = { Equal: 1, NumpadAdd: 1, Minus: -1, NumpadSubtract: -1, Digit0: 0 };
   app.root.addEventListener("keydown", (event) => {
-    if (!event.altKey || event.ctrlKey || event.metaKey) return;
     const by = steps[event.code];
-    if (by === undefined && event.code !== "Digit0") return;
+    if (!event.altKey || event.ctrlKey || event.metaKey || by === undefined) return;
     event.preventDefault();
-    app.zoomBy(by ?? WHOLE - app.model.get("zoom"), app.pointer);
+    const { tensor, memory } = app;
+    if (app.instruction.move || tensor.node.contains(app.focused())) tensor.zoomBy(by || -tensor.zoom);
+    else if (memory.node.contains(app.focused())) memory.zoomBy(by || -memory.zoom);
+    else app.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.model.get("zoom"), app.pointer);
   });
-}
-
-// Calls back for every notch that the wheel turns with Ctrl.
-/**
- * @param {HTMLElement} node
- * @param {(event: WheelEvent) => void} zoom
- * @param {(event: WheelEvent) => boolean} takes
- */
-export function listenForWheel(node, zoom, takes = () => true) {
-  let turned = 0;
-  node.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey || !takes(event)) return;
-      event.preventDefault();
-      turned = Math.sign(turned) === Math.sign(event.deltaY) ? turned + event.deltaY : event.deltaY;
-      if (Math.abs(turned) < NOTCH) return;
-      turned = 0;
-      zoom(event);
-    },
-    { passive: false },
-  );
-}
-
-// Two fingers on a pane; one scrolls, which the browser does.
-/** @param {App} app */
-function listenForPinch(app) {
-  let begun = /** @type {{ apart: number, zoom: number } | null} */ (null);
-  /** @param {TouchEvent} event */
-  const fingers = ({ touches: [one, other] }) => ({
-    apart: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY),
-    middle: { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2 },
-  });
-  /** @param {TouchEvent} event */
-  const areOnPane = ({ touches }) =>
-    touches.length === 2 &&
-    [...touches].every(({ target }) =>
-      app.panes.some(({ frame }) => frame.contains(/** @type {Node} */ (target))),
-    );
-  app.scene.addEventListener("touchstart", (event) => {
-    begun = areOnPane(event) ? { apart: fingers(event).apart, zoom: app.model.get("zoom") } : null;
-  });
-  app.scene.addEventListener(
-    "touchmove",
-    (event) => {
-      if (!begun || !areOnPane(event)) return;
-      event.preventDefault(); // the page does not scroll
-      const { apart, middle } = fingers(event);
-      const zoom = Math.round((begun.zoom * apart) / begun.apart / PINCH_STEP) * PINCH_STEP;
-      if (zoom !== app.model.get("zoom")) app.zoomTo(zoom, middle);
-    },
-    { passive: false },
-  );
 }

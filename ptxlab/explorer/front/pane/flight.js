@@ -6,12 +6,6 @@ import { fillBox } from "../common/canvas.js";
 import { clamp, make, resizeCanvas } from "../common/util.js";
 import { GUTTER } from "./edges.js";
 
-// What a pane shows of its matrix, in pixels of the scene: its window, and where all of the matrix would be.
-/** @typedef {{ window: Place, origin: Point, total: Size, picture: OffscreenCanvas | null }} PaneView */
-/** @typedef {{ pane: Pane, from: PaneView, to: PaneView, isNearer: boolean, now: PaneView | null }} FlightLeg */
-// A row or a column, from 0 to 1 along its axis.
-/** @typedef {{ axis: Axis, start: number, end: number }} AxisBand */
-
 const FLIGHT_TIME = 320; // milliseconds
 const DIMMED = 0.6; // how far the rest dims, half-way
 const LEAST_BAND = 6; // pixels of a row or column that does not dim

@@ -2,11 +2,10 @@
 
 import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
 import { Controls } from "../common/controls.js";
+import { ZOOMS } from "../common/scroll_area.js";
 import { tint } from "../memory/bytes.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { operandColour } from "./draw.js";
-
-export const ZOOMS = 6; // steps from all of it to words that can be read
 
 const TENSOR_COLOURS = /** @type {Choice<TensorColour>[]} */ ([
   ["matrix", "operand"],

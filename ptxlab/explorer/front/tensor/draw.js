@@ -1,6 +1,15 @@
 // What tensor memory looks like: a row for every lane, a column for every 32 bits, the CTAs side by side.
 
-import { LETTER, drawTag, drawUpwards, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
+import {
+  LETTER,
+  SMALLEST_TEXT,
+  drawTag,
+  drawUpwards,
+  fillBox,
+  setFont,
+  strokeBox,
+  tracePath,
+} from "../common/canvas.js";
 import { clamp, step } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
@@ -170,7 +179,7 @@ export function drawTensor(view) {
     context.fillRect(x, 0, end - x, rows * cell.height);
     context.drawImage(picture, x, 0, end - x, LANES * cell.height);
   });
-  if (cell.width >= 7) drawWords(view, context);
+  view.hasDigits = cell.width >= 7 && drawWords(view, context);
   drawDisabled(view, context, free);
   drawWarpLines(view, context);
   context.restore();
@@ -220,15 +229,16 @@ function drawWarpLines(view, context) {
   }
 }
 
-// The words that are in view: their elements apart, and with numbers where those fit.
+// The words that are in view: their elements apart, and with numbers where those fit. Returns whether some do.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawWords(view, context) {
   const { app, cell, tensor, scroller } = view;
   const { ink } = app;
   const gap = cell.height >= 6 ? 1 : 0.5;
   const gapBelow = cell.height >= 4 ? gap : 0;
-  const size = clamp(Math.min(cell.height - 4, 10.5), 7, 10.5);
-  setFont(context, `${size}px ${ink.mono}`, ink.text);
+  const isHigh = cell.height >= SMALLEST_TEXT + 2;
+  let hasDigits = false;
+  setFont(context, `${SMALLEST_TEXT}px ${ink.mono}`, ink.text);
   const [top, bottom] = [scroller.scrollTop, scroller.scrollTop + view.height];
   const [left, right] = [scroller.scrollLeft, scroller.scrollLeft + view.width];
   const first = Math.max(0, Math.floor(top / cell.height));
@@ -255,13 +265,15 @@ function drawWords(view, context) {
             const width = wide - (wide >= 5 ? gap : 0);
             fillBox(context, { x: from, y, width, height: cell.height - gapBelow }, fill);
             const word = cellText(matrix, index, 3);
-            if (cell.height < 10 || word.length * size * LETTER > wide - 1) continue;
+            if (!isHigh || word.length * SMALLEST_TEXT * LETTER > wide - 1) continue;
             context.fillStyle = text;
             context.fillText(word, from + (wide - gap) / 2, y + (cell.height - gap) / 2 + 0.5);
+            hasDigits = true;
           }
         }
       }
   });
+  return hasDigits;
 }
 
 // Lanes and warps on the left; above, the columns and the matrices in them.

@@ -1,11 +1,10 @@
 // Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
 // tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
 
-import { clamp, consume, focusOn, hasModifier, hex, make, makeSection } from "../common/util.js";
-import { SCROLLBAR, WordArea } from "../common/scroll_area.js";
+import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
+import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
-import { listenForWheel } from "../pane/camera.js";
 import {
   LANES,
   columnsOf,
@@ -18,7 +17,7 @@ import {
   wordNumber,
 } from "./map.js";
 import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./draw.js";
-import { TensorControls, ZOOMS } from "./controls.js";
+import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
 const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
@@ -40,7 +39,6 @@ export class TensorView extends WordArea {
     this.closed = false;
     this.before = false; // whether C is shown, which is D before the instruction
     this.colour = /** @type {TensorColour} */ ("row");
-    this.zoom = 0; // steps
     this.cell = { width: 0, height: 0 }; // of a word, in pixels
     this.marked = ""; // what the canvas of marks shows
     this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
@@ -56,7 +54,6 @@ export class TensorView extends WordArea {
     this.thread = new ThreadRegisters(this, body);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.listenToWords();
-    listenForWheel(this.scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
   }
 
   // -- what is shown --
@@ -176,30 +173,6 @@ export class TensorView extends WordArea {
 
   get gaps() {
     return (this.tensor.ctas - 1) * CTA_GAP;
-  }
-
-  // -- zoom: around the word under the pointer, or else the chosen one --
-
-  /** @param {number} by @param {ClientPoint | null} point */
-  zoomBy(by, point = null) {
-    const zoom = clamp(this.zoom + by, 0, ZOOMS);
-    if (zoom === this.zoom) return;
-    const area = this.scroller.getBoundingClientRect();
-    const spot = (point && this.wordUnder(point)) ?? this.selected() ?? this.at;
-    const before = this.placeOf(spot);
-    const offset = point
-      ? { x: point.clientX - area.left, y: point.clientY - area.top }
-      : {
-          x: clamp(before.x - this.scroller.scrollLeft, 0, this.width),
-          y: clamp(before.y - this.scroller.scrollTop, 0, this.height),
-        };
-    this.zoom = zoom;
-    this.app.layout();
-    const after = this.placeOf(spot);
-    const inside = point ? 0.5 : 0; // without a pointer its corner stays
-    this.scroller.scrollLeft = after.x + after.width * inside - offset.x;
-    this.scroller.scrollTop = after.y + after.height * inside - offset.y;
-    this.draw();
   }
 
   // The word of the selected cell.
@@ -449,12 +422,5 @@ export class TensorView extends WordArea {
       return { lane: LANES + row, column: 0 };
     const isFirst = right === -1 && lane >= LANES && column === 0 && row < blocks[0].rows;
     return isFirst ? { lane: row, column: blocks[0].columns - 1 } : null;
-  }
-
-  /** @param {KeyboardEvent} event */
-  keyOnWords(event) {
-    if (!["+", "-"].includes(event.key) || hasModifier(event)) return super.keyOnWords(event);
-    this.zoomBy(event.key === "+" ? 1 : -1);
-    return true;
   }
 }

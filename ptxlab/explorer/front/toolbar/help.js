@@ -36,12 +36,13 @@ In shared memory
   Alt+M, or “memory” | on a matrix: see its bytes and banks, and how it gets into registers
   Arrow keys | from word to word
   Type, Enter | change a word: 0x3c004000
+  +, - | larger and smaller words; Ctrl+wheel, two fingers and a double click do the same
   Arrow keys on the slider | one wavefront forward or back; Space plays, Escape shows all of them
 In tensor memory
   Alt+T, or “tensor memory” | with tcgen05: see where D, A, scale factors and metadata are; again to close it
   Arrow keys | from word to word; this chooses the thread that tcgen05.ld loads it into
   Type, Enter | change a word of A, scale factors, metadata, or D before the instruction
-  +, - | larger and smaller words; Ctrl+wheel does the same
+  +, - | larger and smaller words, as in shared memory
   Left, Right at an edge | with tcgen05.ld, .st, .cp and .shift: go to the other grid
 Mouse
   Point at a cell or a bit | see which lane and which bits hold it
