@@ -420,7 +420,7 @@ FLOWN = """(cells) => {
 def test_the_camera_flies(screen: Screen, python: Any, page: Any) -> None:
     """Half-way all but the row and the column of the selected cell is dimmed; without motion it cuts."""
     show(python, page, F16)
-    screen.click("D", 0, 0)
+    screen.click("A", 0, 0)
     flying = page.locator(".ptx-flying")
     python("ex.view.zoom = 200")
     assert not flying.count()
@@ -432,7 +432,7 @@ def test_the_camera_flies(screen: Screen, python: Any, page: Any) -> None:
     python("ex.view.zoom = 105")  # all cells are about where they were
     page.evaluate("() => { performance.now = () => 160; }")
     page.evaluate(DRAWN)
-    lit, dimmed = page.evaluate(FLOWN, [screen.rect("D", 0, 1), screen.rect("D", 8, 1)])  # both of lane 0
+    lit, dimmed = page.evaluate(FLOWN, [screen.rect("A", 0, 1), screen.rect("A", 8, 1)])  # both of lane 0
     assert flying.count() and dimmed > lit + 60
     page.evaluate("() => { performance.now = window.clock; }")
     page.wait_for_selector(".ptx-scene:not(.ptx-flying)")
@@ -585,8 +585,9 @@ def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narro
     """A double click on words without digits brings them near; the wheel, keys and buttons take them back."""
     narrow(1024, 768)
     show(python, page, DENSE)
-    python("ex.A = np.full((16, 64), 3)")
+    python("ex.A = np.full((16, 64), 3); ex.hide_memory()")
     page.locator("[data-memory=A]").click()
+    page.wait_for_selector(".ptx-memory", state="visible")
     scroller = page.locator(".ptx-memory .ptx-scroller")
     page.evaluate(DRAWN)
     assert "33333333" not in written()
