@@ -573,6 +573,10 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
     slider.press("ArrowRight")
     expect(page.locator(".place")).to_have_text(f"step {load + 2} of {player.count}")
     page.get_by_role("button", name="one step back").click()
+    page.get_by_role("button", name="play the steps").click()
+    expect(page.locator(".place")).to_have_text(f"step {load + 3} of {player.count}")
+    page.get_by_role("button", name="pause").click()
+    slider.evaluate("(node, step) => { node.value = step; node.dispatchEvent(new Event('input')); }", load)
     pixel = "() => [...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data]"
     page.wait_for_function(f"() => JSON.stringify(({pixel})()) === '[0,158,115,255]'")  # read: green
     page.locator("canvas").hover(position={"x": 20, "y": 4})

@@ -16,6 +16,7 @@ import { Player } from "./common/player.js";
 
 const ROW_WORDS = 32;
 const WORD_CELL = { width: 15, height: 11 };
+const PACE = 700; // milliseconds for a step while they are played
 const EMPTY = 0; // a word of shared memory that nothing has written
 
 // The colours of words, by their state, and what those mean.
@@ -34,7 +35,7 @@ class KernelPlayer extends Player {
   /** @param {PlayerModel} model @param {HTMLElement} el */
   constructor(model, el) {
     const bar = make("div", "bar-of-time");
-    super(bar, { label: "step" });
+    super(bar, { label: "step", name: "play the steps", pace: PACE });
     this.model = model;
     this.profile = make("div", "profile");
     this.profile.innerHTML = model.get("page"); // oxlint-disable-line no-restricted-properties -- Python escaped it
@@ -64,6 +65,7 @@ class KernelPlayer extends Player {
   }
 
   stop() {
+    this.pause();
     this.model.off("change:shown", this.showStep);
     this.theme.disconnect();
   }
@@ -76,9 +78,9 @@ class KernelPlayer extends Player {
   fillBar(bar) {
     /** @param {string} text @param {string} name @param {() => void} press */
     const button = (text, name, press) => makeIcon(bar, text, name, press, "turn");
-    const back = button("◀", "one step back", () => this.go(this.at - 1));
+    const back = button("‹", "one step back", () => this.go(this.at - 1));
     bar.prepend(make("b", "", null, { text: this.model.get("title") }), back);
-    button("▶", "one step forward", () => this.go(this.at + 1));
+    button("›", "one step forward", () => this.go(this.at + 1));
     button("next line", "next line of the source", () => this.goToNextLine());
     bar.append(this.place);
   }
