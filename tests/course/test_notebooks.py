@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ptxlab import lessons
+from ptxlab import course, lessons
 from tests.cases import each
 from tests.course import SOLUTIONS
 from tools.address import FOLDED
@@ -77,7 +77,26 @@ def test_exercises_are_those_of_the_library(name: str) -> None:
     assert len(checked) >= 4 and list(checked) == exercises(name)
     for exercise, at in checked.items():
         task = sources[at - 1]
-        assert task.startswith(f"### ✎ Exercise {exercise}\n\n") and not re.search(r"\{_?[A-Z]", task)
+        assert task.startswith(f"### ✎ Exercise {exercise}\n\n")
+
+
+@each("name", NAMES)
+def test_no_text_has_a_name_where_its_value_belongs(name: str) -> None:
+    """A text that was meant to be formatted would say ``{_SFA_ROW}``."""
+    for cell in read(name).cells:
+        assert cell.cell_type != "markdown" or not re.search(r"\{_?[A-Z]|\{_", cell.source)
+
+
+def test_no_hint_has_a_name_where_its_value_belongs() -> None:
+    """The same for the sentences of the checks: only f-strings and formats name what they say."""
+    for file in Path(course.__file__).parent.glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        formatted = [
+            part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+        ]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in formatted:
+                assert not re.search(r"\{_[A-Za-z]|\{[A-Z]{2}", node.value), f"{file.name}: {node.lineno}"
 
 
 @each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
