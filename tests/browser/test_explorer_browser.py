@@ -616,7 +616,9 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     """Values, codes or holders stand in the cells; cells are as large as their labels need."""
     narrow(1900)
     show(python, page, F16)
-    python("ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))")
+    python(
+        "ex.view.selected = {}; ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))"
+    )
 
     def drawn(words: set[str]) -> None:
         page.wait_for_function(
@@ -729,6 +731,7 @@ def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> N
     assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.webm"
     with download.value.path().open("rb") as video:
         assert video.read(4) == b"\x1a\x45\xdf\xa3"  # of Matroska
+    show(python, page, F16)  # the next test looks for matrices
 
 
 def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:

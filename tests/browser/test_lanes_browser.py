@@ -357,7 +357,7 @@ def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> Non
         "wavefront 2 of 4: rows 0..7 of matrix 1, whose addresses lanes 8..15 supply; banks 0..31",
     )
     page.mouse.move(5, 5)
-    assert [screen.lit("A", row, 3) for row in (7, 8, 15)] == [False, True, True]
+    assert [screen.lit("A", row, 3) for row in (7, 8, 15)] == [True, False, False]  # all others are dimmed
     assert page.locator(".ptx-lane.holds").count() == 32
     for _ in range(4):
         page.keyboard.press("ArrowRight")
