@@ -383,3 +383,12 @@ def test_refusal_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
     assert sheet.refusal.get_by_role("button").all_inner_texts() == ["Edit again", "Discard"]
     sheet.press("Escape")
     sheet.refusal.wait_for(state="detached")
+
+
+def test_the_tip_does_not_cover_what_was_pasted(sheet: Sheet) -> None:
+    sheet.start(DENSE)
+    sheet.click("A", 0, 0)
+    tip = sheet.root.locator(".ptx-tooltip.on")
+    expect(tip).to_have_count(1)
+    sheet.paste("1\t2\n3\t5")
+    expect(tip).to_have_count(0, timeout=5_000)

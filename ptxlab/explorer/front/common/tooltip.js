@@ -22,6 +22,7 @@ export class Tooltip {
     this.source = () => /** @type {string[]} */ ([]);
     this.next = /** @type {TipPlace | null | undefined} */ (undefined); // where it will be shown, if that changes
     this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+    this.dismissedAt = /** @type {TipPlace | null} */ (null);
     this.flashes = false; // whether lines that change are lit
   }
 
@@ -35,6 +36,8 @@ export class Tooltip {
 
   /** @param {ClientPoint} event @param {() => string[]} source @param {Cell | null} small */
   show(event, source, small = null) {
+    if (event.clientX === this.dismissedAt?.x && event.clientY === this.dismissedAt?.y) return;
+    this.dismissedAt = null;
     this.source = source;
     this.next = { x: event.clientX, y: event.clientY, small };
     this.app.point();
@@ -51,6 +54,12 @@ export class Tooltip {
   hide() {
     this.next = null;
     this.app.point();
+  }
+
+  // Until the pointer really moves: browsers send an event, too, when what is under it changes.
+  dismiss() {
+    this.dismissedAt = this.last;
+    this.hide();
   }
 
   /** @param {boolean} open */

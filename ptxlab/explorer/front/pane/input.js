@@ -127,7 +127,7 @@ function listenToInput(pane) {
     if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
     event.preventDefault();
     stopTyping(pane);
-    app.tooltip.hide(); // it would cover the block, until the pointer moves
+    app.tooltip.dismiss(); // it would cover the block, until the pointer moves
     app.send({ type: "paste", ...selectedRange(app), text });
   });
 }
