@@ -617,7 +617,8 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     narrow(1900)
     show(python, page, F16)
     python(
-        "ex.view.selected = {}; ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))"
+        "ex.view.selected = {}; ex.A = np.full((16, 8), -1.5);"
+        " ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))"
     )
 
     def drawn(words: set[str]) -> None:
