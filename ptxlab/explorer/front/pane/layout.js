@@ -2,6 +2,7 @@
 // makes the cells larger, and each pane a window on its matrix.
 
 import { LETTER } from "../common/canvas.js";
+import { clamp } from "../common/util.js";
 import { GUTTER } from "./edges.js";
 import { BIT_FOOT, BIT_HEAD, BIT_SIZE } from "./draw.js";
 
@@ -17,7 +18,8 @@ const BETWEEN = 8; // pixels between two products
 const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
 const SHARE = 0.55; // of the scene, that D may take for its digits
 const LEAST_OF_A = 0.22; // of the width, that A keeps,
-const LEAST_OF_B = 0.33; // and of the height, that B keeps
+const MOST_OF_A = 0.68; // and that it may take from D
+const LEAST_OF_B = 0.33; // of the height, that B keeps
 const LARGEST = 1.5; // how much larger cells of a small instruction may be
 const WIDEST = 1.8; // how far cells are widened to fill the view,
 const HIGHEST = 1.25; // and how far they are heightened
@@ -197,7 +199,8 @@ function wholeCells(count, legible, { width, height }) {
   const wider = Math.min(width / (a + n), WIDEST);
   if (wider >= 1) [kx, nx] = [kx * wider, nx * wider];
   else {
-    const wideA = n <= SHARE * width ? width - n : Math.min(a, Math.max(LEAST_OF_A * width, a * wider));
+    const wideA =
+      n <= SHARE * width ? width - n : Math.min(a, clamp(a * wider, LEAST_OF_A * width, MOST_OF_A * width));
     kx = wideA / count.a;
     nx = (width - wideA - count.gaps) / count.n;
   }
