@@ -119,10 +119,19 @@ def _saved_product(
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),
-        "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
+        "traces": [_without_bits(trace_data(row, column, with_picture=False)) for row, column in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
     }
+
+
+def _without_bits(trace: dict[str, Any]) -> dict[str, Any]:
+    """A trace whose steps have their sentences alone: the bits of all cells would be half of the page."""
+    if not trace:
+        return trace
+    dot_product = trace["dot_product"]
+    steps = [{key: step[key] for key in step if key != "bits"} for step in dot_product["steps"]]
+    return {**trace, "dot_product": {**dot_product, "steps": steps}}
 
 
 def _saved_traits(view: View) -> dict[str, Any]:

@@ -638,6 +638,7 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     assert (
         page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high
     )  # a byte in each line
+    python("ex.view.zoom = 100")  # for which the camera may have come nearer
     pick.select_option("lane·element")
     ins = ptxlab.instruction(F16)
     text = set()
