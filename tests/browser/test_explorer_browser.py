@@ -592,10 +592,10 @@ def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narro
     page.evaluate(DRAWN)
     assert "33333333" not in written()
     whole = scroller.evaluate("node => node.scrollWidth")
-    scroller.dblclick(position={"x": 60, "y": 8})
+    scroller.dblclick(position={"x": 5, "y": 8})
     page.evaluate(DRAWN)
     assert "33333333" in written() and not page.locator(".ptx-memory-word.editing").count()
-    scroller.dblclick(position={"x": 60, "y": 8})  # again: now the word is edited
+    scroller.dblclick(position={"x": 5, "y": 8})  # again: now the word is edited
     page.locator(".ptx-memory-word.editing").wait_for()
     page.keyboard.press("Escape")
     near = scroller.evaluate("node => node.scrollWidth")
