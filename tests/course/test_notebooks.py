@@ -21,7 +21,9 @@ nbclient = pytest.importorskip("nbclient")
 
 pytestmark = pytest.mark.notebook
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "notebooks"
+PLACEHOLDER = re.compile(r"\{_|\{[A-Z]{2}")  # `{_SFA_ROW}`, which was to become a number
 CHECK = re.compile(r'lessons\.check\("(.*?)"')
 NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
 
@@ -84,19 +86,20 @@ def test_exercises_are_those_of_the_library(name: str) -> None:
 def test_no_text_has_a_name_where_its_value_belongs(name: str) -> None:
     """A text that was meant to be formatted would say ``{_SFA_ROW}``."""
     for cell in read(name).cells:
-        assert cell.cell_type != "markdown" or not re.search(r"\{_?[A-Z]|\{_", cell.source)
+        assert cell.cell_type != "markdown" or not PLACEHOLDER.search(cell.source)
 
 
 def test_no_hint_has_a_name_where_its_value_belongs() -> None:
-    """The same for the sentences of the checks: only f-strings and formats name what they say."""
+    """The same for the sentences of the checks: no f is missing, no braces are doubled."""
     for file in Path(course.__file__).parent.glob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        formatted = [
-            part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
-        ]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in formatted:
-                assert not re.search(r"\{_[A-Za-z]|\{[A-Z]{2}", node.value), f"{file.name}: {node.lineno}"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not PLACEHOLDER.search(node.value), f"{file.name}: {node.lineno}"
+
+
+@each("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
+def test_no_page_has_a_name_where_its_value_belongs(page: Path) -> None:
+    assert not PLACEHOLDER.search(page.read_text(encoding="utf-8"))
 
 
 @each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
