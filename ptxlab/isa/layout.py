@@ -11,16 +11,19 @@ fragments the ISA leaves unspecified.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from math import prod
+from operator import or_
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_int
+from .._util.arguments import as_int, as_shape
 from ..errors import PtxlabError, quoted
+from .cute import CuteLayout
 
 Mode = tuple[int, int, int]
 
@@ -205,6 +208,79 @@ class Layout:
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
 
+    @classmethod
+    def from_cute(cls, text: str, shape: tuple[int, int]) -> Layout:
+        """The layout that CuTe's string of lane and value means over a matrix of this shape.
+
+        >>> Layout.from_cute("((4,8),(2,2)):((32,1),(16,8))", (16, 8)) == fragment(16, 8, 2)
+        True
+        """
+        layout, (rows, columns) = CuteLayout.read(text), as_shape(shape, "shape")
+        if (
+            not (isinstance(layout.shape, tuple) and isinstance(layout.stride, tuple))
+            or len(layout.shape) != 2
+        ):
+            raise PtxlabError(f"layout {layout}: it has two modes, the lane and the value")
+        if not 0 < rows * columns <= layout.size:
+            raise PtxlabError(f"layout {layout}: it has no room for a matrix of {rows}x{columns}")
+        lane, element = (
+            [mode for size, stride in CuteLayout(*part).modes for mode in _mode(size, stride, rows)]
+            for part in zip(layout.shape, layout.stride, strict=True)
+        )
+        return cls((rows, columns), merged_modes(lane), merged_modes(element))
+
+    @property
+    def bases(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Triton's linear layout: where each bit of the element's and the lane's index goes, lowest first.
+
+        Row and column are the XOR of the bases of all bits that are set. Triton calls the element a register,
+        whatever its size, and counts a warpgroup's lanes by lane and warp.
+
+        >>> fragment(16, 8, 2).bases
+        {'register': ((0, 1), (8, 0)), 'lane': ((0, 2), (0, 4), (1, 0), (2, 0), (4, 0)), 'warp': ()}
+        """
+        for size, _, _ in self.lane + self.element:
+            if size & size - 1:
+                raise PtxlabError(
+                    f"layout {self.cute}: the size {size} is not a power of 2, so it has no bases"
+                )
+        element, lane = (
+            tuple(
+                (row << bit, column << bit)
+                for size, row, column in modes
+                for bit in range(size.bit_length() - 1)
+            )
+            for modes in (self.element, self.lane)
+        )
+        return {"register": element, "lane": lane[:5], "warp": lane[5:]}
+
+    @classmethod
+    def from_bases(cls, bases: Mapping[str, Sequence[Sequence[int]]], shape: tuple[int, int]) -> Layout:
+        """The layout of Triton's bases, if strides can say it: no bit of a row or column may be set twice.
+
+        >>> Layout.from_bases(fragment(16, 8, 2).bases, (16, 8)) == fragment(16, 8, 2)
+        True
+        """
+        rows, columns = as_shape(shape, "shape")
+        lane, element = (
+            [mode for name in names for mode in _binary_modes(bases, name)]
+            for names in (("lane", "warp"), ("register",))
+        )
+        if not 0 < rows * columns <= 1 << len(lane + element):
+            raise PtxlabError(f"bases: they have no room for a matrix of {rows}x{columns}")
+        for axis, name in ((1, "row"), (2, "column")):
+            steps = [mode[axis] for mode in lane + element]
+            if max(steps, default=0) >= shape[axis - 1]:
+                raise PtxlabError(
+                    f"bases: {name} {quoted(max(steps))} is outside the matrix of {rows}x{columns}"
+                )
+            if reduce(or_, steps, 0) != sum(steps):
+                raise PtxlabError(
+                    f"bases: two of them set the same bit of a {name}; strides add, so they cannot say what "
+                    "XOR does there"
+                )
+        return cls((rows, columns), merged_modes(lane), merged_modes(element))
+
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i.
 
@@ -298,6 +374,56 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
         (rows // (tall * warps), tall, 0),
     ]
     return Layout((rows, columns), merged_modes(lane), merged_modes(element))
+
+
+def _binary_modes(bases: object, name: str) -> list[Mode]:
+    """The bases of a dimension as modes of size 2."""
+    vectors = bases.get(name, ()) if isinstance(bases, Mapping) else None
+    if not isinstance(vectors, tuple | list) or len(vectors) > 20:
+        raise PtxlabError(
+            f"bases {quoted(bases)}: they are lists of (row, column) for register, lane and warp"
+        )
+    return [(2, *as_shape(vector, f"a basis of {name}")) for vector in vectors]
+
+
+def _mode(size: int, stride: int, rows: int) -> list[Mode]:
+    """A mode of a column-major index as steps of rows and columns; two where it runs over a column's end."""
+    row, column = stride % rows, stride // rows
+    if row and size * row > rows:
+        down = -(-rows // row)
+        if column or rows % row or size % down:
+            raise PtxlabError(f"{size} steps of {stride} do not go evenly through columns of {rows}")
+        return [(down, row, 0), (size // down, 0, 1)]
+    return [(size, row, column)]
+
+
+def tiled(
+    atom: Layout,
+    warps: Sequence[Mode],
+    shape: tuple[int, int],
+    rest: Literal["rows first", "columns first"] = "rows first",
+) -> Layout:
+    """A warp's fragment repeated, first over warps, then over what is left of a larger matrix.
+
+    This is CuTe's TiledMMA: `warps` is its AtomLayout, modes that count in fragments, fastest first; one
+    without steps holds the same elements again. What is left goes to further elements of the same lanes, down
+    the rows first, as CuTe's (V, RestM, RestN) has it; Triton's mma layouts go along the columns first.
+
+    >>> tiled(fragment(16, 8, 2), ((2, 1, 0), (2, 0, 1)), (64, 16)).cute
+    '((4,8,2,2),(2,2,2)):((128,1,16,512),(64,8,32))'
+    """
+    rows, columns = atom.shape
+    for _, row, column in warps:
+        if row and column:
+            raise PtxlabError(f"warps {quoted(warps)}: a mode goes down the rows or along the columns")
+    down = rows * prod(size for size, row, _ in warps if row)
+    along = columns * prod(size for size, _, column in warps if column)
+    if shape[0] % down or shape[1] % along:
+        raise PtxlabError(f"shape {quoted(shape)}: the warps cover {down}x{along}, which has to divide it")
+    left: list[Mode] = [(shape[0] // down, down, 0), (shape[1] // along, 0, along)]
+    lane = (*atom.lane, *((size, row * rows, column * columns) for size, row, column in warps))
+    element = (*atom.element, *(left if rest == "rows first" else left[::-1]))
+    return Layout(shape, merged_modes(lane), merged_modes(element))
 
 
 def merged_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:

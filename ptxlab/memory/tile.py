@@ -29,6 +29,7 @@ from .._util.arguments import (
     set_integers,
 )
 from ..errors import PtxlabError, listing, quoted
+from ..isa.cute import coalesced
 from ..isa.dtypes import dtype
 from ..isa.operand import Operand, as_operand
 from .descriptors import Descriptor, Tcgen05Descriptor
@@ -574,7 +575,7 @@ class Tile:
                 tile = cls(bits, rows, k, major, swizzle, order)
             except PtxlabError:
                 continue
-            if tuple(_coalesced(each) for each in tile.modes) == tuple(_coalesced(each) for each in modes):
+            if [coalesced(each) for each in tile.modes] == [coalesced(each) for each in modes]:
                 tiles.append(tile)
         return tiles
 
@@ -607,19 +608,6 @@ def _read_settings(words: str, where: str) -> tuple[dict[str, int], dict[str, st
 
 def _swizzle_text(descriptor: Descriptor) -> str:
     return f"{descriptor.swizzle} bytes" if descriptor.swizzle else "none"
-
-
-def _coalesced(modes: Modes) -> Modes:
-    """The same way with as few modes as possible; those of size 1 go nowhere."""
-    kept: list[tuple[int, int]] = []
-    for size, stride in modes:
-        if size == 1:
-            continue
-        if kept and kept[-1][0] * kept[-1][1] == stride:
-            kept[-1] = (kept[-1][0] * size, kept[-1][1])
-        else:
-            kept.append((size, stride))
-    return tuple(kept)
 
 
 def _read_cute(text: str, where: str) -> tuple[int, int | None, tuple[Modes, Modes]]:

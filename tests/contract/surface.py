@@ -223,6 +223,9 @@ def _operands() -> Iterator[Call]:
 def _layouts() -> Iterator[Call]:
     layout = fragment_layout(16, 8, 2)
     yield from calls_of("Layout", layout, "locate holders scatter", row=9, col=3, copy=0)
+    yield from calls_of(
+        "Layout", Layout, "from_cute from_bases", text=layout.cute, bases=layout.bases, shape=(16, 8)
+    )
 
 
 def _dtypes() -> Iterator[Call]:

@@ -1,0 +1,252 @@
+"""CuTe's layouts: ``shape:stride``, read, evaluated, composed and inverted as far as fragments need it.
+
+A layout takes an index apart into digits, the leftmost one fastest, multiplies each by its stride and adds
+them up. CUTLASS, media/docs/cpp/cute/01_layout.md and 02_layout_algebra.md; the names are those of CuTe.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_int, as_text
+from ..errors import PtxlabError, quoted
+
+IntTuple: TypeAlias = "int | tuple[IntTuple, ...]"
+
+_LONGEST = 400  # letters of a layout's text
+_DEEPEST = 16  # tuples inside tuples
+_LARGEST = 1 << 20  # indices of a layout
+
+
+@dataclass(frozen=True)
+class CuteLayout:
+    """A function from an index, or from an index for each mode, to an offset.
+
+    >>> c = CuteLayout.read("((4,8),(2,2)):((32,1),(16,8))")    # (T32,V4) -> (M16,N8)
+    >>> c(22, 3)                                # lane 22 is (2, 5), value 3 is (1, 1)
+    93
+    >>> str(CuteLayout.read("(16,8):(8,1)").compose(c))         # in a row-major matrix
+    '((4,8),(2,2)):((2,8),(1,64))'
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+
+    def __post_init__(self) -> None:
+        if not _congruent(self.shape, self.stride):
+            raise PtxlabError(
+                f"layout {quoted(self._text)}: shape and stride have different forms; each size needs one "
+                "stride, as in ((4,8),2):((16,1),8)"
+            )
+        if any(size < 1 for size, _ in self.modes) or self.size > _LARGEST:
+            raise PtxlabError(f"layout {quoted(self._text)}: sizes are at least 1, and together at most 2^20")
+
+    @classmethod
+    def read(cls, text: str) -> CuteLayout:
+        """The layout that CuTe prints, or its C++ type writes, with or without underscores.
+
+        >>> CuteLayout.read("((_4,_8),_2):((_16,_1),_8)").stride
+        ((16, 1), 8)
+        """
+        compact = re.sub(r"[\s_]", "", as_text(text, "layout"))
+        shape, colon, stride = compact.partition(":")
+        if not colon or len(compact) > _LONGEST or not re.fullmatch(r"[\d(),]+:[\d(),]+", compact):
+            raise PtxlabError(
+                f"layout {quoted(text)}: it is written shape:stride, as in ((4,8),2):((16,1),8)"
+            )
+        try:
+            sizes, strides = (_int_tuple(ast.literal_eval(part)) for part in (shape, stride))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise PtxlabError(
+                f"layout {quoted(text)}: shape and stride are whole numbers in balanced parentheses"
+            ) from None
+        return cls(sizes, strides)
+
+    @cached_property
+    def modes(self) -> tuple[tuple[int, int], ...]:
+        """Every size with its stride, fastest first, without the nesting.
+
+        >>> CuteLayout.read("((4,8),2):((16,1),8)").modes
+        ((4, 16), (8, 1), (2, 8))
+        """
+        return tuple(zip(_leaves(self.shape), _leaves(self.stride), strict=True))
+
+    @property
+    def size(self) -> int:
+        """How many indices it takes."""
+        return prod(size for size, _ in self.modes)
+
+    def __call__(self, *index: int) -> int:
+        """The offset of one index, or of one for each of the outermost modes."""
+        numbers = [as_int(each, "index") for each in index]
+        if len(numbers) == 1:
+            return _offset(numbers[0], self.shape, self.stride)
+        if not (isinstance(self.shape, tuple) and isinstance(self.stride, tuple)) or len(numbers) != len(
+            self.shape
+        ):
+            raise PtxlabError(f"layout {self}: it takes one index, or one for each of its outermost modes")
+        parts = zip(numbers, self.shape, self.stride, strict=True)
+        return sum(_offset(number, shape, stride) for number, shape, stride in parts)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """The offset of every index, in an array of the outermost modes' sizes.
+
+        >>> CuteLayout.read("((2,2),3):((1,6),2)").offsets()
+        array([[ 0,  2,  4],
+               [ 1,  3,  5],
+               [ 6,  8, 10],
+               [ 7,  9, 11]])
+        """
+        flat = np.zeros(1, dtype=np.int64)
+        for size, stride in self.modes:
+            flat = (np.arange(size)[:, None] * stride + flat).ravel()
+        sizes = [prod(_leaves(part)) for part in _parts(self.shape)]
+        return flat.reshape(sizes[::-1]).T
+
+    def coalesce(self) -> CuteLayout:
+        """The same function of one index with as few modes as possible.
+
+        >>> str(CuteLayout.read("(2,(1,4)):(1,(7,2))").coalesce())
+        '8:1'
+        """
+        return _flat(coalesced(self.modes))
+
+    def compose(self, inner: CuteLayout) -> CuteLayout:
+        """``self(inner(index))`` as one layout, in the form of `inner`.
+
+        >>> str(CuteLayout.read("(16,8):(256,1)").compose(CuteLayout.read("(2,4):(16,1)")))
+        '(2,4):(1,256)'
+        """
+        outer = coalesced(self.modes) or [(1, 0)]
+
+        def composed(shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
+            if isinstance(shape, tuple) and isinstance(stride, tuple):
+                parts = [composed(*part) for part in zip(shape, stride, strict=True)]
+                return tuple(part[0] for part in parts), tuple(part[1] for part in parts)
+            (size,), (step,) = _leaves(shape), _leaves(stride)
+            layout = _flat(_compose_mode(outer, size, step, f"{self} after {inner}"))
+            return layout.shape, layout.stride
+
+        return CuteLayout(*composed(inner.shape, inner.stride))
+
+    def right_inverse(self) -> CuteLayout:
+        """From an offset back to the index, of a layout that reaches every offset once.
+
+        >>> str(CuteLayout.read("((4,8),(2,2)):((32,1),(16,8))").right_inverse())
+        '(8,2,2,4):(4,64,32,1)'
+        """
+        indices, index = [], 1
+        for size, stride in self.modes:
+            if size > 1:
+                indices.append((stride, size, index))
+            index *= size
+        reached = 1
+        for stride, size, _ in sorted(indices):
+            if stride != reached:
+                raise PtxlabError(
+                    f"layout {self}: it has no inverse, as it does not reach every offset from 0 to "
+                    f"{self.size - 1} once"
+                )
+            reached *= size
+        return _flat([(size, index) for _, size, index in sorted(indices)])
+
+    @property
+    def _text(self) -> str:
+        return f"{_written(self.shape)}:{_written(self.stride)}"
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _parts(shape: IntTuple) -> tuple[IntTuple, ...]:
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def _leaves(shape: IntTuple) -> Iterator[int]:
+    if isinstance(shape, int):
+        yield shape
+    else:
+        for part in shape:
+            yield from _leaves(part)
+
+
+def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
+    if isinstance(shape, int) or isinstance(stride, int):
+        return isinstance(shape, int) and isinstance(stride, int)
+    return len(shape) == len(stride) > 0 and all(map(_congruent, shape, stride))
+
+
+def _int_tuple(value: object, depth: int = 0) -> IntTuple:
+    if isinstance(value, tuple) and depth < _DEEPEST:
+        return tuple(_int_tuple(part, depth + 1) for part in value)
+    if type(value) is not int or value > 1 << 40:
+        raise ValueError
+    return value
+
+
+def _written(shape: IntTuple) -> str:
+    return str(shape) if isinstance(shape, int) else f"({','.join(map(_written, shape))})"
+
+
+def _offset(index: int, shape: IntTuple, stride: IntTuple) -> int:
+    total, leaves = 0, list(zip(_leaves(shape), _leaves(stride), strict=True))
+    for size, step in leaves[:-1]:
+        total += index % size * step
+        index //= size
+    return total + index * leaves[-1][1]  # CuTe's last mode does not end
+
+
+def _flat(modes: Sequence[tuple[int, int]]) -> CuteLayout:
+    if len(modes) < 2:
+        return CuteLayout(*(modes[0] if modes else (1, 0)))
+    return CuteLayout(tuple(size for size, _ in modes), tuple(stride for _, stride in modes))
+
+
+def coalesced(modes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sizes and strides without those of size 1, and with one for two that count on in the same steps.
+
+    >>> coalesced([(2, 1), (1, 7), (4, 2)])
+    [(8, 1)]
+    """
+    kept: list[tuple[int, int]] = []
+    for size, stride in modes:
+        if size == 1:
+            continue
+        if kept and kept[-1][0] * kept[-1][1] == stride:
+            kept[-1] = (kept[-1][0] * size, kept[-1][1])
+        else:
+            kept.append((size, stride))
+    return kept
+
+
+def _compose_mode(
+    outer: Sequence[tuple[int, int]], size: int, stride: int, where: str
+) -> list[tuple[int, int]]:
+    """One mode of the inner layout: skip `stride` offsets of the outer one, then count `size` of them."""
+    if stride == 0 or size == 1:
+        return [(size, 0)]
+    kept: list[tuple[int, int]] = []
+    for extent, step in outer[:-1]:
+        if stride >= extent:
+            if stride % extent:
+                raise PtxlabError(f"{where}: stride {stride} does not divide by the size {extent}")
+            stride //= extent
+            continue
+        taken = min(-(-extent // stride), size)
+        if extent % stride or size % taken:
+            raise PtxlabError(f"{where}: {size} steps of {stride} do not fit into the size {extent}")
+        kept.append((taken, step * stride))
+        size, stride = size // taken, 1
+        if size == 1:
+            return coalesced(kept)
+    kept.append((size, outer[-1][1] * stride))
+    return coalesced(kept)
