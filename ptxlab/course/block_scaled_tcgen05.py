@@ -67,32 +67,32 @@ class Quantised(NamedTuple):
 
     stored: _Matrix  # values of the element type
     scales: _Matrix  # one for each block of a row
-    factor: float  # one for the matrix, f32; 1 if the format has none
+    tensor_scale: float  # one for the matrix, f32; 1 if the format has none
 
     @property
     def values(self) -> _Matrix:
-        """What it stands for: stored values times both factors.
+        """What it stands for: stored values times both scales.
 
         >>> quantise(np.full((1, 16), 2688.0)).values[0, 0]
         np.float64(2688.0)
         """
-        return restore(self.stored, self.scales) * self.factor
+        return restore(self.stored, self.scales) * self.tensor_scale
 
 
 def quantise(X: _Matrix, name: str = "nvfp4", *, two_levels: bool = True) -> Quantised:
     """X in mxfp8, mxfp4 or nvfp4, with a scale for each block of a row.
 
-    nvfp4 has two levels: the factor of the matrix takes its largest magnitude to 6 x 448, the largest element
-    times the largest scale; `two_levels=False` leaves it at 1.
+    nvfp4 has two levels: the tensor scale takes the largest magnitude to 6 x 448, the largest element times
+    the largest scale; `two_levels=False` leaves it at 1.
 
     >>> quantise(np.array([[1.0, 2.0, 3.0, -6.0] * 8]), "mxfp4").scales.tolist()
     [[1.0]]
     """
     element, block, scale, _ = FORMATS[name]
-    factor = 1.0
+    tensor_scale = 1.0
     if scale == "ue4m3" and two_levels:
-        factor = float(np.float32(np.abs(X).max() / (LARGEST_VALUE[element] * LARGEST_VALUE[scale])))
-    return Quantised(*quantise_blocks(X / factor, element, block, scale), factor)
+        tensor_scale = float(np.float32(np.abs(X).max() / (LARGEST_VALUE[element] * LARGEST_VALUE[scale])))
+    return Quantised(*quantise_blocks(X / tensor_scale, element, block, scale), tensor_scale)
 
 
 def weights(rows: int = 128, columns: int = 256, seed: int = 23) -> _Matrix:
@@ -147,7 +147,7 @@ def product_errors(X: _Matrix, W: _Matrix) -> Picture:
         A, Bt = quantise(X, name), quantise(np.ascontiguousarray(W.T), name)
         ins = tensor_form(form.mnemonic, n=32)
         D = matmul(A.stored, Bt.stored.T, instruction=ins, scale_a=A.scales, scale_b=Bt.scales.T, show=False)
-        values[name] = error(exact, D * (A.factor * Bt.factor))
+        values[name] = error(exact, D * (A.tensor_scale * Bt.tensor_scale))
     notes = ("root mean square, relative to the product in f64",)
     return bars(values, "Error of the product by format", notes, text="{:.1%}".format)
 
@@ -249,14 +249,14 @@ def sub_columns(k: int) -> Picture:
     )
 
 
-#: A product of 128 x 32 x 256 in nvfp4 by one block: scales through tcgen05.cp, factors in the epilogue.
+#: A product of 128 x 32 x 256 in nvfp4 by one block: scales by tcgen05.cp, tensor scales in the epilogue.
 KERNEL = "\n" + source_text("nvfp4.cu")
 
 #: The parts of the kernel: a name, what the first line contains, and what is to be seen there.
 STOPS = {
     ("what there is", 'extern "C"'): "One block of 128 threads. A, B and the tiles of scales fit into shared "
-    "memory, all 256 along K at once. `factor` is the product of the factors of both matrices.",
-    ("to shared memory", "// Everything to"): "The scales were stored as tiles of 128 x 4, so they are "
+    "memory, all 256 along K at once. `tensor_scale` is the product of the tensor scales of A and B.",
+    ("to shared memory", "// Copy everything to"): "The scales were stored as tiles of 128 x 4, so they are "
     "copied just like A and B: 512 bytes for every 64 along K. The fence hands everything over to the async "
     "proxy, for `cp` as well as `mma`.",
     ("tensor memory", "// Tensor memory:"): "64 columns are allocated. The kernel decides what is where: D "
@@ -269,8 +269,8 @@ STOPS = {
     ("wait", "// All wait"): "The mbarrier signals the end of the products, and they come after the copies: "
     "one wait is enough for both.",
     ("epilogue", "// The epilogue"): "D leaves tensor memory, and the second level is applied: one "
-    "multiplication by the factors. A real kernel also converts here, often to the next layer's nvfp4, and "
-    "must then find new scales.",
+    "multiplication by the tensor scales. A real kernel also converts here, often to the next layer's nvfp4, "
+    "and must then find new scales.",
 }
 PARTS = [name for name, _ in STOPS]
 
@@ -427,31 +427,32 @@ _AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
 
 @checks("23.2")
 def _two_levels(answer: object) -> Sentences:
-    submitted = numbers(answer, "`(factor, scale, first element, second element)`", 4)
-    factor, scale, first, second = submitted
+    submitted = numbers(answer, "`(tensor scale, scale, first element, second element)`", 4)
+    whole, scale, first, second = submitted
     right = _AMAX / 2688
     block = _BLOCK_MAX / right / 6
     kind = dtype("e2m1")
     stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
     return {
         correct(submitted == (right, block, *stored)): "The value of an element is what is stored times "
-        f"{block:g}, a number that `ue4m3` has, times 1/32. The instruction multiplies by the scale; the "
-        "factor is applied last, when D leaves tensor memory.",
-        when(factor == 1 / right): "That is the inverse. The matrix is *divided* by its factor, to reach "
-        "2688.",
-        when(factor == _AMAX / 6): "That would map the largest magnitude to 6. The scales have room up to "
+        f"{block:g}, a number that `ue4m3` has, times 1/32. The instruction multiplies by the block's scale; "
+        "the tensor scale is applied last, when D leaves tensor memory.",
+        when(whole == 1 / right): "That is the inverse. The matrix is *divided* by its tensor scale, to "
+        "reach 2688.",
+        when(whole == _AMAX / 6): "That would map the largest magnitude to 6. The scales have room up to "
         "448.",
-        when(factor == _AMAX / 448): "That forgets the 6: the largest is an element times a scale, 6 x 448.",
-        when(factor != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the factor?",
-        when(scale == _BLOCK_MAX / 6): "The factor is right. That is the scale without it: divide the block "
-        "by the factor first.",
-        when(scale == _BLOCK_MAX / right): f"The factor is right. {scale:g} is the block's largest "
+        when(whole == _AMAX / 448): "That forgets the 6: the largest is an element times a scale, 6 x 448.",
+        when(whole != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the tensor scale?",
+        when(scale == _BLOCK_MAX / 6): "The tensor scale is right. That is the block's scale without it: "
+        "divide the block by the tensor scale first.",
+        when(scale == _BLOCK_MAX / right): f"The tensor scale is right. {scale:g} is the block's largest "
         "magnitude after the first division; the scale maps it to 6.",
-        when(scale != block): "The factor is right. Divide the block's largest by the factor, then by 6.",
+        when(scale != block): "The tensor scale is right. Divide the block's largest by the tensor scale, "
+        "then by 6.",
         when(first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float)): "Both "
-        "factors are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
-        when(second == -stored[1]): "Both factors are right. `e2m1` has a sign.",
-        otherwise: "Both factors are right. Divide each element by both of them, and take the nearest of 0, "
+        "scales are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
+        when(second == -stored[1]): "Both scales are right. `e2m1` has a sign.",
+        otherwise: "Both scales are right. Divide each element by both of them, and take the nearest of 0, "
         "0.5, 1, 1.5, 2, 3, 4, 6.",
     }
 

@@ -21,8 +21,8 @@ INS = mma_instruction(
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 )
 ROW, COL = 9, 37
-FACTORS_A, FACTORS_B, ADDED = (4.0, 0.5), (2.0, 8.0), 100.0
-_FACTOR = 0.25
+SCALES_A, SCALES_B, ADDED = (4.0, 0.5), (2.0, 8.0), 100.0
+_SCALE = 0.25
 BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
 _BLOCK = (0.9, -2.6, 0.1, 1.6)
 LARGEST = 6  # of e2m1; its exponent is 2
@@ -39,13 +39,13 @@ _Matrix = NDArray[np.float64]
 def quantise(
     X: _Matrix, element: str = "e2m1", block: int = 32, scale: str = "ue8m0"
 ) -> tuple[_Matrix, _Matrix]:
-    """The stored values of X, and one factor for every `block` elements of a row.
+    """The stored values of X, and one scale for every `block` elements of a row.
 
-    The largest magnitude of a block, amax, decides: the factor is a power of two that brings it near the
+    The largest magnitude of a block, amax, decides: the scale is a power of two that brings it near the
     largest value of the element type (`ue8m0`), or amax divided by that value (`ue4m3`).
 
-    >>> stored, factors = quantise(np.array([[0.9, -2.6, 0.1, 1.6]]), block=4)
-    >>> stored.tolist(), factors.tolist()
+    >>> stored, scales = quantise(np.array([[0.9, -2.6, 0.1, 1.6]]), block=4)
+    >>> stored.tolist(), scales.tolist()
     ([[2.0, -6.0, 0.0, 3.0]], [[0.5]])
     """
     kind, size, largest = dtype(element), dtype(scale), LARGEST_VALUE[element]
@@ -55,20 +55,20 @@ def quantise(
         exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(largest)[1])
     else:
         exact = np.minimum(amax / largest, LARGEST_VALUE["ue4m3"])
-    factors = size.decode(size.encode(exact)).astype(float)
-    scaled = np.divide(blocks, factors, out=np.zeros_like(blocks), where=factors > 0)
+    scales = size.decode(size.encode(exact)).astype(float)
+    scaled = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales > 0)
     stored = kind.decode(kind.encode(np.clip(scaled, -largest, largest)))
-    return stored.astype(float).reshape(X.shape), factors[..., 0]
+    return stored.astype(float).reshape(X.shape), scales[..., 0]
 
 
-def restore(stored: _Matrix, factors: _Matrix) -> _Matrix:
-    """Stored values times their factors, as the instruction reads them.
+def restore(stored: _Matrix, scales: _Matrix) -> _Matrix:
+    """Stored values times their scales, as the instruction reads them.
 
     >>> restore(np.array([[2.0, -6.0]]), np.array([[0.5]])).tolist()
     [[1.0, -3.0]]
     """
-    blocks = stored.reshape(*factors.shape, -1)
-    return (blocks * factors[..., None]).reshape(stored.shape)
+    blocks = stored.reshape(*scales.shape, -1)
+    return (blocks * scales[..., None]).reshape(stored.shape)
 
 
 def error(exact: _Matrix, approximate: _Matrix) -> float:
@@ -80,18 +80,18 @@ def error(exact: _Matrix, approximate: _Matrix) -> float:
     return float(np.sqrt(((exact - approximate) ** 2).mean() / (exact**2).mean()))
 
 
-def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
-    """Some numbers on their way through four bits: divided by a factor, rounded to e2m1, multiplied again.
+def rounded(weights: _Matrix, scale: float = 1.0) -> Picture:
+    """Some numbers on their way through four bits: divided by a scale, rounded to e2m1, multiplied again.
 
     >>> [cell.text for cell in rounded(np.array([0.02]), 1 / 128).grids[0].cells]
     ['0.02', '2.56', '3', '0.0234']
     """
     kind = dtype("e2m1")
-    scaled = weights / factor
+    scaled = weights / scale
     stored = kind.decode(kind.encode(scaled)).astype(float) + 0.0  # no -0
-    rows = {"weight": weights, "divided by the factor": scaled, "stored as e2m1": stored}
-    rows["times the factor"] = stored * factor
-    if factor == 1:
+    rows = {"weight": weights, "divided by the scale": scaled, "stored as e2m1": stored}
+    rows["times the scale"] = stored * scale
+    if scale == 1:
         rows = {name: rows[name] for name in ("weight", "stored as e2m1")}
     texts = {name: [number_text(value, 3) for value in row] for name, row in rows.items()}
     names = list(rows)
@@ -102,15 +102,13 @@ def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
         return Entry((text,), tooltip=f"{name}: {text}", heat=0.8 * heat)
 
     grid = uniform_grid((len(names), len(weights)), entry, names, 1)
-    title = (
-        "Weights in four bits" if factor == 1 else f"Weights in four bits, with the factor {_ratio(factor)}"
-    )
+    title = "Weights in four bits" if scale == 1 else f"Weights in four bits, with the scale {_ratio(scale)}"
     notes = ("colour: the stored value, blue below zero and vermilion above",)
     return Picture(title, notes, (grid,))
 
 
-def _ratio(factor: float) -> str:
-    return f"1/{1 / factor:g}" if factor < 1 else f"{factor:g}"
+def _ratio(scale: float) -> str:
+    return f"1/{1 / scale:g}" if scale < 1 else f"{scale:g}"
 
 
 def kinds() -> Picture:
@@ -126,14 +124,14 @@ def kinds() -> Picture:
             entry = forms.setdefault(name, (str(ins.scale_type), ins.k // ins.scale_vec, set()))
             entry[2].add(ins.a_type)
     texts = {
-        name: [factor, str(size), ", ".join(sorted(types))] for name, (factor, size, types) in forms.items()
+        name: [scale, str(size), ", ".join(sorted(types))] for name, (scale, size, types) in forms.items()
     }
-    columns = ["type of a factor", "columns per factor", "types of A"]
+    columns = ["type of a scale", "columns per scale", "types of A"]
     return table(texts, columns, "Every kind of instruction with .block_scale")
 
 
 def selectors() -> Picture:
-    """The values that selectors may have, by the number of factors in a row.
+    """The values that selectors may have, by the number of scales in a row.
 
     >>> selectors().grids[0].at(1, 0).text
     '0, 2'
@@ -145,12 +143,12 @@ def selectors() -> Picture:
             values = [", ".join(map(str, ins.modifiers[name])) for name in names]
             texts.setdefault(f"{ins.scale_vec}X", values)
     columns = [name.replace("_", "-") for name in names]
-    title = "Legal selectors, by the number of factors per row"
+    title = "Legal selectors, by the number of scales per row"
     return table(dict(sorted(texts.items())), columns, title)
 
 
-def errors(weights: _Matrix, second_factor: bool = False) -> Picture:
-    """How far the weights are off after a way through each format; with a second factor for nvfp4, or not.
+def errors(weights: _Matrix, tensor_scale: bool = False) -> Picture:
+    """How far the weights are off after quantisation in each format, nvfp4 with a tensor scale or without.
 
     >>> [cell.text for cell in errors(np.full((1, 32), 1.2)).grids[0].cells if cell.lines][:2]
     ['4.2%', '16.7%']
@@ -162,8 +160,8 @@ def errors(weights: _Matrix, second_factor: bool = False) -> Picture:
         )
         for element, block, scale in formats
     }
-    if second_factor:
-        whole = np.abs(weights).max() / (LARGEST_VALUE["e2m1"] * 448)  # the largest factor becomes 448
+    if tensor_scale:
+        whole = np.abs(weights).max() / (LARGEST_VALUE["e2m1"] * 448)  # the largest scale becomes 448
         back = restore(*quantise(weights / whole, "e2m1", 16, "ue4m3")) * whole
         values["the same, and one f32 for the whole matrix"] = error(weights, back)
     return bars(values, "Relative error of the weights", ("root mean square",), text="{:.1%}".format)
@@ -176,7 +174,7 @@ def outlier(weights: _Matrix, column: int = 40) -> Picture:
     """What becomes of all other weights if one column is 1, for three sizes of blocks.
 
     >>> outlier(np.full((2, 64), 0.01)).grids[0].title
-    '64 elements per factor: 100% of the others become zero'
+    '64 elements per scale: 100% of the others become zero'
     """
     spoiled = weights.copy()
     spoiled[:, column] = 1.0
@@ -185,7 +183,7 @@ def outlier(weights: _Matrix, column: int = 40) -> Picture:
     for block, scale in ((64, "ue8m0"), (32, "ue8m0"), (16, "ue4m3")):
         lost = restore(*quantise(spoiled, "e2m1", block, scale)) == 0
         share = lost[:, others].mean()
-        title = f"{block} elements per factor: {share:.0%} of the others become zero"
+        title = f"{block} elements per scale: {share:.0%} of the others become zero"
         grids.append(_map(lost[:_SHOWN], column, title))
     notes = (f"the first {_SHOWN} rows", "vermilion: became zero", f"grey: column {column}, the outlier")
     return Picture("One large column, and what becomes of the others", notes, tuple(grids))
@@ -204,7 +202,7 @@ def _map(lost: NDArray[np.bool_], column: int, title: str) -> Grid:
 
 
 def _block() -> int:
-    """Columns of A that share a factor."""
+    """Columns of A that share a scale."""
     return INS.k // (INS.scale_vec or 1)
 
 
@@ -212,39 +210,38 @@ def _block() -> int:
 def _scaled_product(answer: object) -> Sentences:
     (submitted,) = numbers(answer, "one number", 1)
     size = _block()
-    products = [a * b for a, b in zip(FACTORS_A, FACTORS_B, strict=True)]
+    products = [a * b for a, b in zip(SCALES_A, SCALES_B, strict=True)]
     expected = size * sum(products) + ADDED
-    every_pair = sum(FACTORS_A) * sum(FACTORS_B)
+    every_pair = sum(SCALES_A) * sum(SCALES_B)
     combined = submitted in (INS.k * every_pair + ADDED, size * every_pair + ADDED)
     return {
-        correct(submitted == expected): f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * "
-        f"{FACTORS_B[0]:g}, in block 1 it is 1 * {FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}. There are {size} "
+        correct(submitted == expected): f"In block 0 every product is 1 * {SCALES_A[0]:g} * 1 * "
+        f"{SCALES_B[0]:g}, in block 1 it is 1 * {SCALES_A[1]:g} * 1 * {SCALES_B[1]:g}. There are {size} "
         "of each, and C is added without scaling.",
         when(submitted == expected - ADDED): "The product is right, but C is still missing.",
-        when(submitted == sum(products) * (size + ADDED)): "C has no factor: only A and B are scaled.",
-        when(submitted == size * sum(FACTORS_A) + ADDED): "That uses only the factors of A. B has factors "
-        "too.",
-        when(combined): "Block 0 of the row is multiplied only by block 0 of the column: the factors of "
+        when(submitted == sum(products) * (size + ADDED)): "C has no scale: only A and B are scaled.",
+        when(submitted == size * sum(SCALES_A) + ADDED): "That uses only the scales of A. B has scales too.",
+        when(combined): "Block 0 of the row is multiplied only by block 0 of the column: the scales of "
         "different blocks are never combined.",
         when(submitted == sum(products) + ADDED): "That is one product of each block plus C. How many "
         "products does a block have?",
-        when(submitted == INS.k * sum(products) + ADDED): "Each pair of factors belongs to one block, which "
+        when(submitted == INS.k * sum(products) + ADDED): "Each pair of scales belongs to one block, which "
         "is half of the columns, not to all of them.",
-        when(submitted == size * (sum(FACTORS_A) + sum(FACTORS_B)) + ADDED): "The two factors of a product "
+        when(submitted == size * (sum(SCALES_A) + sum(SCALES_B)) + ADDED): "The two scales of a product "
         "are multiplied, not added.",
         otherwise: f"Take one block at a time: {size} products, each of them the product of two elements "
-        "and two factors. Then add C.",
+        "and two scales. Then add C.",
     }
 
 
 @checks("11.2")
 def _factor_bytes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(byte as ue8m0, byte as ue4m3)`")
-    power, small = (int(dtype(name).encode([_FACTOR])[0]) for name in ("ue8m0", "ue4m3"))
-    exponent = int(math.log2(_FACTOR))
+    power, small = (int(dtype(name).encode([_SCALE])[0]) for name in ("ue8m0", "ue4m3"))
+    exponent = int(math.log2(_SCALE))
     bias = dtype("ue4m3").bias
     return {
-        correct(submitted == (power, small)): f"{_FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an "
+        correct(submitted == (power, small)): f"{_SCALE:g} is 2^{exponent}. `ue8m0` is nothing but an "
         f"exponent: {exponent} + 127. In `ue4m3` the exponent field is {exponent} + 7, and it is above "
         "three fraction bits, which are zero.",
         when(submitted == (small, power)): "Both bytes are right, but in the wrong order.",
@@ -252,13 +249,13 @@ def _factor_bytes(answer: object) -> Sentences:
         "field, but that is not in the lowest bits.",
         when(submitted[0] == power): "The first is right. For `ue4m3` add its bias to the exponent and "
         "shift the field above the three fraction bits.",
-        when(submitted[0] == 127 - exponent): "The factor is below 1, so its exponent is negative: the "
+        when(submitted[0] == 127 - exponent): "The scale is below 1, so its exponent is negative: the "
         "field is smaller than the bias.",
         when(submitted[0] in (exponent, exponent & 0xFF)): "A negative exponent is stored neither with a "
         "minus nor in two's complement: a bias is added.",
         when(submitted[1] == small): "The second is right. A byte of `ue8m0` is the exponent plus 127, and "
         "nothing else.",
-        otherwise: f"Write {_FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; "
+        otherwise: f"Write {_SCALE:g} as a power of two. The exponent plus the bias is the exponent field; "
         "a power of two has fraction 0.",
     }
 
@@ -266,16 +263,16 @@ def _factor_bytes(answer: object) -> Sentences:
 @checks("11.3")
 def _place_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
-    factors = INS.operand("SFA")
+    scales = INS.operand("SFA")
     block = COL // _block()
-    right, upper = factors.where(ROW, block)[0], factors.where(ROW - 8, block)[0]
+    right, upper = scales.where(ROW, block)[0], scales.where(ROW - 8, block)[0]
     expected = (right.lane, right.element)
     return {
-        correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the factors "
+        correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the scales "
         f"of row {ROW % 8} and the second those of row {ROW}; block {block} is byte {right.element}.",
         when(submitted == (upper.lane, upper.element)): "That lane has the row eight higher. Within a quad "
         "one lane has the upper row, its neighbour the lower one.",
-        when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the factors when "
+        when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the scales when "
         "thread-id-a is 1; here it is 0.",
         when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "
         "bytes, 0 to 3; byte 0 is the lowest.",
@@ -286,7 +283,7 @@ def _place_a(answer: object) -> Sentences:
         when(submitted[0] > 31): "There are 32 lanes, 0 to 31: rows 8 to 15 use the same quads as rows 0 to "
         "7.",
         when(submitted[1] == right.element): "The byte is right. Which two lanes of a quad supply the "
-        "factors of A, and for which rows?",
+        "scales of A, and for which rows?",
         otherwise: "Find the quad with groupID = row % 8; thread-id-a 0 selects its lower two lanes, one "
         "for each of the two rows.",
     }
@@ -296,8 +293,8 @@ def _place_a(answer: object) -> Sentences:
 def _place_b(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     vec = INS.scale_vec or 1
-    block, factors = K // _block(), INS.operand("SFB")
-    right = factors.where(block, N)[THREAD_ID * (4 // vec) + BYTE_ID // vec]
+    block, scales = K // _block(), INS.operand("SFB")
+    right = scales.where(block, N)[THREAD_ID * (4 // vec) + BYTE_ID // vec]
     expected = (right.lane, right.element)
     return {
         correct(submitted == expected): f"thread-id-b {THREAD_ID} selects the last lane of the quad of "
@@ -351,40 +348,40 @@ def lane_of(answer: object) -> Sentences:
 
 
 def _quantised() -> tuple[float, tuple[float, ...]]:
-    """Factor and stored values of BLOCK, by the rule in the task."""
-    factor = 2.0 ** (math.floor(math.log2(max(map(abs, _BLOCK)))) - _TOP)
+    """Scale and stored values of BLOCK, by the rule in the task."""
+    scale = 2.0 ** (math.floor(math.log2(max(map(abs, _BLOCK)))) - _TOP)
     kind = dtype("e2m1")
-    return factor, tuple(kind.decode(kind.encode(np.array(_BLOCK) / factor)).astype(float).tolist())
+    return scale, tuple(kind.decode(kind.encode(np.array(_BLOCK) / scale)).astype(float).tolist())
 
 
 @checks("11.6")
 def by_hand(answer: object) -> Sentences:
-    submitted = numbers(answer, "`(factor, q0, q1, q2, q3)`", 5)
-    factor, stored = _quantised()
+    submitted = numbers(answer, "`(scale, q0, q1, q2, q3)`", 5)
+    scale, stored = _quantised()
     amax = max(map(abs, _BLOCK))
     known = set(dtype("e2m1").decode(np.arange(16)).astype(float).tolist())
-    worth = tuple(value * factor for value in stored)
+    worth = tuple(value * scale for value in stored)
     odd = [value for value in submitted[1:] if value not in known]
     apart = [i for i, (mine, right) in enumerate(zip(submitted[1:], stored, strict=True)) if mine != right]
     return {
-        correct(submitted == (factor, *stored)): f"The largest magnitude is {amax:g}; divided by {factor:g} "
-        f"that is {amax / factor:g}, which is between 4 and 8. The other elements, divided by {factor:g}, "
+        correct(submitted == (scale, *stored)): f"The largest magnitude is {amax:g}; divided by {scale:g} "
+        f"that is {amax / scale:g}, which is between 4 and 8. The other elements, divided by {scale:g}, "
         "are rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. The instruction multiplies each stored "
-        "value by the factor again.",
-        when(submitted[0] == 1 / factor): "Elements are *divided* by the factor when they are stored, and "
+        "value by the scale again.",
+        when(submitted[0] == 1 / scale): "Elements are *divided* by the scale when they are stored, and "
         "the hardware multiplies by it: yours is the inverse.",
-        when(submitted[0] == math.log2(factor)): "That is the exponent of the factor. The factor itself is "
+        when(submitted[0] == math.log2(scale)): "That is the exponent of the scale. The scale itself is "
         "2 to that power.",
         when(abs(submitted[0] - amax / LARGEST) < 0.01): "That is amax / 6, the rule for `ue4m3`. `ue8m0` "
         "holds powers of two only.",
-        when(submitted[0] != factor): f"The factor is a power of two with 4 <= {amax:g} / factor < 8. Yours "
+        when(submitted[0] != scale): f"The scale is a power of two with 4 <= {amax:g} / scale < 8. Yours "
         "is not: try its neighbours.",
-        when(submitted[1:] == worth): "The factor is right. Those are the values that come *back*, "
-        "multiplied by the factor; give the stored values.",
-        when(odd): f"The factor is right, but {(odd[0] if odd else 0):g} is not a value of e2m1. Its values "
+        when(submitted[1:] == worth): "The scale is right. Those are the values that come *back*, "
+        "multiplied by the scale; give the stored values.",
+        when(odd): f"The scale is right, but {(odd[0] if odd else 0):g} is not a value of e2m1. Its values "
         "are 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.",
         when(submitted[1:] == tuple(map(abs, stored))): "The magnitudes are right. e2m1 has a sign.",
-        otherwise: f"The factor is right. Look again at element {(apart[0] if apart else 0)}: divide, then "
+        otherwise: f"The scale is right. Look again at element {(apart[0] if apart else 0)}: divide, then "
         "take the *nearest* value of e2m1.",
     }
 
@@ -413,9 +410,7 @@ def scale_byte(answer: object) -> Sentences:
         expected = math.frexp(amax)[1] - 1 - _TOP + 127
         value = result_of(answer, list(block), form=form, about=about)
         if isinstance(value, (int, float, np.number)) and 0 < value == 2.0 ** (expected - 127):
-            raise WrongForm(
-                f"{about} you returned the factor itself. Return its byte: the exponent plus 127."
-            )
+            raise WrongForm(f"{about} you returned the scale itself. Return its byte: the exponent plus 127.")
         (submitted,) = whole_numbers(value, 1, form)
         if submitted == expected:
             continue
@@ -423,18 +418,18 @@ def scale_byte(answer: object) -> Sentences:
             submitted == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127
         )
         return {
-            when(submitted == expected - 127): f"{about} you returned the exponent of the factor. Add the "
+            when(submitted == expected - 127): f"{about} you returned the exponent of the scale. Add the "
             "bias of 127.",
-            when(submitted == expected + _TOP): f"{about} your factor scales it to between 1 and 2. It "
+            when(submitted == expected + _TOP): f"{about} with your scale it is between 1 and 2. It "
             "should be between 4 and 8: e2m1 goes up to 6.",
             when(of_largest_number): f"{about} you used the largest *number*. A negative element may have "
             "the largest magnitude.",
-            when(not 0 <= submitted <= 254): f"{about} you returned {submitted}, which is not a factor: "
+            when(not 0 <= submitted <= 254): f"{about} you returned {submitted}, which is not a scale: "
             "bytes go from 0 to 254 (255 means NaN).",
-            when(submitted == expected - 1): f"{about} the factor is too small by half: the largest "
+            when(submitted == expected - 1): f"{about} the scale is too small by half: the largest "
             "magnitude comes out at 8 or more. The rule counts from 4, the highest power of two in e2m1, "
             "not from 6.",
-            when(submitted == expected + 1): f"{about} the factor is twice too large: the largest magnitude "
+            when(submitted == expected + 1): f"{about} the scale is twice too large: the largest magnitude "
             "comes out below 4. Round the logarithm down, not up.",
             otherwise: f"{about} you returned {submitted}. Take the exponent of the largest magnitude, "
             "subtract 2 for e2m1, add the bias 127.",

@@ -38,7 +38,7 @@ def byte_by_frexp(block: list[float]) -> int:
 
 
 def byte_by_search(block: list[float]) -> np.int64:
-    """The only byte whose factor brings the largest size to between 4 and 8."""
+    """The only byte whose scale brings the largest size to between 4 and 8."""
     amax = np.abs(block).max()
     return np.flatnonzero([4 <= amax / 2.0 ** (code - 127) < 8 for code in range(255)])[0]
 
@@ -273,11 +273,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("10.7", 640, "Inside it"),
     ("10.7", 3, "Which core matrix"),
     ("11.1", 384, "C is still"),
-    ("11.1", 32 * 4.5 + 100, "only the factors of A"),
+    ("11.1", 32 * 4.5 + 100, "only the scales of A"),
     ("11.1", 64 * 4.5 * 10 + 100, "different blocks"),
     ("11.1", 64 * 12 + 100, "half of the columns"),
     ("11.1", 32 * 14.5 + 100, "not added"),
-    ("11.1", 12 * 132, "C has no factor"),
+    ("11.1", 12 * 132, "C has no scale"),
     ("11.1", 112, "How many products"),
     ("11.1", 64, "one block at a time"),
     ("11.2", (40, 125), "wrong order"),
@@ -316,13 +316,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.6", (2, 2, -6, 0, 3), "inverse"),
     ("11.6", (2.6 / 6, 2, -6, 0, 3), "powers of two only"),
     ("11.6", (0.25, 4, -6, 0.5, 6), "neighbours"),
-    ("11.6", (-1, 2, -6, 0, 3), "exponent of the factor"),
+    ("11.6", (-1, 2, -6, 0, 3), "exponent of the scale"),
     ("11.6", (0.5, 1, -3, 0, 1.5), "come *back*"),
     ("11.6", (0.5, 1.8, -5.2, 0.2, 3.2), "not a value of e2m1"),
     ("11.6", (0.5, 2, 6, 0, 3), "has a sign"),
     ("11.6", (0.5, 2, -4, 0, 3), "element 1"),
     ("11.6", (0.5, 2, -6, 0.5, 3), "nearest"),
-    ("11.7", lambda block: 2.0 ** (byte_by_frexp(block) - 127), "factor itself"),
+    ("11.7", lambda block: 2.0 ** (byte_by_frexp(block) - 127), "scale itself"),
     ("11.7", lambda block: byte_by_frexp(block) - 127, "bias"),
     ("11.7", lambda block: byte_by_frexp(block) + 2, "between 1 and 2"),
     ("11.7", lambda block: math.frexp(max(block))[1] - 3 + 127, "negative element"),
@@ -360,6 +360,6 @@ SECRET: dict[str, str] = {
     "11.3": r"\b5\b",
     "11.4": r"\b23\b|byte 3",
     "11.5": r"\* 2|2 \*|>> 3|// 8",
-    "11.6": r"\b0\.5,? 2|factor is 0\.5|-6",
+    "11.6": r"\b0\.5,? 2|scale is 0\.5|-6",
     "11.7": r"frexp|- 3",
 }

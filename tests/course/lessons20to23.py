@@ -286,7 +286,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("23.2", (14, 28, 2, -4), "room up to 448"),
     ("23.2", (84 / 448, 28, 2, -4), "forgets the 6"),
     ("23.2", (1, 0.875, 2, -4), "becomes 2688"),
-    ("23.2", (1 / 32, 0.875, 2, -4), "divide the block by the factor first"),
+    ("23.2", (1 / 32, 0.875, 2, -4), "divide the block by the tensor scale first"),
     ("23.2", (1 / 32, 168, 2, -4), "maps it to 6"),
     ("23.2", (1 / 32, 27, 2, -4), "then by 6"),
     ("23.2", (1 / 32, 28, 1.75, -3.2), "Divide each element"),

@@ -26,7 +26,7 @@ __device__ float load(unsigned int address)
 }
 
 extern "C" __global__ void __launch_bounds__(128) nvfp4(
-    const uint4* A, const uint4* B, const uint4* SFA, const uint4* SFB, float* D, float factor)
+    const uint4* A, const uint4* B, const uint4* SFA, const uint4* SFB, float* D, float tensor_scale)
 {
     __shared__ __align__(128) uint4 a[1024], b[256];      // 128 x 256 and 256 x 32 elements of 4 bits
     __shared__ __align__(128) uint4 sfa[128], sfb[128];   // four tiles of 512 bytes each
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(128) nvfp4(
     __shared__ unsigned long long complete;
     const int thread = threadIdx.x, warp = thread / 32;
 
-    // Everything to shared memory, as it lies; TMA would do that.
+    // Copy everything to shared memory, unchanged; a real kernel would use TMA.
     for (int i = thread; i < 1024; i += 128) a[i] = A[i];
     for (int i = thread; i < 256; i += 128) b[i] = B[i];
     sfa[thread] = SFA[thread];
@@ -78,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(128) nvfp4(
     __syncwarp();
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 
-    // The epilogue: thread t has row t, and multiplies by the factors of both matrices.
+    // The epilogue: thread t has row t, and multiplies by the tensor scales of A and B.
     for (int column = 0; column < 32; ++column)
-        D[thread * 32 + column] = load(d + (warp * 32 << 16) + column) * factor;
+        D[thread * 32 + column] = load(d + (warp * 32 << 16) + column) * tensor_scale;
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
     __syncthreads();
     if (warp == 0)
