@@ -1,12 +1,13 @@
 """A GEMM, from one warp that multiplies tiles out of global memory to a kernel as fast as cuBLAS.
 
 Eight kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose step
-along K takes 32 bytes of a row; and two for a sparse A. They can be simulated without a GPU and launched on
-one.
+along K takes 32 bytes of a row; two for a sparse A; and five of attention. They can be simulated without a
+GPU and launched on one.
 """
 
 from __future__ import annotations
 
+from .attention import attention
 from .compressed import CompressedMatrix
 from .gemm_kernel import Call, Row
 from .rung import Rung, best_rung, ladder, rung
@@ -18,6 +19,7 @@ __all__ = [
     "Row",
     "Rung",
     "SparseRung",
+    "attention",
     "best_rung",
     "best_sparse_rung",
     "ladder",

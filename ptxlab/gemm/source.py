@@ -68,8 +68,18 @@ def source_files() -> dict[str, str]:
     return {file.name: file.read_text() for file in folder.iterdir() if file.name.endswith((".cu", ".cuh"))}
 
 
-def compose(file: str, form: MmaForm, constants: Mapping[str, int], result: str | None = None) -> str:
+def compose(
+    file: str,
+    form: MmaForm,
+    constants: Mapping[str, int],
+    result: str | None = None,
+    *,
+    second: MmaForm | None = None,
+) -> str:
     """The file as one text that NVRTC compiles, with these constants and the header of this instruction.
+
+    A wgmma that takes D of the first as its A, in registers, and B by rows, is the `second` instruction: the
+    header has another `multiply` for it.
 
     >>> from ptxlab.isa.parse import parse_mma
     >>> form = parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -77,7 +87,10 @@ def compose(file: str, form: MmaForm, constants: Mapping[str, int], result: str 
     >>> "constexpr int INSTRUCTION_N = 8;" in text, '#include "' in text
     (True, False)
     """
-    files = {**source_files(), _GENERATED: instruction_header(form, constants, result)}
+    header = instruction_header(form, constants, result)
+    if second is not None:
+        header += "\n".join(_multiply(second, Modifiers(imm_trans_b=1)))
+    files = {**source_files(), _GENERATED: header}
     if file not in files:
         raise PtxlabError(f"file={file!r}: the ladder has {listing(sorted(source_files()))}")
     included: set[str] = set()

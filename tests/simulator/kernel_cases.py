@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
+from ptxlab import gemm
 
 FOLDER = Path(__file__).parents[1] / "kernels"
 GOLDEN = Path(__file__).parents[1] / "golden" / "kernels.json"
@@ -337,9 +338,46 @@ _CORNERS = (
     Case("corners", "corners.ptx", 1, 32, lambda r: [_words(r, 128), _zeros(np.uint32, 384)]),
 )  # fmt: skip
 
+
+@dataclass(frozen=True)
+class _AttentionCase(Case):
+    """One of `ptxlab.gemm`'s kernels of attention."""
+
+    constants: tuple[tuple[str, int], ...] = ()
+
+    def compiled(self) -> Any:
+        return gemm.attention(int(self.file), **dict(self.constants)).kernel
+
+
+def _attention_case(number: int, heads: int, sequence: int, **constants: int) -> Case:
+    made = gemm.attention(number, **constants)
+
+    def arguments(rng: np.random.Generator) -> list[Any]:
+        shape = (heads, sequence, made.head)
+        queries = _halves(rng, *shape) * np.float16(2)
+        return list(
+            made.arguments(queries, _halves(rng, *shape), _halves(rng, *shape), _zeros(np.float16, *shape))
+        )
+
+    return _AttentionCase(
+        f"attention_{number}" + ("_causal" if made.causal else ""), str(number), made.grid(heads, sequence),
+        made.threads, arguments, made.shared, constants=tuple(constants.items()),
+    )  # fmt: skip
+
+
+_LADDER_OF_ATTENTION = (
+    _attention_case(1, 2, 64, head=64),
+    _attention_case(2, 1, 128, head=64, block_n=32),
+    _attention_case(3, 1, 128, head=64, block_n=32),
+    _attention_case(4, 2, 64, head=128, block_n=32, stages=3, causal=0),
+    _attention_case(4, 1, 128, head=64, block_n=32),
+    _attention_case(5, 1, 384, head=64, causal=0),
+    _attention_case(5, 1, 256, head=128),
+)
+
 _ALL = (
     *_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES, *_IDIOMS, *_CORNERS,
-    *_CHANGED_MAPS,
+    *_CHANGED_MAPS, *_LADDER_OF_ATTENTION,
 )  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for case in _ALL}
 for _name in ("functions", "attention", "complex_products", "quotients", "flash"):

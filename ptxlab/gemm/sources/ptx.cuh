@@ -18,6 +18,15 @@ __device__ __forceinline__ void ldmatrix_x4(uint32_t& r0, uint32_t& r1, uint32_t
                  : "memory");
 }
 
+// The same, each matrix transposed: what lies in shared memory by rows arrives as if by columns.
+__device__ __forceinline__ void ldmatrix_x4_trans(uint32_t& r0, uint32_t& r1, uint32_t& r2, uint32_t& r3, uint32_t row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
+                 : "r"(row)
+                 : "memory");
+}
+
 // ---- cp.async: 16 bytes from global to shared memory, without a register in between ---------------------------------
 
 // Copies nothing and writes 16 zeros where `inside` is false; the pointer must be valid all the same.
@@ -55,12 +64,13 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address)
 }
 
 // A tile of B that lies the other way, along N: rows of K, each with 64 columns of 2 bytes, groups of 8 rows 1024 bytes apart,
-// and the next 64 columns behind all 64 rows. Only 16-bit types can be multiplied from it.
+// and the next 64 columns behind all `rows` of them. Only 16-bit types can be multiplied from it.
+template <int rows = 64>
 __device__ __forceinline__ uint64_t descriptor_along_n(uint32_t address)
 {
     const uint64_t swizzle_128_bytes = (uint64_t)1 << 62;
     const uint64_t group_stride = (uint64_t)(1024 >> 4) << 32;
-    const uint64_t column_stride = (uint64_t)(8192 >> 4) << 16;
+    const uint64_t column_stride = (uint64_t)(rows * 128 >> 4) << 16;
     return swizzle_128_bytes | group_stride | column_stride | (address & 0x3ffff) >> 4;
 }
 
@@ -79,6 +89,15 @@ template <int pending>
 __device__ __forceinline__ void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(pending) : "memory");
+}
+
+// The same, after which the accumulators may be read: the compiler, too, leaves what reads them behind the wait.
+template <int pending, int count>
+__device__ __forceinline__ void wgmma_wait(float (&d)[count])
+{
+    wgmma_wait<pending>();
+#pragma unroll
+    for (int i = 0; i < count; ++i) asm volatile("" : "+f"(d[i]) :: "memory");
 }
 
 // What this thread wrote to shared memory becomes visible to wgmma and TMA, which read it through another path.
@@ -194,6 +213,12 @@ __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map)
 __device__ __forceinline__ void named_barrier(int number, int threads)
 {
     asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+
+// Arrives at such a barrier without waiting for the others.
+__device__ __forceinline__ void named_barrier_arrive(int number, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
 
 template <int registers>
