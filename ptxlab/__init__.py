@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .isa.repack import repack
     from .memory import tensor_map
     from .numerics import models
+    from .shapes import walk
     from .simulation import kernel
     from .verify.hunt import hunt
 
@@ -47,6 +48,7 @@ __all__ = [
     "prune",
     "repack",
     "tensor_map",
+    "walk",
 ]
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
@@ -62,6 +64,7 @@ _FUNCTIONS = {
     "prune": "gemm.compressed",
     "repack": "isa.repack",
     "tensor_map": "memory",
+    "walk": "shapes",
 }
 #: Modules for users, and where they live.
 _MODULES = {

@@ -126,3 +126,8 @@ def _lesson(file: str, question: str) -> Lesson:
 
 
 LESSONS: tuple[Lesson, ...] = tuple(_lesson(*row) for row in _QUESTIONS.items())
+#: The notebooks that walk through every layout of a family: `ptxlab.shapes`.
+SHAPES: tuple[Lesson, ...] = tuple(
+    _lesson(f"shapes-{family}", f"Every layout of {family.replace('-sp', '.sp')}")
+    for family in ("mma", "mma-sp", "block-scaled", "wmma", "wgmma", "wgmma-sp", "tcgen05", "transfer")
+)

@@ -66,6 +66,26 @@ def _cta(operand: TensorOperand, cta: int) -> str:
     return f"CTA {cta}, " if operand.ctas > 1 else ""
 
 
+def rule_of_d(ins: Tcgen05Mma) -> str:
+    """How the layout of D places its rows and columns in tensor memory.
+
+    >>> import ptxlab
+    >>> rule_of_d(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
+    'layout D has row r in lane r, column c in column c'
+    """
+    path = ins.path
+    pair = "; rows of CTA 1 count from 0 again" if path.ctas == 2 else ""
+    if path.halves:
+        return f"layout {path.name} has row r in lane 32 (r // 16) + r % 16, column c in column c{pair}"
+    if path.wide > 1:
+        lanes, columns = LANES // path.wide, ins.d.columns
+        return (
+            f"layout {path.name} puts every {columns} columns into {lanes} other lanes, so column c is "
+            f"in column c % {columns}, {lanes} (c // {columns}) lanes further down{pair}"
+        )
+    return f"layout {path.name} has row r in lane r, column c in column c{pair}"
+
+
 @dataclass(frozen=True)
 class Word(MatrixQuestion):
     """Which lane and column of tensor memory hold a cell?
@@ -111,24 +131,8 @@ class Word(MatrixQuestion):
         copies += ", in both CTAs" if {at.cta for at in places} == {0, 1} else ""
         bits = "" if operand.dtype.bits == 32 else f", bits {places[0].high}..{places[0].low}"
         words = f"{self.cell} is in {_cta(operand, places[0].cta)}{lanes}{bits}{copies}"
-        return Solution(answers, f"{words}{self._rule(state)}.", (self.cell,))
-
-    def _rule(self, state: ExplorerState) -> str:
-        """How a layout of D places its rows and columns."""
-        ins = _form(state)
-        if self.name != "D":
-            return ""
-        path = ins.path
-        pair = "; rows of CTA 1 count from 0 again" if path.ctas == 2 else ""
-        if path.halves:
-            return f": layout {path.name} has row r in lane 32 (r // 16) + r % 16, column c in column c{pair}"
-        if path.wide > 1:
-            lanes, columns = LANES // path.wide, ins.d.columns
-            return (
-                f": layout {path.name} puts every {columns} columns into {lanes} other lanes, so column c is "
-                f"in column c % {columns}, {lanes} (c // {columns}) lanes further down{pair}"
-            )
-        return f": layout {path.name} has row r in lane r, column c in column c{pair}"
+        rule = f": {rule_of_d(_form(state))}" if self.name == "D" else ""
+        return Solution(answers, f"{words}{rule}.", (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:
         operand = _operand(state, self.name)

@@ -406,7 +406,7 @@ def _static_panel(panel: Panel) -> list[str]:
     colours = np.array([numbers[each] for each in paints], dtype=np.uint8)
     left, top, width, height = panel.box(Cell(0, 0, *grid.shape, ()))
     box = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}"'
-    pixels = base64.b64encode(_png(colours[owners], rgb)).decode()
+    pixels = base64.b64encode(png(colours[owners], rgb)).decode()
     parts = [
         f'<image {box} preserveAspectRatio="none" style="image-rendering: pixelated" '
         f'href="data:image/png;base64,{pixels}"/>'
@@ -442,7 +442,7 @@ def _edges(
     return "".join(lines)
 
 
-def _png(pixels: NDArray[np.uint8], colours: bytes) -> bytes:
+def png(pixels: NDArray[np.uint8], colours: bytes) -> bytes:
     """An image [rows, columns] of colours by number, each red, green, blue, as a PNG file."""
 
     def chunk(name: bytes, content: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, course, views and the site: all
+TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, course, shapes, views and the site: all
 three are compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser
 tests. The Explorer's modules are joined into one scope, which none of the three knows: names of two modules
 that meet are looked for here.
@@ -17,7 +17,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-FOLDERS = (*(ROOT / "ptxlab" / name for name in ("explorer", "course", "views")), ROOT / "docs" / "_static")
+FOLDERS = (
+    *(ROOT / "ptxlab" / name for name in ("explorer", "course", "shapes", "views")),
+    ROOT / "docs" / "_static",
+)
 TOOLS = (
     "typescript@7.0.2",
     "oxlint@1.93.0",

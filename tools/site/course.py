@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 
 from ptxlab._util.files import write_atomically
+from ptxlab.course.syllabus import SHAPES
 from ptxlab.lessons import LESSONS, Lesson
 
 from ..address import address
@@ -36,7 +37,7 @@ def write(folder: Path, *, brief: bool = False) -> None:
     `brief` leaves the code out of all but the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for index, lesson in enumerate(LESSONS):
+    for index, lesson in enumerate((*LESSONS, *SHAPES)):
         notebook = prepared(lesson)
         if brief and index:
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
@@ -82,7 +83,7 @@ def contents() -> str:
         lessons = [lesson for lesson in LESSONS if lesson.number and first <= lesson.number <= last]
         entries = [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
         blocks += [f"## {part}", _table(lessons), _tree(part, entries)]
-    others = [lesson for lesson in LESSONS if not lesson.number]
+    others = [lesson for lesson in (*LESSONS, *SHAPES) if not lesson.number]
     blocks.append(_tree("To look things up", [lesson.file for lesson in others]))
     return "\n\n".join(blocks) + "\n"
 

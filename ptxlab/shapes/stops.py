@@ -1,0 +1,438 @@
+"""A walk through every layout of a family of instructions: its stops, what is new at each, and a question.
+
+Stops are made from the catalogue: forms that place their elements alike are one stop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from .._util.arguments import as_text, is_name
+from ..course.checking import Verdict
+from ..errors import PtxlabError, listing, quoted
+from ..explorer.tensor_questions import rule_of_d
+from ..explorer.transfer import first_transfer
+from ..isa.catalog import catalog
+from ..isa.form import Form
+from ..isa.layout import Layout
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma, Tcgen05Transfer
+from ..isa.transfer import TransferForm
+
+_SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
+_INPUTS = ("A", "B", "E", "SFA", "SFB")
+
+
+def _is_scaled(form: Form) -> bool:
+    return ".block_scale" in form.mnemonic
+
+
+def _family(*names: str, scaled: bool | None = None) -> Callable[[], list[Form]]:
+    def forms() -> list[Form]:
+        every = [form for name in names for form in catalog(name)]
+        return [form for form in every if scaled is None or _is_scaled(form) == scaled]
+
+    return forms
+
+
+#: The walks by name, and the forms that each goes through. Together they have every form of the catalogue.
+WALKS: dict[str, Callable[[], list[Form]]] = {
+    "mma": _family("mma", scaled=False),
+    "mma.sp": _family("mma.sp", scaled=False),
+    "block-scaled": _family("mma", "mma.sp", scaled=True),
+    "wmma": _family("wmma"),
+    "wgmma": _family("wgmma"),
+    "wgmma.sp": _family("wgmma.sp"),
+    "tcgen05": _family("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
+    "transfer": _family(
+        *("ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"),
+        *("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"),
+        *CONTROL_FAMILIES,
+    ),
+}
+
+
+# -- forms that place their elements alike ---------------------------------------------------------------
+
+
+def _placing(operand: Operand) -> Hashable:
+    """Where an operand's elements are, and how many bits each takes."""
+    return operand.layout or operand.shape, operand.width, operand.padding
+
+
+def layout_key(form: Form) -> Hashable:
+    """What forms of one stop have in common.
+
+    Wider N of wgmma, and more repetitions of tcgen05.ld and .st, go on with the same pattern.
+
+    >>> import ptxlab
+    >>> one, other = (f"mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" for t in ("f16", "bf16"))
+    >>> layout_key(ptxlab.instruction(one)) == layout_key(ptxlab.instruction(other))
+    True
+    """
+    if isinstance(form, Tcgen05Mma):
+        return form.family, form.kind, form.cta_group, form.scale_vec
+    if isinstance(form, Tcgen05Transfer):
+        count = re.compile(r"\.x\d+\b|\.cta_group::\d")
+        return count.sub("", form.mnemonic) if form.family != "tcgen05.ld" else (form.shape, form.pack)
+    if isinstance(form, TransferForm):
+        return form.family, *(_placing(form.operand(name)) for name in form.operands)
+    if not isinstance(form, MmaForm):
+        return "control"
+    places = [(name, _placing(form.operand(name))) for name in form.operands if name in _INPUTS]
+    d = form.operand("D")
+    if form.family.startswith("wgmma"):
+        a, layout = form.operand("A"), d.layout
+        pattern = layout and (layout.lane, layout.element[:2])
+        return form.family, form.k, a.width, pattern, d.width, *(at for at in places if at[0] == "E")
+    return form.family.partition(".")[0], *places, _placing(d)
+
+
+class Question(NamedTuple):
+    """What is asked at a stop: the sentence, what to type, and every right pair of numbers."""
+
+    text: str
+    example: str
+    answers: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One layout: the form that stands for it, and all that share it."""
+
+    walk: str
+    number: int
+    forms: tuple[Form, ...] = field(repr=False)
+    before: Stop | None = field(default=None, repr=False)
+
+    @property
+    def form(self) -> Form:
+        return self.forms[0]
+
+    @property
+    def name(self) -> str:
+        """How progress knows it."""
+        return f"walk {self.walk}: {self.form.mnemonic}"
+
+    @property
+    def title(self) -> str:
+        """Short: ``m16n8k16 f16``, ``ldmatrix.x4``.
+
+        >>> stops("mma")[0].title
+        'm8n8k4 f64 → f64'
+        """
+        form = self.form
+        if isinstance(form, Tcgen05Mma):
+            group = ", two CTAs" if form.cta_group == 2 else ""
+            short = re.sub(r"tcgen05\.|\.cta_group::\d|kind::|\.block_scale|scale_vec::", "", form.mnemonic)
+            return f"{short} {form.shape}{group}"
+        if isinstance(form, (Tcgen05Transfer, TransferForm)):
+            dropped = (".sync.aligned", ".cta_group::1", ".b32", ".shared", "tcgen05.")
+            return "".join(re.split("|".join(map(re.escape, dropped)), form.mnemonic))
+        if not isinstance(form, MmaForm):
+            return "without a matrix"
+        types = form.a_type if form.a_type == form.b_type else f"{form.a_type}·{form.b_type}"
+        orders = re.search(r"m8n8k4\.(row|col)\.(row|col)\.\w+\.f16", form.mnemonic)
+        order = f" {orders[1]}.{orders[2]}" if orders and self.walk == "mma" else ""
+        scaled = f" {form.kind} {form.scale_vec}X{' sparse' if form.sparse else ''}" if form.scale_vec else ""
+        return f"{form.shape} {types} → {form.operand('D').dtype.name}{order}{scaled}"
+
+    @property
+    def in_registers(self) -> dict[str, Operand]:
+        """Operands that lanes hold."""
+        form = self.form
+        if isinstance(form, (TransferForm, Tcgen05Transfer)) or not isinstance(form, Tcgen05Mma):
+            names = getattr(form, "operands", ())
+            return {name: form.operand(name) for name in names if form.operand(name).layout is not None}
+        return {}
+
+    @cached_property
+    def formulas(self) -> dict[str, str]:
+        """Row and column of each operand's elements, as the manual writes them."""
+        found: dict[str, str] = {}
+        for name, operand in self.in_registers.items():
+            if name != "C" and operand.layout is not None:
+                found[name] = operand.layout.formula()
+        return found
+
+    # -- what is new --
+
+    @cached_property
+    def news(self) -> str:
+        """What differs from the stop before, in a sentence or two.
+
+        >>> print(next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32").news)
+        K doubles: registers 2..3 of A hold columns 8..15, register 1 of B holds rows 8..15.
+        """
+        if self.form.family in CONTROL_FAMILIES:
+            return "These allocate tensor memory, commit, order and wait; they place no element of a matrix."
+        if self.before is None:
+            return f"The walk begins. {self._first()}"
+        lead = _growth(self.before.form, self.form)
+        if isinstance(self.form, Tcgen05Mma):
+            return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
+        earlier, now = self.before.in_registers, self.in_registers
+        parts = [
+            part for name in now if name != "C" for part in _difference(name, earlier.get(name), now[name])
+        ]
+        gone = [name for name in earlier if name not in now and name != "C"]
+        parts += [f"{name} is no longer in registers" for name in gone]
+        if not parts:
+            parts = [self._first().rstrip(".")]
+        return f"{lead}{', '.join(parts)}."
+
+    def _first(self) -> str:
+        words = []
+        for name, operand in self.in_registers.items():
+            if name != "C":
+                registers = _count(operand.registers, "register")
+                elements = _count(operand.elements_per_register, "element")
+                words.append(f"{name} has {registers} a lane, {elements} in each")
+        if isinstance(self.form, Tcgen05Mma):
+            return f"D is in tensor memory: {rule_of_d(self.form)}."
+        return (", ".join(words) or f"{self.form.mnemonic} moves words without a register") + "."
+
+    # -- the question --
+
+    @cached_property
+    def question(self) -> Question | None:
+        """About an element of the part that is new; None where there is nothing to place."""
+        if self.form.family in CONTROL_FAMILIES:
+            return None
+        random = np.random.default_rng(sum(self.name.encode()))
+        if isinstance(self.form, Tcgen05Mma):
+            return _in_tensor_memory(self.form, random)
+        if isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
+            return _moved(self.form, random)
+        name, operand = self._asked()
+        rows, columns = operand.shape
+        row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
+        places = operand.where(row, column)
+        return Question(
+            f"Which lane, and which of its registers, holds {name}[{row}][{column}]?",
+            "lane, register",
+            tuple((place.lane, place.register) for place in places),
+        )
+
+    def _asked(self) -> tuple[str, Operand]:
+        """The first operand that is placed otherwise than at the stop before."""
+        earlier = self.before.in_registers if self.before else {}
+        held = {name: operand for name, operand in self.in_registers.items() if name not in ("C", "E")}
+        held = held or self.in_registers
+        for name, operand in held.items():
+            if name not in earlier or _placing(earlier[name]) != _placing(operand):
+                return name, operand
+        return next(iter(held.items()))
+
+    def check(self, answer: object) -> Verdict:
+        """The verdict on an answer, with a hint that does not give it away.
+
+        >>> stop = next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32")
+        >>> stop.question.text
+        'Which lane, and which of its registers, holds A[9][11]?'
+        >>> stop.check("lane 5, register 2")
+        ✗ walk mma: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 not quite: The lane is right. \
+Register 2 of lane 5 holds A[1][10..11].
+        >>> bool(stop.check("5, 3"))
+        True
+        """
+        question = self.question
+        if question is None:
+            return Verdict(self.name, "right", "There is nothing to place.")
+        numbers = [int(number[:9]) for number in re.findall(r"\d+", as_text(answer, "answer"))]
+        if len(numbers) != 2:
+            return Verdict(self.name, "not yet", f"Type two numbers: {question.example}.")
+        given = (numbers[0], numbers[1])
+        if given in question.answers:
+            return Verdict(self.name, "right", f"{question.example.capitalize()}: {given[0]}, {given[1]}.")
+        return Verdict(self.name, "wrong", self._hint(question, given))
+
+    def _hint(self, question: Question, given: tuple[int, int]) -> str:
+        first, second = question.example.split(", ")
+        if given[::-1] in question.answers:
+            return f"The {first} comes first, then the {second}."
+        start = ""
+        if given[0] in [lane for lane, _ in question.answers]:
+            start = f"The {first} is right. "
+        elif given[1] in [register for _, register in question.answers]:
+            start = f"The {second} is right. "
+        return (
+            start + self._held(given)
+            if start or self.in_registers
+            else f"{start}Look at the formula of the layout below."
+        )
+
+    def _held(self, given: tuple[int, int]) -> str:
+        """What the place that was named holds instead."""
+        if not self.in_registers:
+            return "Play the timeline, or point at the cell."
+        name, operand = self._asked()
+        lane, register = given
+        if lane >= operand.lanes or register >= operand.registers:
+            registers = _count(operand.registers, "register")
+            return f"There are {operand.lanes} lanes, each with {registers} of {name}, counted from 0."
+        cells = [(row, column) for _, row, column in operand.holds(lane, register)]
+        rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
+        where = f"{name}[{_range(rows)}][{_range(columns)}]"
+        return f"Register {register} of lane {lane} holds {where}."
+
+
+def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question:
+    """About D, or about a scale factor where there are some."""
+    name = "SFA" if "SFA" in form.tensors else "D"
+    operand = form.tensors[name]
+    row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
+    counted = " of those that SFA has, counted from 0," if name == "SFA" else ""
+    return Question(
+        f"Which lane and which column{counted} of tensor memory hold {name}[{row}][{column}]?",
+        "lane, column",
+        tuple((place.lane, place.column) for place in operand.where(row, column)),
+    )
+
+
+def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> Question:
+    """About a word that is copied or shifted."""
+    transfer = first_transfer(form)
+    links = transfer.links[:, 0]
+    index = int(random.choice(np.flatnonzero(links >= 0)))
+    target = transfer.ends[1].label
+    to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
+    rows, words = transfer.ends[0].axes
+    return Question(
+        f"From which {rows} and which {words} does {target}[{index // to}][{index % to}] come?",
+        f"{rows}, {words}",
+        (divmod(int(links[index]), back),),
+    )
+
+
+def _range(numbers: list[int]) -> str:
+    return _span(numbers[0], numbers[-1])
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}..{last}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _growth(before: Form, form: Form) -> str:
+    """``K doubles: `` and its kin."""
+    words = []
+    for name in "mnk":
+        old, new = getattr(before, name, None), getattr(form, name, None)
+        if old and new and old != new:
+            how = {2: "doubles", 4: "is four times as large", 0.5: "halves"}.get(new / old, f"is {new}")
+            words.append(f"{name.upper()} {how}")
+    return f"{', '.join(words)}: " if words else ""
+
+
+def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
+    """What else is in tensor memory now, and was not."""
+    known = before.tensors if isinstance(before, Tcgen05Mma) else {}
+    new = [name for name in form.tensors if name not in known]
+    words = {"SFA": "scale factors of A", "SFB": "scale factors of B", "E": "metadata"}
+    return f"; tensor memory also has {listing([words.get(name, name) for name in new])}" if new else ""
+
+
+def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
+    """What is new about an operand; nothing if it is where it was."""
+    if earlier is None:
+        yield f"{name} has {_count(now.registers, 'register')} a lane"
+        return
+    if _placing(earlier) == _placing(now):
+        return
+    if earlier.layout is None or now.layout is None:
+        return
+    if earlier.layout == now.layout and earlier.width == now.width:
+        yield f"elements of {name} begin at bit {now.padding} of {now.width}, not at bit {earlier.padding}"
+        return
+    if earlier.width != now.width:
+        each = now.elements_per_register
+        elements = _count(each, "element")
+        lane = [(row, column) for _, row, column in now.holds(1, 0)]
+        rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
+        bits = _count(now.width, "bit")
+        first = f"{name}[{_range(rows)}][{_range(columns)}]"
+        yield f"a register of {name} has {elements} of {bits}, that of lane 1 begins with {first}"
+        return
+    new = _added(earlier.layout, now.layout, now.elements_per_register)
+    if new:
+        yield f"{new[0]} of {name} {new[1]}"
+    elif earlier.registers != now.registers:
+        yield f"{name} has {_count(now.registers, 'register')} a lane instead of {earlier.registers}"
+    else:
+        lane = [(row, column) for _, row, column in now.holds(1, 0)]
+        yield f"{name} is placed anew, lane 1 begins with {name}[{lane[0][0]}][{lane[0][1]}]"
+
+
+def _added(before: Layout, now: Layout, per_register: int) -> tuple[str, str] | None:
+    """The registers that were added behind those of before, and what they hold; None if others changed."""
+    old, new = before.coords(), now.coords()
+    if old.shape[0] != new.shape[0] or old.shape[1] >= new.shape[1]:
+        return None
+    if not np.array_equal(old, new[:, : old.shape[1]]):
+        return None
+    first, last = old.shape[1] // per_register, new.shape[1] // per_register - 1
+    added = new[:, old.shape[1] :].reshape(-1, 2)
+    axis = 1 if now.shape[1] > before.shape[1] else 0
+    low, high = int(added[:, axis].min()), int(added[:, axis].max())
+    registers = f"register{'' if first == last else 's'} {_span(first, last)}"
+    held = f"hold{'s' if first == last else ''} {('rows', 'columns')[axis]} {_span(low, high)}"
+    return registers, held
+
+
+# -- the stops -------------------------------------------------------------------------------------------
+
+
+def _order(forms: list[Form]) -> tuple[object, ...]:
+    """Wide elements first, then small shapes, so that each stop resembles the one before."""
+    form = forms[0]
+    if not isinstance(form, MmaForm):
+        return ()
+    a, b, d = (form.operand(name) for name in "ABD")
+    return (-a.width, -d.width, a.padding, b.padding, (form.m, form.n, form.k))
+
+
+def _shown(form: Form) -> Form:
+    """The form as its stop shows it: of tcgen05.mma with the least M, whose rows are not simply lanes."""
+    if not isinstance(form, Tcgen05Mma):
+        return form
+    shapes = form.shape_sets[0]
+    return form.with_descriptor(m=min(shapes.m), n=max(n for n in shapes.n if n <= _SHOWN_N))
+
+
+@lru_cache(maxsize=None)
+def stops(walk: str) -> tuple[Stop, ...]:
+    """The stops of a walk, each with the one before it.
+
+    >>> len(stops("mma.sp")), sum(len(stop.forms) for walk in WALKS for stop in stops(walk))
+    (17, 2281)
+    """
+    if not is_name(walk, list(WALKS)):
+        raise PtxlabError(f"found no walk {quoted(walk)}; there are {listing(WALKS)}")
+    groups: dict[Hashable, list[Form]] = {}
+    for form in WALKS[walk]():
+        groups.setdefault(layout_key(form), []).append(form)
+    ordered = sorted(groups.values(), key=_order)
+    made: list[Stop] = []
+    for number, forms in enumerate(ordered):
+        shown = _shown(forms[0])
+        made.append(Stop(walk, number, (shown, *forms[1:]), made[-1] if made else None))
+    return tuple(made)
+
+
+def sharing(forms: Iterable[Form]) -> str:
+    """Which forms share a stop, in a line: types, and how many there are."""
+    every = list(forms)
+    types = list(dict.fromkeys(getattr(form, "a_type", "") for form in every))
+    named = f" ({', '.join(types)})" if any(types) else ""
+    return f"{len(every)} form{'' if len(every) == 1 else 's'}{named}"
