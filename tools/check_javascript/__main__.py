@@ -1,6 +1,6 @@
 """Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, Oxlint and Oxfmt run over the JavaScript of ptxlab/explorer, course, shapes, views and the site: all
+TypeScript, Oxlint and Oxfmt run over the JavaScript of the widgets and of the site: all
 three are compiled, and take two seconds where their predecessors took twenty. axe-core is for the browser
 tests. The Explorer's modules are joined into one scope, which none of the three knows: names of two modules
 that meet are looked for here.
