@@ -19,8 +19,8 @@ from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
 
-#: Bytes in a piece, in a line (4 bytes of each bank), and in an atom of the 128-byte swizzle.
-_PIECE, _LINE, _ATOM = 16, 128, 1024
+#: Bytes in a chunk, in a row of all banks (4 bytes of each), and in an atom of the 128-byte swizzle.
+_CHUNK, _LINE, _ATOM = 16, 128, 1024
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
@@ -36,14 +36,14 @@ def majors() -> Picture:
     for major, direction in (("K", "to the right"), ("MN", "down")):
         tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN")
         cells, hover = [], np.full((16, 16), "", dtype=object)
-        for line, piece in np.ndindex(16, 2):
-            row, k = (line, 8 * piece) if major == "K" else (8 * piece, line)
+        for line, chunk in np.ndindex(16, 2):
+            row, k = (line, 8 * chunk) if major == "K" else (8 * chunk, line)
             offset = int(tile.offset(row, k))
             size = (1, 8) if major == "K" else (8, 1)
             tint = core_matrix_tint(offset // _LINE * 2, 1)
             cells.append(Cell(row, k, *size, (str(offset),), tint))
             hover[row : row + size[0], k : k + size[1]] = (
-                f"bytes {index_range(offset, _PIECE)}, core matrix {offset // _LINE}"
+                f"bytes {index_range(offset, _CHUNK)}, core matrix {offset // _LINE}"
             )
         title = f"{major}-major: 16 bytes run {direction}"
         grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
@@ -135,26 +135,26 @@ _ROW, _K = 11, 42
 def _swizzled_byte(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of bytes")
     expected = int(_TILE.offset(_ROW, _K))
-    piece, rest = divmod(2 * _K, _PIECE)
+    chunk, rest = divmod(2 * _K, _CHUNK)
     plain = _ROW * _LINE + 2 * _K
     return {
-        correct(submitted == expected): f"Row {_ROW} is the line at byte {_ROW * _LINE}. Byte {2 * _K} of "
-        f"the row is byte {rest} of piece {piece}, and {piece} XOR {_ROW % 8} = {piece ^ _ROW % 8}.",
-        when(submitted == plain): "That is where it would be without the swizzle. Which piece of its row is "
+        correct(submitted == expected): f"Row {_ROW} begins at byte {_ROW * _LINE}. Byte {2 * _K} of "
+        f"the row is byte {rest} of chunk {chunk}, and {chunk} XOR {_ROW % 8} = {chunk ^ _ROW % 8}.",
+        when(submitted == plain): "That is where it would be without the swizzle. Which chunk of its row is "
         "it in?",
-        when(submitted == _ROW * _LINE + (piece + _ROW) % 8 * _PIECE + rest): "You rotated the pieces. The "
-        "swizzle takes the XOR of piece and row.",
-        when(submitted == _ROW * _LINE + (piece ^ _ROW) * _PIECE + rest): "Only three bits of the row are "
+        when(submitted == _ROW * _LINE + (chunk + _ROW) % 8 * _CHUNK + rest): "You rotated the chunks. The "
+        "swizzle takes the XOR of chunk and row.",
+        when(submitted == _ROW * _LINE + (chunk ^ _ROW) * _CHUNK + rest): "Only three bits of the row are "
         "used: bits 7, 8 and 9 of the address. The pattern repeats after eight rows.",
-        when(submitted == expected - rest): "The piece is in the right place. Where in the piece does the "
+        when(submitted == expected - rest): "The chunk is in the right place. Where in the chunk does the "
         "element begin?",
         when(submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K))): "You counted "
         "one byte for each element. An f16 takes two.",
         when(submitted == expected // 2): "That counts elements. How many bytes is that?",
         when(submitted // _LINE != _ROW): f"Look at the row first: a row has {_LINE} bytes, and the swizzle "
-        "never leaves its line.",
-        otherwise: "The line is right. Write the address without swizzle in binary: which bits are the "
-        "piece, and with which bits are they XORed?",
+        "never leaves its 128-byte row.",
+        otherwise: "The row is right. Write the address without swizzle in binary: which bits are the "
+        "chunk, and with which bits are they XORed?",
     }
 
 
@@ -176,10 +176,10 @@ def _swizzle_function(answer: object) -> Sentences:
         at = int(offsets[np.argmin(right[wrong[0]])])
         first = f"Look at offset {at} with width {wrong[0]}."
     rotated = {
-        width: offsets // width * width + (offsets % width + (offsets >> 7) * _PIECE) % width
+        width: offsets // width * width + (offsets % width + (offsets >> 7) * _CHUNK) % width
         for width in _WIDTHS
     }
-    by_row = {width: offsets ^ (offsets // width % (width // _PIECE)) * _PIECE for width in _WIDTHS}
+    by_row = {width: offsets ^ (offsets // width % (width // _CHUNK)) * _CHUNK for width in _WIDTHS}
     always = {width: swizzled(offsets, 128) for width in _WIDTHS}
     same = dict.fromkeys(_WIDTHS, offsets)
 
@@ -195,12 +195,12 @@ def _swizzle_function(answer: object) -> Sentences:
         "use?",
         when(is_like(by_row)): f"{first} You took the row, offset // width. The swizzle takes bits of the "
         "address, from bit 7 on, however wide a row is.",
-        when(is_like(rotated)): f"{first} You rotated the pieces; an XOR exchanges them.",
-        when(all((table[width] % _PIECE != offsets % _PIECE).any() for width in _WIDTHS)): f"{first} The "
-        "four lowest bits, the byte in its piece, never change.",
+        when(is_like(rotated)): f"{first} You rotated the chunks; an XOR exchanges them.",
+        when(all((table[width] % _CHUNK != offsets % _CHUNK).any() for width in _WIDTHS)): f"{first} The "
+        "four lowest bits, the byte in its chunk, never change.",
         when(right[128].all()): f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the "
         "same ones: from bit 7 on, into bit 4 and up.",
-        otherwise: f"{first} Take the bits from bit 7 on, as many as the pieces of a row need, and XOR them "
+        otherwise: f"{first} Take the bits from bit 7 on, as many as the chunks of a row need, and XOR them "
         "into the bits from bit 4 on.",
     }
 

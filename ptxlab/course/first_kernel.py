@@ -228,24 +228,24 @@ def _place(answer: object) -> Sentences:
     kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
     A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
     advice = (
-        "A piece begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
+        "A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
     )
     result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
     conflicts = sum(result.conflicts.values())
     return {
-        correct(not wrong.any() and not conflicts and not result.hazards): "The XOR sends the same piece of "
+        correct(not wrong.any() and not conflicts and not result.hazards): "The XOR sends the same chunk of "
         "eight neighbouring rows to eight different places, and those of a row still fill the row. No byte "
         "is wasted, and every `ldmatrix` takes four wavefronts.",
-        when(wrong.any()): f"{where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs "
+        when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
         "its own.",
         when(conflicts == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
-        "many. The same piece of eight neighbouring rows is still in the same four banks.",
+        "many. The same chunk of eight neighbouring rows is still in the same four banks.",
         when(conflicts == 48): "D is right and more than half of the conflicts are gone, but some rows of "
         "every eight still share a place. How many different numbers does your formula combine with the "
-        "piece?",
+        "chunk?",
         otherwise: f"D is right, but shared memory takes {conflicts} wavefronts more than needed. Which of "
-        "rows 0 to 7 have piece 0 at the same place in their row?",
+        "rows 0 to 7 have chunk 0 at the same place in their row?",
     }
 
 

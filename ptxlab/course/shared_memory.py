@@ -30,7 +30,7 @@ FOUR = _transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 _LANES = np.arange(32)
 _ROW = 128  # bytes: 64 elements of f16
-_PIECE = 16  # bytes that ldmatrix reads of a row
+_CHUNK = 16  # bytes that ldmatrix reads of a row
 _SIDE = 8  # rows of a matrix of ldmatrix, and its columns
 
 #: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 by the distance of its rows in bytes.
@@ -79,12 +79,12 @@ def strided(stride: int) -> Picture:
 
 
 def swizzled_rows(swizzle: int) -> Picture:
-    """The same piece of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
+    """The same chunk of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
 
     >>> swizzled_rows(64).notes[0].partition(":")[0]
     '2 wavefronts where 1 would do'
     """
-    access = ONE.conflicts(swizzled(ONE.addresses(2 * _PIECE, _ROW), swizzle))
+    access = ONE.conflicts(swizzled(ONE.addresses(2 * _CHUNK, _ROW), swizzle))
     name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     return replace(
         banks(access, "wavefront", counts=True),
@@ -133,7 +133,7 @@ def cures() -> Picture:
     '9216 bytes'
     """
     rows, first = rows_of_a()
-    columns = ["the tile takes", "ldmatrix.x4 takes", "a piece begins at byte", "TMA and wgmma know it"]
+    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "TMA and wgmma know it"]
     texts = {}
     for name, pitch, swizzle in (
         (f"rows of {_ROW} bytes", _ROW, 0),
@@ -141,11 +141,11 @@ def cures() -> Picture:
         (f"{_ROW}-byte swizzle", _ROW, _ROW),
     ):
         wavefronts = FOUR.conflicts(swizzled(rows * pitch + 2 * first, swizzle)).wavefronts
-        piece = "(piece ^ row % 8)" if swizzle else "piece"
+        chunk = "(chunk ^ row % 8)" if swizzle else "chunk"
         texts[name] = [
             f"{64 * pitch} bytes",
             f"{wavefronts} wavefronts",
-            f"row * {pitch} +\n{piece} * {_PIECE}",
+            f"row * {pitch} +\n{chunk} * {_CHUNK}",
             "yes" if swizzle else "no",
         ]
     shades = {"32 wavefronts": 0.6, "9216 bytes": 0.6, "no": 0.6, "yes": -0.4, "4 wavefronts": -0.4}
@@ -292,12 +292,12 @@ def _pitches(answer: object) -> Sentences:
     )
     return {
         correct(submitted == expected): "Eight rows use all banks if the pitch is an odd number of 16-byte "
-        "pieces: then the rows begin at eight different places of a line of 128 bytes. Rows of 80 bytes are "
-        "five pieces, and need no padding.",
+        "chunks: then the rows begin at eight different places of a 128-byte row. Rows of 80 bytes are "
+        "five chunks, and need no padding.",
         when(submitted == _SIZES): "Without padding only one of the four has no conflicts. Count the "
-        "16-byte pieces of a row: an even number comes back to the same banks too early.",
+        "16-byte chunks of a row: an even number comes back to the same banks too early.",
         when(submitted == padded): "None of them has conflicts, but one needs no padding at all. Which row "
-        "is already an odd number of pieces?",
+        "is already an odd number of chunks?",
         when(in_elements): "Those are elements. An element of f16 has two bytes.",
         when(any(pitch % 16 for pitch in submitted)): "A pitch has to be a multiple of 16 bytes, since "
         "ldmatrix takes no other addresses: one word of padding, which is enough for loads of 4 bytes, is "
@@ -307,7 +307,7 @@ def _pitches(answer: object) -> Sentences:
         when(all(_free(pitch) for pitch in submitted)): "All four are without conflicts, but not all are "
         "the smallest possible.",
         otherwise: f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which of the "
-        "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be "
+        "eight 16-byte places of a 128-byte row does each of the rows 0 to 7 begin? No two may be "
         "equal.",
     }
 
@@ -328,21 +328,23 @@ def _wavefronts_by_swizzle(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
     expected = _by_swizzle(_NARROW)
     return {
-        correct(submitted == expected): f"Two rows of {_NARROW} bytes share a line, so the rows begin at "
-        "two places of the line, and the XOR with the number of the line doubles the places with every bit. "
-        "Two bits are enough: that is why a row as wide as the swizzle has no conflicts.",
+        correct(submitted == expected): f"Two rows of {_NARROW} bytes share a 128-byte row, so they begin at "
+        "two places of it, and the XOR with its number doubles the places with every bit. Two bits are "
+        "enough: that is why a row as wide as the swizzle has no conflicts.",
         when(submitted == _by_swizzle(_ROW)): f"Those are the numbers for rows of {_ROW} bytes. Here the "
-        "rows are shorter, and two of them share a line.",
+        "rows are shorter, and two of them share a 128-byte row.",
         when(submitted[0] == 8): f"Without a swizzle: row r begins at byte {_NARROW} * r. Do all rows begin "
-        "at the same place of a line?",
+        "at the same place of a 128-byte row?",
         when(submitted[0] != expected[0]): f"Without a swizzle: the rows begin at byte {_NARROW} * r, at "
-        "two places of a line. How many rows at each of them?",
+        "two places of a 128-byte row. How many rows at each of them?",
         when(submitted[1] != expected[1]): "Without a swizzle, right. The 32-byte swizzle XORs one bit: "
-        "rows in even lines stay, rows in odd lines move by one place. How many different places is that?",
+        "what is in even 128-byte rows stays, what is in odd ones moves by one place. How many different "
+        "places is that?",
         when(submitted[2] != expected[2]): "The first two are right. The 64-byte swizzle XORs two bits of "
-        "the line's number, and there are four lines. How many different places do the eight rows have now?",
-        otherwise: "The first three are right. The 128-byte swizzle XORs one more bit. But these four lines "
-        "are numbered 0 to 3: what is in that bit?",
+        "the number of the 128-byte row, and there are four such rows. How many different places do the "
+        "eight rows of the tile have now?",
+        otherwise: "The first three are right. The 128-byte swizzle XORs one more bit. But the four "
+        "128-byte rows are numbered 0 to 3: what is in that bit?",
     }
 
 
@@ -393,16 +395,16 @@ def _address(answer: object) -> Sentences:
         [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
     )
     lane, pitch = _LANES, np.array(_PITCHES)[:, None]
-    expected = lane % 16 * pitch + lane // 16 * _PIECE
+    expected = lane % 16 * pitch + lane // 16 * _CHUNK
     at = next((int(number) for number in np.argwhere((addresses != expected).any(axis=0))[:1, 0]), 0)
     return {
         correct((addresses == expected).all()): "Lanes 0 to 15 go down the left half, lanes 16 to 31 down "
         "the right half, 8 elements or 16 bytes further. With this order the registers are those of the "
         "mma, and nothing has to be moved.",
-        when((addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all()): "This "
+        when((addresses == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _CHUNK).all()): "This "
         "swaps matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds rows 8 to 15. "
         "(For B, which has no such order, some kernels use yours.)",
-        when((addresses == lane % 8 * pitch + lane // 8 * _PIECE).all()): "This reads four matrices side by "
+        when((addresses == lane % 8 * pitch + lane // 8 * _CHUNK).all()): "This reads four matrices side by "
         "side, 8 rows and 32 columns. A has 16 rows.",
         when((addresses == lane * pitch).all()): "This reads 32 rows of the tile. A has 16, with two "
         "matrices side by side.",

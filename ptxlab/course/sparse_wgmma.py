@@ -274,7 +274,7 @@ def _shared_b(answer: object) -> Sentences:
         when(submitted == B_ROW * INS.n + B_COL): "That is row-major, as in NumPy. wgmma uses core matrices "
         "of 128 bytes.",
         when(submitted == B_COL * INS.k + B_ROW): "That is K-major, but in one piece: here a column is "
-        "divided into pieces of 16 bytes, and the pieces of eight columns are stored together.",
+        "divided into chunks of 16 bytes, and the chunks of eight columns are stored together.",
         when(submitted == int(tile.offset(B_COL % 8, B_ROW))): "That would be right in the first eight "
         "columns; this one is in the second eight.",
         when(submitted == expected - tile.leading): "The position inside the core matrix is right; along k "

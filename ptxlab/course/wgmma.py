@@ -22,7 +22,7 @@ LANE = 77
 A_TYPES = ("tf32", "bf16", "e5m2", "b1")
 _CORE = 128  # bytes of a core matrix: 8 rows of 16
 _ADDRESS = 0x1400
-_PIECES = ((6, 1), (13, 3))  # (row, piece)
+_CHUNKS = ((6, 1), (13, 3))  # (row, chunk)
 _SWIZZLED = Tile.of(FP8.b, 64)
 _SWIZZLED_AT = 0x2C00
 #: A program, line by line: two products, each in its own group, then a wait for all groups but the most
@@ -235,28 +235,28 @@ def encode(answer: object) -> Sentences:
 
 @checks("09.5")
 def _swizzled_place(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, len(_PIECES), "two positions, each from 0 to 3")
+    submitted = whole_numbers(answer, len(_CHUNKS), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
-    expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in _PIECES)
+    expected = tuple(int(tile.offset(row, chunk * tile.core_width)) // 16 % 4 for row, chunk in _CHUNKS)
     return {
         correct(submitted == expected): "Each pair of rows is XORed with the same value, and after eight "
         "rows, that is 512 bytes, the pattern repeats. That is why such a tile begins at a multiple of 512.",
-        when(submitted == tuple(piece for _, piece in _PIECES)): "That does not swizzle at all: every piece "
+        when(submitted == tuple(chunk for _, chunk in _CHUNKS)): "That does not swizzle at all: every chunk "
         "stays where it was.",
         when(submitted == expected[::-1]): "The numbers are right, but in the wrong order.",
-        when(submitted == tuple(piece ^ row % 4 for row, piece in _PIECES)): "Your pattern changes with "
+        when(submitted == tuple(chunk ^ row % 4 for row, chunk in _CHUNKS)): "Your pattern changes with "
         "every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
-        when(submitted == tuple(piece ^ row // 4 % 2 for row, piece in _PIECES)): "That is the 32-byte "
+        when(submitted == tuple(chunk ^ row // 4 % 2 for row, chunk in _CHUNKS)): "That is the 32-byte "
         "swizzle, where four rows fill 128 bytes and one bit is XORed.",
-        when(submitted == tuple((piece + row // 2) % 4 for row, piece in _PIECES)): "The rows are paired "
-        "correctly, but you rotated the pieces. XOR exchanges them.",
+        when(submitted == tuple((chunk + row // 2) % 4 for row, chunk in _CHUNKS)): "The rows are paired "
+        "correctly, but you rotated the chunks. XOR exchanges them.",
         when(any(not 0 <= place < 4 for place in submitted)): "There are only four positions, 0 to 3: only "
         "two bits of the row number are used.",
-        when(submitted[0] == expected[0]): "The first is right. For the second, write row * 64 + piece * 16 "
+        when(submitted[0] == expected[0]): "The first is right. For the second, write row * 64 + chunk * 16 "
         "in binary and mark bits 4, 5, 7 and 8; bit 9 is not used.",
-        when(submitted[1] == expected[1]): "The second is right. For the first, write row * 64 + piece * 16 "
+        when(submitted[1] == expected[1]): "The second is right. For the first, write row * 64 + chunk * 16 "
         "in binary and mark bits 4, 5, 7 and 8.",
-        otherwise: "Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into "
+        otherwise: "Write the byte address row * 64 + chunk * 16 in binary: bits 7 and 8 are XORed into "
         "bits 4 and 5, and these two are the position.",
     }
 

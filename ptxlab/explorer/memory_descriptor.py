@@ -311,7 +311,7 @@ def _meaning(tile: Tile, name: str) -> str:
         "leading": f"Leading dimension offset (LBO), in bytes: from {leading}",
         "stride": f"Stride dimension offset (SBO), in bytes: from {stride}",
         "version": "Version of the descriptor: 1 for tcgen05",
-        "base_offset": "Base offset: the line of 128 bytes at which the swizzle pattern starts",
+        "base_offset": "Base offset: the 128-byte row at which the swizzle pattern starts",
         "absolute": "Leading dimension mode: 0 if LBO is an offset, 1 if it is an address",
         "segment": "Which 24 of the 48 bytes of a column of B .decompress::lut::b uses: 0 or 1",
         "swizzle": "Bytes that the swizzle permutes, in chunks of 16; BASE32B: in chunks of 32",

@@ -58,7 +58,7 @@ class Descriptor:
     """A matrix descriptor, its quantities in bytes; `code` has the 64 bits. Print it for a sentence.
 
     `leading` and `stride` are the leading and the stride dimension byte offset (LBO and SBO), `base_offset`
-    counts lines of 128 bytes.
+    counts 128-byte rows.
 
     >>> print(Descriptor(address=0x400, leading=16, stride=1024, swizzle=128))
     wgmma reads from 0x400 with a 128-byte swizzle; leading dimension offset (LBO) 16, stride dimension \
@@ -143,7 +143,7 @@ offset (SBO) 1024 bytes.
             f"with a {self.swizzle}-byte swizzle{self._chunk_words}" if self.swizzle else "without swizzle"
         )
         if self.base_offset:
-            pattern += f" whose pattern starts at line {self.base_offset} of 128 bytes (base offset)"
+            pattern += f" whose pattern starts at 128-byte row {self.base_offset} (base offset)"
         return (
             f"{self.family} reads from 0x{self.address:x} {pattern}; {self._leading_words}, stride dimension "
             f"offset (SBO) {self.stride} bytes."
@@ -325,8 +325,8 @@ stride dimension offset (SBO) 512 bytes.
     ) -> NDArray[np.int64]:
         """The byte that tcgen05 reads for an element: `row` along M or N, `k` from where the slice starts.
 
-        With chunks of 32 bytes as CUTLASS has it (`Layout_MN_SW128_32B_Atom`): lines of 128 bytes of M or N,
-        four values of K to an atom. If `absolute`, K goes on at `leading` where a line of 128 bytes ends, as
+        With chunks of 32 bytes as CUTLASS has it (`Layout_MN_SW128_32B_Atom`): 128-byte rows of M or N,
+        four values of K to an atom. If `absolute`, K goes on at `leading` where a 128-byte row ends, as
         in CUTLASS's kernels for sm_103.
 
         >>> Tcgen05Descriptor(0, 1024, 512, 128, chunk=32).addresses([0, 8], [[1], [4]], bits=32, major="MN")
@@ -342,7 +342,7 @@ stride dimension offset (SBO) 512 bytes.
             raise PtxlabError(
                 "absolute=True: the tile is K-major, with a swizzle of 128 bytes in chunks of 16"
             )
-        here = (128 - self.address % 128) * 8 // bits  # elements up to the end of a line of 128 bytes
+        here = (128 - self.address % 128) * 8 // bits  # elements up to the end of a 128-byte row
         along = as_integers(k, "k").astype(np.int64)
         rest = replace(self, address=self.leading, absolute=False)
         beyond = rest.addresses(row, np.maximum(along - here, 0), bits=bits)

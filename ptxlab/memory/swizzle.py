@@ -21,10 +21,10 @@ def swizzled(
 ) -> NDArray[np.int64]:
     """Where the bytes at these addresses are under a swizzle: bits 4 and up, XORed with those from 7 on.
 
-    With a base offset the pattern starts that many lines of 128 bytes later. Chunks are of 16 bytes; of 32
+    With a base offset the pattern starts that many 128-byte rows later. Chunks are of 16 bytes; of 32
     in one swizzle of tcgen05 and TMA, which XORs from bit 5 on.
 
-    >>> swizzled(np.arange(0, 1024, 128), 128) % 128 // 16   # the first chunk of each line of 128 bytes
+    >>> swizzled(np.arange(0, 1024, 128), 128) % 128 // 16   # the first chunk of each 128-byte row
     array([0, 1, 2, 3, 4, 5, 6, 7])
     >>> swizzled(np.arange(0, 1024, 128), 128, chunk=32) % 128 // 16
     array([0, 2, 4, 6, 0, 2, 4, 6])

@@ -97,7 +97,7 @@ class TensorMap:
     >>> tma = tensor_map(tensor, box=(64, 64), swizzle=128)
     >>> tma.dimensions, tma.strides, tma.box_dimensions, tma.data_type
     ((128, 64), (256,), (64, 64), 'UINT16')
-    >>> tma.offset(1, 0)   # row 1 of the box begins one chunk into its line of 128 bytes
+    >>> tma.offset(1, 0)   # row 1 of the box begins one chunk into its 128-byte row
     array(144)
     """
 

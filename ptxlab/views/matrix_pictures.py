@@ -24,7 +24,7 @@ from .holders import AnyOperand, Holders, as_product, form_name, holders_of, pro
 from .labels import index_range, number_text
 from .metadata_picture import metadata
 from .picture import Picture
-from .tile_pictures import k_major_pieces
+from .tile_pictures import k_major_chunks
 
 #: What stands in a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
@@ -156,13 +156,13 @@ class ValueMatrix:
         op = self.operand
         if not isinstance(op, Operand) or op.layout is not None or (self.name == "A" and self.ins.sparse):
             return np.full(self.codes.shape, -1)  # of a sparse A, the compressed one is there
-        tile, pieces = k_major_pieces(self.ins, op)
+        tile, chunks = k_major_chunks(self.ins, op)
         along_m = op.axes[0] == "m"
         lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # in each CTA anew
         if colour == "bank":
-            tints = bank_tint(tile.offset(lines, pieces * tile.core_width))
+            tints = bank_tint(tile.offset(lines, chunks * tile.core_width))
         else:
-            tints = core_matrix_tint(lines // 8, pieces)
+            tints = core_matrix_tint(lines // 8, chunks)
         return tints if along_m else tints.T
 
     def rules(self) -> tuple[list[int], list[int]]:

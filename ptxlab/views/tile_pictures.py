@@ -1,4 +1,4 @@
-"""Tiles in shared memory: the byte offsets of their 16-byte pieces, slices that wgmma reads, swizzles."""
+"""Tiles in shared memory: the byte offsets of their 16-byte chunks, slices that wgmma reads, swizzles."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
 def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") -> Picture:
-    """An operand in the shared memory of a CTA: the 16-byte pieces of every row with their byte offsets.
+    """An operand in the shared memory of a CTA: the 16-byte chunks of every row with their byte offsets.
 
-    Eight rows of a piece are a core matrix. Colours say which, or which banks the bytes lie in. Narrow
+    Eight rows of a chunk are a core matrix. Colours say which, or which banks the bytes lie in. Narrow
     elements of tcgen05.mma lie there as PTX packs them.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     >>> cells = operand_tile(ins, ins.b, swizzle=32).grids[0].cells
-    >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the pieces are swapped
+    >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the chunks are swapped
     ['0x0090', '0x0080', '0x00b0', '0x00a0']
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4", a="e2m1")
     >>> [head.text for head in operand_tile(ins, ins.a).grids[0].columns]   # 64 bits, then padding
@@ -54,17 +54,17 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     if memory.major == "MN":
         picture = tile(memory, colour="bank" if colour == "bank" else "core matrix")
         return replace(picture, title=title, notes=(op.describe(), *picture.notes))
-    along_k = _elements_of_pieces(ins, op, memory)
+    along_k = _elements_of_chunks(ins, op, memory)
     outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
     columns, labelled = len(along_k), memory.rows <= 64
 
-    def entry(row: int, piece: int) -> Entry:
-        offset = int(memory.offset(row, piece * memory.core_width))
-        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, piece)
+    def entry(row: int, chunk: int) -> Entry:
+        offset = int(memory.offset(row, chunk * memory.core_width))
+        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, chunk)
         tooltip = (
-            f"{line} {row} of {op.name}, {along_k[piece]}\n"
+            f"{line} {row} of {op.name}, {along_k[chunk]}\n"
             f"bytes {index_range(offset, 16)} of the tile, banks {index_range(offset // 4 % BANKS, 4)}\n"
-            f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8"
+            f"core matrix {row // 8 * columns + chunk}, row {row % 8} of 8"
         )
         return Entry((f"0x{offset:04x}",) if labelled else (), tint, tooltip)
 
@@ -88,12 +88,12 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     return Picture(title, tuple(notes), (replace(grid, row_groups=groups),), keys=keys)
 
 
-def k_major_pieces(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
-    """The K-major tile of an operand in shared memory, and the 16-byte piece in which each k begins.
+def k_major_chunks(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
+    """The K-major tile of an operand in shared memory, and the 16-byte chunk in which each k begins.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
-    >>> k_major_pieces(ins, ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
+    >>> k_major_chunks(ins, ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
     [0, 0, 1]
     """
     if not isinstance(ins, Tcgen05Mma):
@@ -108,7 +108,7 @@ def _first_bits(ins: Form, op: Operand) -> NDArray[np.int64]:
     return line_bits(ins, op, depth) if isinstance(ins, Tcgen05Mma) else np.arange(depth) * op.dtype.bits
 
 
-def _elements_of_pieces(ins: Form, op: Operand, memory: Tile) -> list[str]:
+def _elements_of_chunks(ins: Form, op: Operand, memory: Tile) -> list[str]:
     """The elements along K in each 16 bytes of a row: ``k 0..7``; one of 6 bits may end in the next."""
     first_bits = _first_bits(ins, op)
     bits = stored_bits(ins, op) if isinstance(ins, Tcgen05Mma) else op.dtype.bits
@@ -145,9 +145,9 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     if not is_name(colour, ("core matrix", "bank")):
         raise PtxlabError(f"colour={quoted(colour)}: there are core matrix, bank")
     lines, length = (layout.rows, layout.k) if layout.major == "K" else (layout.k, layout.rows)
-    pieces = length // layout.core_width
-    if lines * pieces > 32 * _MOST_LINES:
-        raise PtxlabError(f"a tile of {lines * pieces} pieces: a picture shows {32 * _MOST_LINES}")
+    chunks = length // layout.core_width
+    if lines * chunks > 32 * _MOST_LINES:
+        raise PtxlabError(f"a tile of {lines * chunks} chunks: a picture shows {32 * _MOST_LINES}")
     depth = _DEPTH_BYTES * 8 // layout.bits
     notes = [
         f"{layout.rows}x{layout.k} elements of {layout.bits} bits, {layout.major}-major, {layout.size} bytes"
@@ -159,11 +159,11 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
         )
     outer, inner = ("row", "k") if layout.major == "K" else ("k", "row")
 
-    def entry(line: int, piece: int) -> Entry:
-        first = piece * layout.core_width
+    def entry(line: int, chunk: int) -> Entry:
+        first = chunk * layout.core_width
         row, along = (line, first) if layout.major == "K" else (first, line)
         offset = int(layout.offset(row, along))
-        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(line // 8, piece)
+        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(line // 8, chunk)
         tooltip = (
             f"{outer} {line}, {inner} {index_range(first, layout.core_width)}\n"
             f"bytes {index_range(offset, 16)}, banks {index_range(offset // 4 % BANKS, 4)}"
@@ -173,7 +173,7 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
 
     heads = [index_range(first, layout.core_width) for first in range(0, length, layout.core_width)]
     rules = tuple(range(8, lines, 8))
-    grid = uniform_grid((lines, pieces), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
+    grid = uniform_grid((lines, chunks), entry, 1, heads, (outer, inner), name="tile", row_rules=rules)
     keys = (bank_key(),) if colour == "bank" else ()
     return Picture("A tile in shared memory", tuple(notes), (grid,), keys=keys).with_title(title)
 
@@ -220,36 +220,36 @@ def slice_bytes(fields: Descriptor, bits: int, rows: int, depth: int, major: str
 _LINE = 128  # bytes of all banks
 
 
-def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -> Picture:
-    """Where a swizzle puts the 16-byte pieces of eight rows, beside where they would be without it.
+def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -> Picture:
+    """Where a swizzle puts the 16-byte chunks of eight rows, beside where they would be without it.
 
-    Each line is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight pieces
-    are read together; `piece` outlines one of them.
+    Each row is 128 bytes of shared memory, all 32 banks once. A colour is a core matrix, whose eight chunks
+    are read together; `chunk` outlines one of them.
 
-    >>> plain, swizzled = swizzle(128, piece=2).grids
+    >>> plain, swizzled = swizzle(128, chunk=2).grids
     >>> [plain.at(line, 2).text for line in range(3)], [swizzled.at(line, 2).text for line in range(3)]
     (['0.2', '1.2', '2.2'], ['0.2', '1.3', '2.0'])
     """
     width = _checked_width(width)
-    pieces = width // 16
-    if piece is not None:
-        piece = as_int(piece, "piece")
-        if not 0 <= piece < pieces:
-            raise PtxlabError(f"piece={quoted(piece)}: a row of {width} bytes has pieces 0 to {pieces - 1}")
+    chunks = width // 16
+    if chunk is not None:
+        chunk = as_int(chunk, "chunk")
+        if not 0 <= chunk < chunks:
+            raise PtxlabError(f"chunk={quoted(chunk)}: a row of {width} bytes has chunks 0 to {chunks - 1}")
     tile = Tile(bits=8, rows=8, k=width, swizzle=width)
-    plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(pieces)}
+    plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(chunks)}
     moved = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
     grids = (
-        _lines(plain, "without swizzle", piece),
-        _lines(moved, f"with the {width}-byte swizzle", piece),
+        _lines(plain, "without swizzle", chunk),
+        _lines(moved, f"with the {width}-byte swizzle", chunk),
     )
     notes = (
-        "r.p is piece p of row r",
-        "pieces of one colour, a core matrix, are read together",
+        "r.c is 16-byte chunk c of row r",
+        "chunks of one colour, a core matrix, are read together",
         f"reading one takes {_passes(plain)} passes without swizzle, {_passes(moved)} with it",
     )
-    texts = [f"p = {at}" for at in range(pieces)]
-    key = colour_key("core matrices", texts, [_hue(at) for at in range(pieces)], texts)
+    texts = [f"c = {at}" for at in range(chunks)]
+    key = colour_key("core matrices", texts, [_hue(at) for at in range(chunks)], texts)
     heading = f"The {width}-byte swizzle of eight rows in shared memory"
     return Picture(heading, notes, grids, keys=(key,)).with_title(title)
 
@@ -273,11 +273,11 @@ def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Pictu
     result = int(swizzled(np.array(address), width))
     count = (width // 16).bit_length() - 1  # of bits that change
     grid, arrows = _xor_grid(address, result, count)
-    piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
+    chunk_bits, line_bits = (index_range(low, count) for low in (4, 7))
     notes = (
-        "bits 0..3: the byte in its 16-byte piece",
-        f"{piece_bits}: the piece",
-        f"{line_bits}: the line of 128 bytes",
+        "bits 0..3: the byte in its 16-byte chunk",
+        f"{chunk_bits}: the chunk",
+        f"{line_bits}: the 128-byte row",
         "outlined: what changes",
     )
     heading = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
@@ -326,29 +326,29 @@ def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow,
     return grid, tuple(Arrow(sources[bit + 3], cell) for bit, cell in added.items())
 
 
-def _hue(piece: int) -> int:
-    return PIECE_HUES[piece] * 4 + 1
+def _hue(chunk: int) -> int:
+    return PIECE_HUES[chunk] * 4 + 1
 
 
 def _passes(places: dict[tuple[int, int], int]) -> int:
-    """How often the fullest banks are used to read the eight pieces of a core matrix."""
+    """How often the fullest banks are used to read the eight chunks of a core matrix."""
     return max(
-        max(Counter(offset % _LINE for (_, at), offset in places.items() if at == piece).values())
-        for piece in {at for _, at in places}
+        max(Counter(offset % _LINE for (_, at), offset in places.items() if at == chunk).values())
+        for chunk in {at for _, at in places}
     )
 
 
-def _lines(places: dict[tuple[int, int], int], title: str, piece: int | None) -> Grid:
-    """Shared memory in lines of 128 bytes, with the piece that is at each place."""
+def _lines(places: dict[tuple[int, int], int], title: str, chunk: int | None) -> Grid:
+    """Shared memory in 128-byte rows, with the chunk that is at each place."""
     stored = {offset: place for place, offset in places.items()}
 
     def entry(line: int, column: int) -> Entry:
         offset = line * _LINE + column * 16
         row, at = stored[offset]
         tooltip = (
-            f"row {row}, piece {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
+            f"row {row}, chunk {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
         )
-        return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == piece else "plain")
+        return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == chunk else "plain")
 
     lines = len(places) // 8
     columns = [index_range(4 * column, 4) for column in range(8)]

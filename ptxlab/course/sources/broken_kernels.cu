@@ -108,16 +108,16 @@ extern "C" __global__ void staged(const f16* A, const f16* B, float* D) {  // D:
 }
 
 extern "C" __global__ void pipeline(const f16* A, const f16* B, float* D, int K) {
-    __shared__ __align__(16) f16 tile[2][16 * 24];  // used in turn
-    int row = threadIdx.x % 16, piece = threadIdx.x / 16 * 8;
-    const f16* from = A + row * K + piece;
+    __shared__ __align__(16) f16 tile[2][16 * 24];  // used alternately
+    int row = threadIdx.x % 16, chunk = threadIdx.x / 16 * 8;
+    const f16* from = A + row * K + chunk;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
-    cp_async(&tile[0][row * 24 + piece], from);
+    cp_async(&tile[0][row * 24 + chunk], from);
     cp_async_commit_group();
     for (int k = 0; k < K; k += 16) {
         if (k + 16 < K) {
-            cp_async(&tile[(k / 16 + 1) % 2][row * 24 + piece], from + k + 16);
+            cp_async(&tile[(k / 16 + 1) % 2][row * 24 + chunk], from + k + 16);
             cp_async_commit_group();
         }
         cp_async_wait_group<1>();  // all but the latest group
@@ -147,7 +147,7 @@ extern "C" __global__ void bulk_store(const f16* A, const f16* B, float* D) {
 }
 
 extern "C" __global__ void warpgroup(const int4* A, const int4* B, float* D) {
-    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // pieces of 8 elements
+    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // chunks of 8 elements
     float d[4] = {0, 0, 0, 0};
     int row = threadIdx.x % 64, half = threadIdx.x / 64;
     tile_a[place(row, half)] = A[row * 2 + half];
