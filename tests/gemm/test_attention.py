@@ -60,12 +60,11 @@ def test_when_data_comes_does_not_change_bits_and_how_blocks_are_cut_does() -> N
     assert plain.tobytes() == ring.tobytes() != wide.tobytes()
 
 
-def test_exponentials_run_while_the_tensor_cores_multiply() -> None:
-    """In the loop of attention 5 ptxas leaves them between the two waits, and no register is spilled."""
+def test_wgmmas_are_not_waited_for_one_by_one() -> None:
+    """ptxas serialises them if it finds accumulators moved while a wgmma is under way."""
     sass = gpu.disassemble(compile_kernel(gemm.attention(5, causal=0).source, "sm_90a")[0])
-    assert "STL" not in sass and sass.count("HGMMA.64x128x16.F32") == 32
-    first, scores, output, last = (part.count("MUFU.EX2") for part in sass.split("WARPGROUP.DEPBAR")[1:])
-    assert (first, scores, output, last) == (66, 66, 0, 0)
+    assert sass.count("HGMMA.64x128x16.F32") == 32 and sass.count("WARPGROUP.DEPBAR") == 4
+    assert "STL" not in sass
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention(
 
         float s[KEY_TILES][4];
         multiply_keys(s, q, keys);
-        softmax.step((float(&)[KEY_TILES * 4])s, scale);
+        softmax.compare((float(&)[KEY_TILES * 4])s, scale);
+        softmax.add((float(&)[KEY_TILES * 4])s, scale);
         scale_rows((float(&)[TILES * 4])o, softmax.factor);
         uint32_t p[KEY_STEPS][4];
         repack((float(&)[KEY_TILES * 4])s, p);

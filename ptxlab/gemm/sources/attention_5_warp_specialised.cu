@@ -6,11 +6,13 @@
 // queries each. Of S = Q K^T both operands are in shared memory; of O += P V the first is in registers, where the softmax
 // left it, and wgmma transposes V as it reads.
 //
-// An exponential costs as much as 512 multiplications on the tensor cores, so that neither may wait for the other:
-// - in a warpgroup, the scores of the next block are asked for before P V of this one, and their softmax runs beside it;
-// - between the two, named barriers let one issue its products at a time: its softmax runs while the other's products do.
+// An SM does 2048 multiply-adds or 16 exponentials in a cycle. A score takes 2 HEAD of the ones and one of the others: with 128
+// dimensions a softmax takes half as long as the products, and neither may wait for the other.
+// - In a warpgroup, scores of the next block are asked for before P V of this one, so that the tensor cores always have work
+//   left when scores are ready, and the row maximum is found meanwhile.
+// - Between the two, named barriers let one at a time issue its products: its exponentials run while the other's products do.
 //
-// Blocks of keys come in descending order: those that the diagonal crosses come first, and the loop needs no mask.
+// Blocks of keys come in descending order: the one that the diagonal crosses comes first, and the loop needs no mask.
 #include "ptx.cuh"
 #include "instruction.cuh"
 #include "softmax.cuh"
@@ -111,12 +113,13 @@ __device__ __forceinline__ void consume(
     wgmma_wait<0>(s);
     first.release();
     if (CAUSAL) mask_causal(s, query + line, (count - 1) * BLOCK_N);
-    softmax.step(s, scale);
+    softmax.compare(s, scale);
+    softmax.add(s, scale);
     repack(s, p);
 
-    if (count > 1) RingTile(memory, 2).wait();
     for (int i = 1; i < count; ++i) {
-        const RingTile keys(memory, 2 * i), values(memory, 2 * i - 1);  // keys have come; values are those of the block before
+        const RingTile keys(memory, 2 * i), values(memory, 2 * i - 1);  // values of the block before
+        keys.wait();
         my_turn(consumer);
         wgmma_fence();
         multiply_keys(s, q, keys.address);
@@ -125,11 +128,11 @@ __device__ __forceinline__ void consume(
         your_turn(consumer);
         wgmma_wait<1>(s);
         keys.release();
-        softmax.step(s, scale);
-        if (i + 1 < count) RingTile(memory, 2 * i + 2).wait();  // without this loop ptxas waits for O before the exponentials
-        wgmma_wait<0>(o);
+        softmax.compare(s, scale);
+        wgmma_wait<0>(o);  // P is free as well
         values.release();
         scale_rows(o, softmax.factor);
+        softmax.add(s, scale);
         repack(s, p);
     }
     if (consumer == 0) my_turn(consumer);  // takes the arrival that is left

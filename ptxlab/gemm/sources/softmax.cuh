@@ -11,7 +11,7 @@
 __device__ __forceinline__ float exp2_approx(float x)
 {
     float y;
-    asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
@@ -61,16 +61,24 @@ __device__ __forceinline__ float exponentiate(float (&s)[count], int row, float 
 struct OnlineSoftmax {
     float largest[2] = {NONE, NONE}, sum[2] = {0, 0}, factor[2];  // the sum is of this thread's columns only
 
+    // A block of scores: first their maximum and the factor, then their exponentials, whose sum is added.
     template <int count>
-    __device__ __forceinline__ void step(float (&s)[count], float scale)
+    __device__ __forceinline__ void compare(const float (&s)[count], float scale)
     {
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             const float before = largest[row];
             largest[row] = row_max(s, row, before);
             factor[row] = exp2_approx(__fmul_rn(__fsub_rn(before, largest[row]), scale));
-            sum[row] = __fmaf_rn(sum[row], factor[row], exponentiate(s, row, largest[row], scale));
         }
+    }
+
+    template <int count>
+    __device__ __forceinline__ void add(float (&s)[count], float scale)
+    {
+#pragma unroll
+        for (int row = 0; row < 2; ++row)
+            sum[row] = __fmaf_rn(sum[row], factor[row], exponentiate(s, row, largest[row], scale));
     }
 
     // What O is multiplied with at the end.
