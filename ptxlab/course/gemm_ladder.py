@@ -26,7 +26,7 @@ from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simu
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
-#: T operations per second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
+#: TFLOP/s of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
 RATES = {1: 20, 2: 51, 3: 178, 4: 237, 5: 386, 6: 587, 7: 604, 8: 752}
 CUBLAS = 760
 
@@ -63,7 +63,7 @@ def step(rung: int) -> Picture:
     share = f"{RATES[rung] / CUBLAS:.0%} of cuBLAS's {CUBLAS}"
     return bars(
         reached,
-        f"Rung {rung}: {RATES[rung]} T operations per second, {share}",
+        f"Rung {rung}: {RATES[rung]} TFLOP/s, {share}",
         (rows[rung].idea, _LEFT[rung]),
         text="{:.0f}".format,
     )
@@ -170,7 +170,7 @@ _TILES = (_SIZE // 128, _SIZE // 256)
 
 
 def tile_order(rows: int) -> Picture:
-    """Which tiles of D 132 blocks compute first, if tiles are taken in bands of `rows` rows.
+    """Which tiles of D 132 blocks compute first, if tiles are taken in groups of `rows` rows.
 
     >>> tile_order(1).notes[0]
     'they need 640 rows of A and 8192 columns of B: 145 MB'
@@ -198,7 +198,7 @@ def tile_order(rows: int) -> Picture:
         rows=tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8)),
         columns=tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4)),
     )
-    return Picture(f"The first 132 tiles of D, in bands of {rows}", notes, (grid,))
+    return Picture(f"The first 132 tiles of D, rasterised in groups of {rows} rows", notes, (grid,))
 
 
 #: The rungs that the lesson simulates, with the constants that make them small.
@@ -349,8 +349,7 @@ def _cluster(answer: object) -> Sentences:
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
     return {
         correct(submitted == (alone, shared, alone)): "A third less is read from L2, and the same amount "
-        "arrives. With bf16 and 8192 x 8192 x 8192 that took an H200 from 773 to 796 T operations per "
-        "second.",
+        "arrives. With bf16 and 8192 x 8192 x 8192 that took an H200 from 773 to 796 TFLOP/s.",
         when(submitted[0] != alone): "128 rows of A and 256 columns of B, 128 bytes each.",
         when(submitted[1] == alone // 2): "The first is right. They share B only: the rows of A are "
         "different.",
@@ -380,14 +379,14 @@ def _waves(answer: object) -> Sentences:
 
     return {
         correct(near(right)): "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 "
-        "well. But 4096 x 4224, a little more, falls to 82 percent: five turns instead of four, the last "
+        "well. But 4096 x 4224, a little more, falls to 82 percent: five waves instead of four, the last "
         "with 16 tiles.",
-        when(near([count / _SMS for count in tiles])): "That is the number of turns. How many turns does it "
+        when(near([count / _SMS for count in tiles])): "That is the number of waves. How many waves does it "
         "take, rounded up?",
         when(near([count / (ceil(count / _SMS) * _SMS) for count in exact])): "Right except at the edges: a "
         "tile that is only partly in D counts as a whole one.",
         when(near([1 - value for value in right])): "That is the fraction that was lost.",
         when(near([100 * value for value in right])): "Right, but give it as a number from 0 to 1.",
-        otherwise: "Count the tiles (rounded up in both directions) and the turns (tiles / sms, rounded "
-        "up). In each turn `sms` tiles could have been computed.",
+        otherwise: "Count the tiles (rounded up in both directions) and the waves (tiles / sms, rounded "
+        "up). In each wave `sms` tiles could have been computed.",
     }

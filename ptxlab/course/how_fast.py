@@ -27,7 +27,7 @@ _SMS = 132
 _GHZ = 1.75
 _WIDTHS = range(40, 257, 8)  # N for which the rule holds to the cycle
 
-#: T operations per second of MMA on an H200, by warps on each SM and by chains in each warp.
+#: TFLOP/s of MMA on an H200, by warps on each SM and by chains in each warp.
 BY_WARPS = {
     1: {1: 37, 2: 76, 4: 130, 8: 143},
     2: {1: 77, 2: 152, 4: 259, 8: 286},
@@ -36,7 +36,7 @@ BY_WARPS = {
     16: {1: 616, 2: 618, 4: 603, 8: 611},
 }
 
-#: T operations per second of an H200 that has been busy for half a second, and the power that it took.
+#: TFLOP/s of an H200 that has been busy for half a second, and the power that it took.
 BY_CONTENTS = {
     "mma f16": {"random, 719 W": 584, "zeros, 292 W": 629},
     "wgmma f16": {"random, 694 W": 772, "zeros, 244 W": 842},
@@ -101,7 +101,9 @@ def queue(chains: int) -> Picture:
         f"an mma enters it for {_INTERVAL} cycles, and its result comes {_LATENCY} cycles after it began",
     )
     title = (
-        "One chain of mma in a quarter of an SM" if chains == 1 else f"{chains} chains in a quarter of an SM"
+        "One chain of mma in an SM sub-partition"
+        if chains == 1
+        else f"{chains} chains in an SM sub-partition"
     )
     return Picture(title, notes, (grid,))
 
@@ -121,28 +123,28 @@ def warps_and_chains() -> Picture:
     shades = {text: -0.75 * int(text) / most for row in texts.values() for text in row if text}
     names = [f"{chains} chain{'s' if chains > 1 else ''}" for chains in columns]
     notes = ("mma m16n8k16 with f16, random operands, on an H200", "warps are those on each SM")
-    return table(texts, names, "T operations per second", notes, shades=shades)
+    return table(texts, names, "TFLOP/s", notes, shades=shades)
 
 
 def random_and_zeros() -> Picture:
     """What an H200 reached on random operands and on zeros.
 
     >>> random_and_zeros().title
-    'T operations per second, after half a second'
+    'TFLOP/s, after half a second'
     """
     notes = ("on an H200, which may draw 700 W", "random operands make wires switch, and that takes power")
-    return bars(BY_CONTENTS, "T operations per second, after half a second", notes, text="{:.0f}".format)
+    return bars(BY_CONTENTS, "TFLOP/s, after half a second", notes, text="{:.0f}".format)
 
 
 # -- exercises ---------------------------------------------------------------------------------------------
 
 _WORK = 2 * MMA.m * MMA.n * MMA.k
-_ONE_CHAIN = _WORK / _LATENCY * _SUB_PARTITIONS * _SMS * _GHZ / 1000  # T operations per second
+_ONE_CHAIN = _WORK / _LATENCY * _SUB_PARTITIONS * _SMS * _GHZ / 1000  # TFLOP/s
 
 
 @checks("19.1")
 def _one_chain(answer: object) -> Sentences:
-    (rate,) = numbers(answer, "one number of T operations per second", 1)
+    (rate,) = numbers(answer, "one number of TFLOP/s", 1)
 
     def near(value: float) -> bool:
         return abs(rate - value) <= 0.03 * value
@@ -152,18 +154,18 @@ def _one_chain(answer: object) -> Sentences:
         f"operations, in {_LATENCY} cycles, {_SUB_PARTITIONS * _SMS} times at once. The card measured "
         f"{BY_WARPS[4][1]}: that is a quarter of what the chip can do.",
         when(near(_ONE_CHAIN / 2)): "Multiply and add are two operations: m x n x k counts each pair once.",
-        when(near(_ONE_CHAIN / 4)): "There is one warp in each quarter. How many chains run on an SM at "
-        "once?",
-        when(near(_ONE_CHAIN / 8)): "Multiply and add are two operations, and there are four quarters to an "
-        "SM.",
+        when(near(_ONE_CHAIN / 4)): "There is one warp in each sub-partition. How many chains run on an SM "
+        "at once?",
+        when(near(_ONE_CHAIN / 8)): "Multiply and add are two operations, and there are four sub-partitions "
+        "to an SM.",
         when(near(_ONE_CHAIN / _SMS)): f"That is one SM. There are {_SMS}.",
         when(near(_ONE_CHAIN * 1e12) or near(_ONE_CHAIN * 1000)): "Right, but in other units: the answer is "
-        "in T, that is, 10¹².",
+        "in TFLOP/s, that is, 10¹² per second.",
         when(near(_ONE_CHAIN / _GHZ)): "That is for a clock of 1 GHz.",
         when(near(_ONE_CHAIN * _LATENCY / _INTERVAL)): "That would be a tensor core that never waits. In "
         f"one chain an `mma` starts every {_LATENCY} cycles.",
         otherwise: f"Count the operations of one `mma` (2 m n k), divide by {_LATENCY} cycles, and multiply "
-        "by the number of quarters in the whole GPU and by the cycles per second.",
+        "by the number of sub-partitions in the whole GPU and by the cycles per second.",
     }
 
 
@@ -179,14 +181,14 @@ def _little(answer: object) -> Sentences:
         when(submitted[0] == _INTERVAL): f"Those are cycles. How often do {_INTERVAL} cycles fit into "
         f"{_LATENCY}?",
         when(submitted[0] == 4 * expected[0]): "Those are the chains of a whole SM. The question is about a "
-        "quarter of it.",
+        "sub-partition.",
         when(submitted[0] != expected[0]): f"While one `mma` is in flight for {_LATENCY} cycles, how many "
         f"can start, one every {_INTERVAL} cycles?",
         when(submitted[1] == expected[0]): "The first is right. 8 warps on an SM are how many in each "
-        "quarter?",
-        when(submitted[1] != expected[1]): "The first is right. Divide it by the warps of a quarter, of "
-        "which there are four to an SM.",
-        otherwise: "The first two are right. With 16 warps, how many are in a quarter?",
+        "sub-partition?",
+        when(submitted[1] != expected[1]): "The first is right. Divide it by the warps of a sub-partition, "
+        "of which there are four to an SM.",
+        otherwise: "The first two are right. With 16 warps, how many are in a sub-partition?",
     }
 
 
@@ -203,11 +205,11 @@ def _two_thirds(answer: object) -> Sentences:
     return {
         correct(abs(mma - _MMA_RATE) < 0.45 and abs(wgmma - rate) < 0.4 and abs(percent - share) < 0.4): "So "
         "`mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The "
-        "datasheet's 989 T/s are what `wgmma` does per cycle, at 1.83 GHz.)",
+        "datasheet's 989 TFLOP/s are what `wgmma` does per cycle, at 1.83 GHz.)",
         when(abs(mma - _MMA_RATE / 2) <= 1.5 or abs(wgmma - rate / 2) <= 1.5): "Those are multiply-adds: "
         "each is two operations.",
         when(abs(mma - _MMA_RATE * 4) <= 6 or abs(mma - _WORK / _INTERVAL) <= 1.5): "For `mma`, the 1.5 "
-        "cycles are for the whole SM; they already include its four quarters.",
+        "cycles are for the whole SM; they already include its four sub-partitions.",
         when(abs(mma - _MMA_RATE) > 1.5): "For `mma`: 2 x 16 x 8 x 16 operations every 1.5 cycles.",
         when(abs(wgmma - rate) > 1.5): "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, but "
         "how often?",

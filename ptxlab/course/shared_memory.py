@@ -271,13 +271,13 @@ def _wavefronts_of_wide_loads(answer: object) -> Sentences:
         when(submitted[1] == 4): "The first is right. In the second load, compare the addresses of lanes i "
         "and i ^ 1: this is the exception.",
         when(submitted[1] == 1): "The first is right. In the second load, twice as many lanes are served at "
-        "a time as usual. How many is that, and how many turns do 32 lanes take?",
+        "a time as usual. How many is that, and how many wavefronts do 32 lanes take?",
         when(submitted[1] == expected[1] and submitted[2] == expected[1]): "The first two are right. In the "
         "third load, do lanes i and i ^ 1 share an address? Do i and i ^ 2?",
         when(submitted[1] == expected[1] and submitted[2] == 1): "The first two are right. In the third, "
         "lanes 0 and 8 share an address, but they are not served together.",
         otherwise: "The first is right. For the other two, ask: how many lanes are served at a time, and "
-        "how many turns does that make for 32 lanes?",
+        "how many wavefronts does that make for 32 lanes?",
     }
 
 

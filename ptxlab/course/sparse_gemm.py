@@ -29,7 +29,7 @@ TWO = STRUCTURES["2:4"]
 SMALL = {"block_m": 64, "block_n": 64, "warps_m": 2, "warps_n": 2, "stages": 2}
 _SMALL_WGMMA = {"block_m": 64, "tiles_m": 1, "block_n": 64, "stages": 3, "cluster": 2}
 
-#: T operations per second on an H200, M = N = K: dense, and sparse (benchmarks/results.json).
+#: TFLOP/s on an H200, M = N = K: dense, and sparse (benchmarks/results.json).
 RATES: dict[str, dict[int, tuple[float, float]]] = {
     "f16": {8192: (775, 1216), 4096: (752, 1126), 2048: (617, 887)},
     "e4m3": {8192: (1535, 2352), 4096: (1435, 2064)},
@@ -37,9 +37,9 @@ RATES: dict[str, dict[int, tuple[float, float]]] = {
 }
 #: The same of cuSPARSELt, with f16.
 LIBRARY = {8192: 1149, 4096: 963, 2048: 410}
-#: T operations per second of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
+#: TFLOP/s of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
 TILES = {(128, 128): 846, (128, 256): 1097, (256, 192): 1175, (256, 256): 1296}
-_PEAK = 132 * 8192 * 1.98e9 / 1e12  # T operations per second: SMs, operations a cycle of wgmma.sp, clock
+_PEAK = 132 * 8192 * 1.98e9 / 1e12  # TFLOP/s: SMs, operations a cycle of wgmma.sp, clock
 
 #: Distributions of random weights, from uniform ones to those with many outliers.
 WEIGHTS: dict[str, Callable[[np.random.Generator], NDArray[np.float64]]] = {
@@ -203,14 +203,14 @@ def tiles() -> Picture:
         for (m, n), reached in TILES.items()
     }
     notes = (
-        f"T operations per second, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
+        f"TFLOP/s, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
         "256 x 256 with sums of f16: sums of f32 would not fit into registers",
     )
     return bars(groups, "Which tile is best?", notes, text="{:,.0f}".format)
 
 
 def rates(size: int) -> Picture:
-    """Dense and sparse products of one size on an H200, in T operations per second.
+    """Dense and sparse products of one size on an H200, in TFLOP/s (s8: TOP/s).
 
     >>> rates(4096).notes[0]
     'sparse is 1.50 times as fast with f16, 1.44 with e4m3, 1.28 with s8'
@@ -225,7 +225,7 @@ def rates(size: int) -> Picture:
     notes = (
         f"sparse is {', '.join(gains)}",
         f"cuSPARSELt, NVIDIA's library, reached {LIBRARY[size]:,} with f16",
-        "the zeros of A count as operations; A was compressed beforehand",
+        "TFLOP/s (s8: TOP/s); the zeros of A count as operations; A was compressed beforehand",
     )
     return bars(groups, f"{size} x {size} x {size} on an H200", notes, text="{:,.0f}".format, most=2354)
 

@@ -289,7 +289,7 @@ STOPS = {
     "before and after it.",
     ("where things are", "own_lanes ="): "Each warp adds its own lanes to an address. Both descriptors are a "
     "constant, without a swizzle, and the address of the tile in units of 16 bytes. Then a loop begins, "
-    "with one product in each turn.",
+    "with one product in each iteration.",
     ("A and B", "// A and B"): "Threads store core matrices, 8 rows of 16 bytes. The fence hands them over "
     "to the async proxy, through which the tensor core reads.",
     ("C", "// C to tensor memory"): "D = A B + C, where C is what is in the place of D beforehand. Each "

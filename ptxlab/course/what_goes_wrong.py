@@ -304,13 +304,13 @@ def _second_barrier(answer: object) -> Sentences:
     result, wrong, _ = _repaired(answer, 1, "All threads of the block have to reach a barrier.")
     races = [hazard for hazard in result.hazards if hazard.kind == "race"]
     return {
-        correct(not wrong.any() and not result.hazards): "A tile needs two barriers in every turn: one "
-        "between writing and reading, one between reading and writing again. With two tiles, used in turn, "
-        "one barrier is enough, and copies overlap the `mma`s.",
+        correct(not wrong.any() and not result.hazards): "A tile needs two barriers in every iteration: one "
+        "between writing and reading, one between reading and writing again. With two tiles, used "
+        "alternately, one barrier is enough, and copies overlap the `mma`s.",
         when(any(hazard.opcode.startswith("ldmatrix") for hazard in races)): "Now a warp reads elements of "
         "the tile that others may not have written yet: the barrier that was there is needed as well.",
-        when(races): "A fast warp still fills the tile for the next turn while a slow one reads it. What "
-        "separates the `ldmatrix` of one turn from the copy of the next, in *every* turn?",
+        when(races): "A fast warp still fills the tile for the next iteration while a slow one reads it. "
+        "What separates the `ldmatrix` of one iteration from the copy of the next, in *every* iteration?",
         when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
         otherwise: f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
     }
@@ -417,14 +417,14 @@ def _bank_conflicts(answer: object) -> Sentences:
 
 @checks("18.7")
 def _pipeline_tail(answer: object) -> Sentences:
-    last = "Go through the last turn: how many groups are in flight when it begins, and how many may stay so?"
+    last = "Go through the last iteration: how many groups are in flight before it, and how many may stay so?"
     return _line(
         answer,
         7,
         14,
-        "In the last turn no new group follows, so the only one in flight is *the latest*, and the wait "
-        "does not cover it. Either the last turn waits for all groups, or an empty group is committed in "
-        "every turn.",
+        "In the last iteration no new group follows, so the only one in flight is *the latest*, and the wait "
+        "does not cover it. Either the last iteration waits for all groups, or an empty group is committed "
+        "in every iteration.",
         {
             16: "That is where the tile is needed. Which line should have made sure that it has arrived?",
             11: "Copying one tile ahead is the point of the kernel.",

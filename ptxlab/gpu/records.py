@@ -382,26 +382,33 @@ class Measurement:
         """Whether the chip has the instruction, rather than others that emulate it."""
         return self.sass.startswith("native")
 
+    @property
+    def unit(self) -> str:
+        """The unit of `throughput / 1e12`."""
+        if not isinstance(self.form, MmaForm):
+            return "TB/s"
+        return "TFLOP/s" if self.form.d.dtype.is_float else "TOP/s"
+
     def __repr__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         best = self.best
-        unit = "T/s" if isinstance(self.form, MmaForm) else "TB/s"
         operands = "operands of zeros" if self.contents == "zeros" else "random operands"
         yield f"{_title(self.form)} on {self.gpu} ({self.target}), {operands}"
         yield f"  {self.sass}"
         if self.latency is not None:
             through = f", through A {self.latency_a:.1f}" if self.latency_a is not None else ""
             yield f"  latency     {self.latency:.1f} cycles{through}"
-        yield f"  throughput  {self.throughput / 1e12:.4g} {unit}: one in {self.cycles:.2f} cycles on each SM"
+        reached = f"{self.throughput / 1e12:.4g} {self.unit}"
+        yield f"  throughput  {reached}: one in {self.cycles:.2f} cycles on each SM"
         chains = "between waits" if self.form.lanes == 128 else "chains"
         yield f"  best with {best.warps} warps on each SM, {best.chains} {chains}; {_conditions_of(best)}"
         if self.sustained is not None:
             rate = self.sustained.per_second * work(self.form) / 1e12
-            yield f"  sustained   {rate:.4g} {unit}; {_conditions_of(self.sustained)}"
+            yield f"  sustained   {rate:.4g} {self.unit}; {_conditions_of(self.sustained)}"
         if len(self.points) > 1:
-            yield f"  {unit} by warps on each SM (down) and {chains} (across):"
+            yield f"  {self.unit} by warps on each SM (down) and {chains} (across):"
             yield from _grid(self)
 
 

@@ -153,7 +153,7 @@ class Line:
 class LineChart:
     """Lines under a title. A notebook shows it as SVG.
 
-    >>> chart = LineChart("Throughput", (), (Line("f16", (8, 16, 24), (61.0, 122.0, 180.0)),), "N", "T/s")
+    >>> chart = LineChart("Throughput", (), (Line("f16", (8, 16, 24), (61.0, 122.0, 180.0)),), "N", "TFLOP/s")
     >>> chart.svg().count("<polyline")
     1
     """

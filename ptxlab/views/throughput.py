@@ -113,14 +113,14 @@ def _over_n(
     else:
         title = f"Throughput of wgmma with {type}"
         notes = ("operations of the dense product that a sparse one stands for",)
-    y_title = "cycles" if cycles else "T operations a second"
+    y_title = "cycles" if cycles else next(iter(series.values()))[0].unit
     return LineChart(title, (*notes, _conditions(record)), tuple(lines), "N", y_title, _N_STEP)
 
 
 def _tip(result: Measurement) -> str:
     return (
-        f"{result.form.mnemonic}: {result.throughput / 1e12:.0f} T/s at {result.best.clock:.0f} MHz, "
-        f"one in {result.cycles:.1f} cycles"
+        f"{result.form.mnemonic}: {result.throughput / 1e12:.0f} {result.unit} at {result.best.clock:.0f} "
+        f"MHz, one in {result.cycles:.1f} cycles"
     )
 
 
@@ -149,7 +149,7 @@ def _native(record: Record) -> Picture:
         "emulated: the compiler makes several instructions of one, because the chip lacks it",
         _conditions(record),
     )
-    title = "Throughput of mma, in T operations a second"
+    title = "Throughput of mma, in TFLOP/s (TOP/s for integers)"
     return bars(values, title, notes, text="{:.0f}".format)
 
 

@@ -40,7 +40,7 @@ def page() -> Page:
         ladder.append(
             (str(rung.number), idea, code(rung.row.family), tile, f"{row['ours']:.0f}", f"{row['ratio']:.0%}")
         )
-    heads = ("", "idea", "instruction", "tile of a block", "T/s", "of cuBLAS")
+    heads = ("", "idea", "instruction", "tile of a block", "TFLOP/s", "of cuBLAS")
     out.add(table(heads, ladder, numbers=(4, 5)))
     out.heading(2, "Other types")
     out.add("The top rung with other instructions, beside what torch calls for the same product:")
@@ -55,7 +55,7 @@ def page() -> Page:
         for row in rows
         if not _is_rung(row)
     ]
-    heads = ("type", "size", "T/s", "library", "ratio")
+    heads = ("type", "size", "TFLOP/s, TOP/s", "library", "ratio")
     dense = [row for row in others if not row[0].startswith("sparse")]
     out.add(table(heads, dense, numbers=(1, 2, 3, 4)))
     sparse = [row for row in others if row[0].startswith("sparse")]
@@ -78,8 +78,8 @@ def page() -> Page:
     out.add(
         f"Recorded on {recorded['date']} on an {machine['name']} (driver {machine['driver_version']}, up to "
         f"{machine['clocks.max.sm']} and {machine['power.limit']}) with torch {recorded['torch']}: random "
-        "data, best of 20 runs in which both sides take turns. T/s are 10^12 multiplications and additions a "
-        "second. `python -m benchmarks.gpu` measures it again."
+        "data, best of 20 runs in which both sides alternate. TFLOP/s are 10^12 multiplications and "
+        "additions per second, TOP/s those of integers. `python -m benchmarks.gpu` measures it again."
     )
     return out
 

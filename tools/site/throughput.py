@@ -64,9 +64,9 @@ _PUBLISHED = """\
 Published figures for this generation agree with these once the clock is taken into account, except where
 they measured something else.
 
-- HPMLL's benchmark of an H100 SXM5 (1.98 GHz) gives `mma` f16 m16n8k16 24.1 cycles and 714 T/s, tf32
+- HPMLL's benchmark of an H100 SXM5 (1.98 GHz) gives `mma` f16 m16n8k16 24.1 cycles and 714 TFLOP/s, tf32
   m16n8k8 24.1 and 357, s8 m16n8k32 24.1 and 1,424, b1 m16n8k256 24.1 and 11,389. The same cycles as here:
-  per cycle and SM, 714 T/s at 1.98 GHz are {f16:.0f} operations, and here they are {here:.0f}.
+  per cycle and SM, 714 TFLOP/s at 1.98 GHz are {f16:.0f} operations, and here they are {here:.0f}.
 - Its latency of s4 m16n8k64, 484.8 cycles, is probably that of an older compiler's emulation; CUDA 13.0's
   takes {s4:.0f}.
 - Its latency of `mma` with FP8 comes from a loop out of which the compiler had moved the conversion of A
@@ -102,13 +102,13 @@ def page(chip: str = _CHIP) -> Page:
     out.add(_chart("native", "", chip))
     for family in ("mma", "mma.sp", "wmma", "ldmatrix", "stmatrix", "movmatrix"):
         rows = [_row(result) for result in record if result.form.family == family]
-        unit = "TB/s" if family in ("ldmatrix", "stmatrix", "movmatrix") else "T/s"
+        unit = "TB/s" if family in ("ldmatrix", "stmatrix", "movmatrix") else "TFLOP/s, TOP/s"
         columns = ("instruction", "runs as", "latency", "through A", "cycles", unit, "MHz", *_LONGER)
         out.dropdown(f"Every {family}: {len(rows)}", table(columns, rows, numbers=range(2, len(columns))))
     out.heading(2, "Every wgmma")
     out.add(
-        "T operations a second, and in brackets the cycles from one to the next; below, the latencies, and "
-        "MHz, W and °C of a longer run."
+        "TFLOP/s (TOP/s for integers), and in brackets the cycles from one to the next; below, the "
+        "latencies, and MHz, W and °C of a longer run."
     )
     for type_name in wgmma_types(record):
         out.dropdown(f"wgmma with {type_name}", *_by_n(record, type_name))
@@ -116,7 +116,7 @@ def page(chip: str = _CHIP) -> Page:
     out.heading(2, "For longer")
     out.add(
         _POWER,
-        table(("instruction", "T/s", *_LONGER), list(_sustained(record)), numbers=range(1, 6)),
+        table(("instruction", "TFLOP/s, TOP/s", *_LONGER), list(_sustained(record)), numbers=range(1, 6)),
     )
     out.heading(2, "Beside published figures")
     out.add(_published(chip))

@@ -26,7 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm(
     const int count = (K_bytes + ROW - 1) / ROW;
 
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) mbarrier_init(barriers + 8 * i, 1);  // one thread arrives: it that asks TMA
+        // One arrival, from the thread that issues the TMA load.
+        for (int i = 0; i < STAGES; ++i) mbarrier_init(barriers + 8 * i, 1);
         mbarrier_init_fence();
     }
     __syncthreads();

@@ -1,11 +1,12 @@
 // What kernels share whose warps have one job each: a ring of stages in shared memory, and the order of tiles.
 //
 // The kernel that includes this says how many STAGES there are, where in shared memory their BARRIERS lie, how large a tile of
-// D a cluster computes (TILE_M x TILE_N), and how many rows of tiles make a band (GROUP).
+// D a cluster computes (TILE_M x TILE_N), and how many rows of tiles are rasterised together (GROUP).
 #pragma once
 #include "ptx.cuh"
 
-// Two mbarriers of a stage: `full` ends a phase when its bytes have arrived, `empty` when all consumers have read them.
+// Two mbarriers of a stage. A phase of `full` ends when the producer and all its bytes have arrived, one of `empty` when all
+// consumers have.
 __device__ __forceinline__ uint32_t full_barrier(uint32_t memory, int stage) { return memory + BARRIERS + 16 * stage; }
 __device__ __forceinline__ uint32_t empty_barrier(uint32_t memory, int stage) { return full_barrier(memory, stage) + 8; }
 
@@ -23,7 +24,7 @@ struct Position {
     }
 };
 
-// Which tile comes when. Tiles are taken in bands of GROUP rows, down each column of the band: what runs at the same
+// The rasterisation: tiles are taken in groups of GROUP rows, down each column of the group. What runs at the same
 // time then shares few rows of A and few columns of B, and finds them in L2.
 struct Tiles {
     int rows, columns;  // counted in clusters
@@ -36,10 +37,10 @@ struct Tiles {
     // The first row and column of D that a cluster computes.
     __device__ __forceinline__ void place(int index, int& row, int& column) const
     {
-        const int band = index / (GROUP * columns);
+        const int group = index / (GROUP * columns);
         const int inside = index % (GROUP * columns);
-        const int height = min(GROUP, rows - band * GROUP);
-        row = (band * GROUP + inside % height) * TILE_M;
+        const int height = min(GROUP, rows - group * GROUP);
+        row = (group * GROUP + inside % height) * TILE_M;
         column = inside / height * TILE_N;
     }
 };
