@@ -1,6 +1,6 @@
 """Answers to the exercises of lessons 20 to 23.
 
-Lesson 20: bytes, cycles and turns, counted by hand.
+Lesson 20: bytes, cycles and waves, counted by hand.
 Lesson 21: shares, bytes and cycles, counted by hand.
 Lesson 22: lanes, columns and bits, counted by hand.
 Lesson 23: bytes, lanes and bits of block scales, counted by hand.
@@ -23,8 +23,8 @@ def blocks_times_reads(m: int, n: int, k: int, block_m: int, block_n: int) -> in
     return total
 
 
-def turns(m: int, n: int, block_m: int, block_n: int, sms: int = 132) -> float:
-    """Tiles by tiles of all turns."""
+def waves(m: int, n: int, block_m: int, block_n: int, sms: int = 132) -> float:
+    """Tiles by tiles of all waves."""
     tiles = ceil(m / block_m) * ceil(n / block_n)
     return tiles / (sms * ceil(tiles / sms))
 
@@ -102,7 +102,7 @@ SOLUTIONS: dict[str, str] = {
 RIGHT: list[tuple[str, Any]] = [
     ("20.1", blocks_times_reads),
     ("20.5", _TURN.replace("STAGES - 2", "1")),
-    ("20.7", turns),
+    ("20.7", waves),
     ("21.1", lambda kept: sqrt(1 - kept)),
     ("21.2", [1, 2, 4, 7, 6, 5, 3, 0]),
     ("21.3", lambda m, k, bits: m * k * bits / 16 + m * k / 8),
@@ -149,14 +149,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("20.6", (49152, 24576, 49152), "They share B only"),
     ("20.6", (49152, 40960, 49152), "half of B's columns"),
     ("20.6", (49152, 32768, 32768), "whoever loaded it"),
-    ("20.7", lambda m, n, p, q, sms=132: ceil(m / p) * ceil(n / q) / sms, "number of turns"),
+    ("20.7", lambda m, n, p, q, sms=132: ceil(m / p) * ceil(n / q) / sms, "number of waves"),
     (
         "20.7",
         lambda m, n, p, q, sms=132: m * n / p / q / (sms * ceil(m * n / p / q / sms)),
         "Right except at the edges",
     ),
-    ("20.7", lambda m, n, p, q, sms=132: 1 - turns(m, n, p, q, sms), "was lost"),
-    ("20.7", lambda m, n, p, q, sms=132: 100 * turns(m, n, p, q, sms), "from 0 to 1"),
+    ("20.7", lambda m, n, p, q, sms=132: 1 - waves(m, n, p, q, sms), "was lost"),
+    ("20.7", lambda m, n, p, q, sms=132: 100 * waves(m, n, p, q, sms), "from 0 to 1"),
     ("20.7", lambda m, n, p, q, sms=132: 0.5, "Count the tiles"),
     ("21.1", lambda kept: 1 - kept, "a length"),
     ("21.1", lambda kept: sqrt(kept), "what remains"),
