@@ -20,6 +20,7 @@ from . import (  # noqa: F401  # each registers its exercises
     fragments,
     gemm_ladder,
     how_fast,
+    layouts,
     machine_code,
     metadata,
     numerics,
@@ -108,6 +109,7 @@ _QUESTIONS = {
     "21-sparse-gemm": "What does a sparse product gain, and what does it lose?",
     "22-tensor-memory-and-tcgen05": "Where are the sums, if no register holds them?",
     "23-block-scaled-tcgen05": "Who brings the scales, and where to?",
+    "24-layouts-in-other-words": "How do CuTe and Triton say where an element is?",
     "atlas": "Every instruction, browsable",
 }
 #: What the first cell of a notebook promises.

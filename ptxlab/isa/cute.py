@@ -45,7 +45,7 @@ class CuteLayout:
         if not _congruent(self.shape, self.stride):
             raise PtxlabError(
                 f"layout {quoted(self._text)}: shape and stride have different forms; each size needs one "
-                "stride, as in ((4,8),2):((16,1),8)"
+                "stride, as in ((4,8),2):((8,1),32)"
             )
         if any(size < 1 for size, _ in self.modes) or self.size > _LARGEST:
             raise PtxlabError(f"layout {quoted(self._text)}: sizes are at least 1, and together at most 2^20")
@@ -61,7 +61,7 @@ class CuteLayout:
         shape, colon, stride = compact.partition(":")
         if not colon or len(compact) > _LONGEST or not re.fullmatch(r"[\d(),]+:[\d(),]+", compact):
             raise PtxlabError(
-                f"layout {quoted(text)}: it is written shape:stride, as in ((4,8),2):((16,1),8)"
+                f"layout {quoted(text)}: it is written shape:stride, as in ((4,8),2):((8,1),32)"
             )
         try:
             sizes, strides = (_int_tuple(ast.literal_eval(part)) for part in (shape, stride))

@@ -9,7 +9,15 @@ import numpy as np
 
 from ptxlab import lessons
 
-from . import lessons00to03, lessons04to07, lessons08to11, lessons12to15, lessons16to19, lessons20to23
+from . import (
+    lessons00to03,
+    lessons04to07,
+    lessons08to11,
+    lessons12to15,
+    lessons16to19,
+    lessons20to23,
+    lessons24to27,
+)
 
 __all__ = ["RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
 
@@ -35,7 +43,15 @@ def _forms(answer: Any) -> list[Any]:
     return [*forms, np.array(numbers), *(map(np.array, numbers) if len(numbers) == 1 else ())]
 
 
-_MODULES = (lessons00to03, lessons04to07, lessons08to11, lessons12to15, lessons16to19, lessons20to23)
+_MODULES = (
+    lessons00to03,
+    lessons04to07,
+    lessons08to11,
+    lessons12to15,
+    lessons16to19,
+    lessons20to23,
+    lessons24to27,
+)
 SOLUTIONS: dict[str, str] = {name: answer for module in _MODULES for name, answer in module.SOLUTIONS.items()}
 SECRET: dict[str, str] = {name: pattern for module in _MODULES for name, pattern in module.SECRET.items()}
 RIGHT: dict[str, list[Any]] = defaultdict(list)

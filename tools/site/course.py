@@ -28,6 +28,7 @@ PARTS = {
     "Whole kernels": ("17", "18"),
     "Speed": ("19", "21"),
     "Blackwell": ("22", "23"),
+    "Other libraries": ("24", "24"),
 }
 
 
