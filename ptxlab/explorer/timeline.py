@@ -17,7 +17,7 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     """The column of B, a summary, and the steps of the sum.
 
     A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
-    hardware's `operation`, a sentence as `text`, and the `name` of its term. Where a term was aligned, `bits`
+    hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term was aligned, `bits`
     are those that are kept of it, those that fall off, and those of the sum so far.
 
     >>> import numpy as np, ptxlab
@@ -26,8 +26,9 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     >>> for name, value in (("A", 0.5), ("B", 3), ("C", 1)):
     ...     SetValues(name, np.full(state.operation.operand(name).shape, value)).apply(state)
     >>> steps = dot_product_steps(state, state.trace(9, 3))["steps"]
-    >>> steps[0]["text"]
-    'aligned to 2^0, the largest exponent: what is below 2^-25 falls off'
+    >>> print(steps[0]["text"])
+    aligned to 2^0, the largest exponent: what is below 2^-25 falls off; then all are added at once, \
+here one by one
     >>> steps[3]["k"], steps[3]["text"]
     ([1, 1], 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4')
     >>> steps[-1]["text"]
@@ -46,6 +47,7 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
                         "operation": operation,
                         "text": f"{_summand(state, trace, term)}, sum so far {decimal(total)}",
                         "name": term_name(term),
+                        "sum": decimal(total, 5),
                         **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
                         **_bits(step, term, total),
                     }
@@ -66,7 +68,10 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
 def _alignment(step: Step) -> str:
     largest = max((term.exponent for term in step.terms if term.exponent is not None), default=None)
     why = "the largest exponent" if largest == step.top else "the least that there is"
-    return f"aligned to 2^{step.top}, {why}: what is below 2^{step.grain} falls off"
+    return (
+        f"aligned to 2^{step.top}, {why}: what is below 2^{step.grain} falls off; "
+        "then all are added at once, here one by one"
+    )
 
 
 def _bits(step: Step, term: Term, total: Number) -> dict[str, list[str]]:

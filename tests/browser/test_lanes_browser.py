@@ -33,7 +33,8 @@ LIT = """([pane, x, y]) => {
   const box = canvas.getBoundingClientRect();
   const ratio = canvas.width / box.width;
   const [left, top] = [Math.round((x - box.left) * ratio), Math.round((y - box.top) * ratio)];
-  return canvas.getContext("2d").getImageData(left, top, 1, 1).data[3] > 0;
+  const [red, , , opacity] = canvas.getContext("2d").getImageData(left, top, 1, 1).data;
+  return opacity ? (red < 250 ? "lit" : "dimmed") : "";
 }"""
 
 
@@ -60,14 +61,15 @@ class Lanes(Shown):
     def says(self, start: str) -> None:
         expect(self.status).to_have_text(starting(start))
 
+    def shade(self, name: str, row: int, column: int) -> str:
+        """What lies over a cell: "lit", "dimmed" or ""."""
+        box = self.rect(name, row, column)
+        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        return str(self.page.evaluate(LIT, [PANES.get(name, name), *middle]))
+
     def lit(self, name: str, row: int, column: int) -> bool:
         """Whether a cell is shaded, as one that belongs to what is pointed at."""
-        box = self.rect(name, row, column)
-        return bool(
-            self.page.evaluate(
-                LIT, [PANES.get(name, name), box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-            )
-        )
+        return self.shade(name, row, column) == "lit"
 
     def lane(self, lane: int) -> Any:
         return self.root.locator(f".ptx-lane[data-lane='{lane}']")
@@ -357,7 +359,7 @@ def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> Non
         "wavefront 2 of 4: rows 0..7 of matrix 1, whose addresses lanes 8..15 supply; banks 0..31",
     )
     page.mouse.move(5, 5)
-    assert [screen.lit("A", row, 3) for row in (7, 8, 15)] == [True, False, False]  # all others are dimmed
+    assert [screen.shade("A", row, 3) for row in (7, 8, 15)] == ["dimmed", "", ""]
     assert page.locator(".ptx-lane.holds").count() == 32
     for _ in range(4):
         page.keyboard.press("ArrowRight")

@@ -166,7 +166,11 @@ export class App {
       });
     model.on("change:notice", () => this.layout()); // it takes a line above the matrices
     model.on("change:refusal", () => this.drawMarksSoon());
-    model.on("change:quiz", () => this.quiz.follow());
+    model.on("change:quiz", () => {
+      this.quiz.follow();
+      if (this.quiz.open && !this.timeline.idle) this.timeline.goHome();
+    });
+    model.on("change:selected", () => this.timeline.follow());
     model.on("change:picker_index", () => this.picker.update());
     model.on("msg:custom", (message) => {
       if (message.searched) this.differences.setBusy(false);

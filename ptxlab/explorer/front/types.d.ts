@@ -437,6 +437,8 @@ type SumStep = {
   text: string;
   name: string;
   bits?: [kept: string, lost: string, sum: string];
+  /** The sum after it, as a short number. */
+  sum?: string;
 };
 type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
 
@@ -541,6 +543,10 @@ type Frame = {
   operation?: string;
   flights?: () => TileFlight[];
   lanes?: number[];
+  /** The first register that it is about. */
+  register?: { name: Name; register: number };
+  /** Whether D has not been computed yet. */
+  isBefore?: boolean;
   /** The step of the memory view's access, or that of the sum. */
   memory?: number;
   step?: SumStep;

@@ -16,7 +16,8 @@ import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } fr
 import { isTinted } from "../matrix/colours.js";
 import { filledRange } from "./fill_handle.js";
 
-const UNPLAYED = 0.6; // of what the timeline does not show
+const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
+const UNKNOWN = 0.93; // and D before it is computed
 const LEAST_DIGITS = 12.75; // size of digits, in pixels
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
 const LANE_NUMBER = 11; // size of a lane's number on its block
@@ -441,6 +442,7 @@ function marksOf(pane) {
       ...related,
     ]),
     steps: app.timeline.shown.filter(here),
+    tags: tagsOf(pane),
     progress: app.timeline.progress,
     isPlayed: Boolean(app.timeline.current),
     quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
@@ -478,12 +480,13 @@ export function drawPaneMarks(pane) {
   const context = pane.contextOf(pane.overlay);
   pane.clip(context);
   spotlight(pane, context, marks.lane);
+  if (marks.isPlayed && !marks.hovered) dimUnplayed(pane, context, marks.steps);
   outlineLanes(pane, context, marks);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   for (const mark of marks.related)
     boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
-  if (marks.isPlayed && !marks.hovered) dimUnplayed(pane, context, marks.steps);
   marks.steps.forEach((_, index) => bracketAround(pane, context, marks.steps, index));
+  for (const tag of marks.tags) drawValueTag(pane, context, tag);
   drawQuizMarks(pane, context, marks.quiz);
   if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
   drawSelection(pane, context, marks);
@@ -552,15 +555,74 @@ function markPlace(pane, { name, row, column, row2 = row, column2 = column }) {
   return { ...from, width: to.x + to.width - from.x, height: to.y + to.height - from.y };
 }
 
-// Everything but what the timeline shows.
+// Everything but what the timeline shows; D before it is computed, too.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks */
 function dimUnplayed(pane, context, marks) {
-  const { x, y } = pane.at;
-  fillBox(context, { x, y, width: pane.width, height: pane.height }, pane.app.ink.paper, UNPLAYED);
-  marks.forEach((_, index) => {
-    const { x: left, y: top, width, height } = easedPlace(pane, marks, index);
-    context.clearRect(left, top, width, height);
+  const isBefore = pane.has("D") && pane.app.timeline.current?.isBefore;
+  const all = { x: GUTTER.left, y: GUTTER.top, width: pane.width, height: pane.height };
+  fillBox(context, all, pane.app.ink.paper, isBefore ? UNKNOWN : UNPLAYED);
+  if (isBefore) return;
+  context.save();
+  context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
+  marks.forEach((mark, index) => {
+    const place = easedPlace(pane, marks, index);
+    for (const { x, y, width, height } of partsOfMark(pane, mark, place))
+      context.clearRect(x, y, width, height);
   });
+  context.restore();
+}
+
+// Cells between which others stand, nibbles or scale factors, are lit without those.
+/** @param {Pane} pane @param {Mark} mark @param {Place} place @returns {Place[]} */
+function partsOfMark(pane, { name, row, column, row2 = row, column2 = column }, place) {
+  const { per } = pane.layer(name);
+  if (pane.layers.length < 2 || Math.floor(column / per) === Math.floor(column2 / per)) return [place];
+  const parts = /** @type {Place[]} */ ([]);
+  for (let first = column; first <= column2; first = (Math.floor(first / per) + 1) * per) {
+    const last = Math.min(column2, (Math.floor(first / per) + 1) * per - 1);
+    parts.push(markPlace(pane, { name, row, row2, column: first, column2: last }));
+  }
+  return parts;
+}
+
+// The numbers of the cells that a step of a sum is about, where cells are too small for them; in D the sum
+// so far.
+/** @param {Pane} pane @returns {(Cell & { text: string })[]} */
+function tagsOf(pane) {
+  const { timeline, matrices } = pane.app;
+  const step = timeline.current?.step;
+  if (!step || step.role === "align") return [];
+  const tags = [];
+  for (const { name, row, column, row2 = row, column2 = column } of timeline.shown) {
+    if (!pane.has(name) || row !== row2 || column !== column2 || name === "E") continue;
+    const text = name === "D" && step.sum ? step.sum : "";
+    if (!text && pane.layer(name).digits) continue;
+    tags.push({
+      name,
+      row,
+      column,
+      text: text || cellText(matrices[name], row * matrices[name].columns + column, 7),
+    });
+  }
+  return tags;
+}
+
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Cell & { text: string }} tag */
+function drawValueTag(pane, context, { name, row, column, text }) {
+  const { ink } = pane.app;
+  const { x, y, width, height } = pane.rect(name, row, column);
+  const wide = Math.max(width - 2, text.length * LEAST_DIGITS * LETTER + 6);
+  const high = Math.max(height - 2, LEAST_DIGITS + 5);
+  const left = clamp(
+    x + (width - wide) / 2,
+    pane.at.x + 1,
+    Math.max(pane.at.x + 1, pane.at.x + pane.width - wide - 1),
+  );
+  const box = { x: left, y: y + (height - high) / 2, width: wide, height: high };
+  fillBox(context, box, ink.paper);
+  strokeBox(context, box, ink.step, 1.5);
+  setFont(context, `bold ${LEAST_DIGITS}px ${ink.mono}`, ink.text);
+  context.fillText(text, box.x + wide / 2, box.y + high / 2);
 }
 
 // Where a mark of the timeline is, on its way from where it was.

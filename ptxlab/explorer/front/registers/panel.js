@@ -40,6 +40,14 @@ export class Panel {
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
   }
 
+  // Turns to the page of a register, if it is on another one.
+  /** @param {Name} name @param {number} register */
+  bring(name, register) {
+    const operand = name === "stored" ? "A" : name;
+    const isPaged = (this.app.instruction.registers[operand] ?? 0) > 8;
+    if (isPaged && (this.pages[operand] ?? 0) !== Math.floor(register / PAGE)) this.turnTo(operand, register);
+  }
+
   /** @param {Name} name @param {number} register */
   turnTo(name, register) {
     this.pages[name] = Math.floor(register / PAGE);

@@ -12,9 +12,10 @@ const MOST_WALKED = 16; // of core matrices, and of steps along K without a cell
 const MOST_MOVES = 64; // of words between memory and registers
 const WARP_LANES = 32;
 const QUAD = 4; // lanes that hold a row of a matrix
-const HOLD = { load: 1300, walk: 700, wavefront: 900, sum: 900, round: 2600, out: 1100 }; // milliseconds
-const QUICKEST = 260; // of a step of a long sum,
-const SUM_TIME = 14_000; // all of which take so long
+const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 }; // milliseconds
+const QUICKEST = 450; // of a step of a long sum,
+const SUM_TIME = 26_000; // all of which take so long
+const MOST_RUNS = 4; // of numbers that a sentence lists
 
 /** @param {App} app @returns {TimelinePart[]} */
 export function timelineParts(app) {
@@ -22,8 +23,12 @@ export function timelineParts(app) {
   /** @type {AnyMatrices} */
   const { stored, C, D } = app.matrices;
   const inputs = /** @type {Name[]} */ ([stored ? "stored" : "A", "E", "B", "SFA", "SFB"]);
+  const isSum = sumOf(app) !== null;
   if (C && !isZero(C)) inputs.push("C");
-  const parts = inputs.map((name) => ({ name: app.matrices[name]?.label ?? "", frames: loads(app, name) }));
+  const parts = /** @type {TimelinePart[]} */ (
+    inputs.map((name) => ({ name: app.matrices[name]?.label ?? "", frames: loads(app, name) }))
+  );
+  for (const part of parts) for (const frame of part.frames) frame.isBefore = !isSum;
   parts.push(...sums(app), { name: "D out", frames: D.unknown ? [] : loads(app, "D") });
   return parts.filter(({ frames }) => frames.length);
 }
@@ -70,19 +75,29 @@ function few(groups, most) {
 /** @param {string} word @param {number} first @param {number} last */
 const numbered = (word, first, last) => `${word}${first === last ? "" : "s"} ${span(first, last)}`;
 
+// "8..15", "1, 3, 5, 7", "0..7, 16..23, 32..39, 48..55"; of more runs the first and the last.
+/** @param {number[]} numbers */
+function runsOf(numbers) {
+  const runs = /** @type {[number, number][]} */ ([]);
+  for (const number of [...new Set(numbers)].sort((one, other) => one - other)) {
+    const last = runs[runs.length - 1];
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
+  }
+  const texts = runs.map(([first, last]) => span(first, last));
+  if (texts.length <= MOST_RUNS) return texts.join(", ");
+  return `${texts[0]}, ${texts[1]}, … ${texts[texts.length - 1]}`;
+}
+
 // "rows 8..15, columns 0..7"
 /** @param {Matrix} matrix @param {number[]} cells */
 function extent({ columns }, cells) {
-  /** @param {(index: number) => number} of */
-  const limits = (of) => {
-    const numbers = cells.map(of);
-    return /** @type {[number, number]} */ ([
-      numbers.reduce((a, b) => Math.min(a, b)),
-      numbers.reduce((a, b) => Math.max(a, b)),
-    ]);
+  /** @param {string} word @param {(index: number) => number} of */
+  const named = (word, of) => {
+    const runs = runsOf(cells.map(of));
+    return `${word}${/^\d+$/.test(runs) ? "" : "s"} ${runs}`;
   };
-  const down = numbered("row", ...limits((index) => Math.floor(index / columns)));
-  return `${down}, ${numbered("column", ...limits((index) => index % columns))}`;
+  return `${named("row", (index) => Math.floor(index / columns))}, ${named("column", (index) => index % columns)}`;
 }
 
 // -- operands on their way in, and D on its way out --
@@ -92,10 +107,17 @@ function loads(app, name) {
   const matrix = app.matrices[name];
   if (!matrix) return [];
   if (app.memory.isOpen && app.memory.data.name === name) return accesses(app);
+  if (app.instruction.tensor && matrix.place) return laneFrames(matrix); // its lanes are those of a later load
   if (matrix.lane && matrix.registerOf) return registerFrames(app, matrix);
-  if (matrix.core) return coreFrames(matrix);
-  if (matrix.place) return laneFrames(matrix);
-  return [];
+  return matrix.core ? coreFrames(matrix) : [];
+}
+
+// "every lane", or those of each four that are read: the selector's.
+/** @param {number[]} lanes */
+function lanesIn(lanes) {
+  const inQuad = [...new Set(lanes.map((lane) => lane % QUAD))].sort((one, other) => one - other);
+  if (inQuad.length === QUAD) return "every lane";
+  return `${inQuad.length === 1 ? "lane" : "lanes"} ${inQuad.join(" and ")} of each four`;
 }
 
 // Register by register, of all lanes at once.
@@ -107,13 +129,15 @@ function registerFrames(app, matrix) {
     text: () => {
       const own = cells.filter((index) => laneOf[index] === app.lane).map((index) => nameAt(matrix, index));
       const some = own.length > 4 ? `${own.slice(0, 3).join(", ")} … ${own.at(-1)}` : own.join(", ");
-      const way = isOut ? "is written to" : "goes into";
+      const way = isOut ? "is left in" : "is in";
       const holds = own.length ? `; lane ${app.lane} ${isOut ? "gets" : "holds"} ${some}` : "";
-      return `${label}, ${extent(matrix, cells)}, ${way} ${numbered("register", first, last)} of every lane${holds}`;
+      const lanes = lanesIn(cells.map((index) => laneOf[index]));
+      return `${label}, ${extent(matrix, cells)}, ${way} ${numbered("register", first, last)} of ${lanes}${holds}`;
     },
     marks: () => asMarks(name, matrix.columns, cells),
     flights: () => cells.map((index) => ({ cell: cellOfIndex(matrix, index), lane: laneOf[index] })),
     lanes: cells.map((index) => laneOf[index]),
+    register: { name, register: first },
     hold: isOut ? HOLD.out : HOLD.load,
   }));
 }
@@ -170,10 +194,19 @@ function accesses(app) {
 
 // -- the sum --
 
+// The sum that is followed: of the selected cell of D; while it plays, also if another cell is edited.
+/** @param {App} app @returns {Trace | null} */
+export function sumOf({ model, selection, timeline }) {
+  const trace = model.get("trace");
+  if (!trace?.dot_product) return null;
+  const isFollowed = !selection.mark || selection.mark.name === "D" || !timeline.idle;
+  return isFollowed ? /** @type {Trace} */ (trace) : null;
+}
+
 // Of the selected cell of D, term by term; of all cells, along K, if none is selected.
 /** @param {App} app @returns {TimelinePart[]} */
 function sums(app) {
-  const trace = app.model.get("trace");
+  const trace = sumOf(app);
   const { D } = app.matrices;
   if (D.unknown) return [];
   if (!trace?.dot_product) return [{ name: "along K", frames: alongK(app) }];
@@ -183,8 +216,8 @@ function sums(app) {
     text: () => step.text,
     operation: step.operation,
     step,
-    marks: () => sumMarks(app, /** @type {Trace} */ (trace), step),
-    flights: () => factorFlights(app, /** @type {Trace} */ (trace), step),
+    marks: () => sumMarks(app, trace, step),
+    flights: () => factorFlights(app, trace, step),
     hold: step.role === "round" ? HOLD.round : step.role === "align" ? HOLD.round : hold,
   }));
   return [
@@ -195,19 +228,23 @@ function sums(app) {
 
 /** @param {App} app @returns {Frame[]} */
 function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
-  const { A, B, D } = matrices;
+  const { A, B, D, stored } = matrices;
   const each = Math.ceil(k / MOST_WALKED);
-  const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""} products`;
+  const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""}`;
   return Array.from({ length: Math.ceil(k / each) }, (_, index) => {
     const [first, last] = [index * each, Math.min(k, (index + 1) * each) - 1];
+    const dense = first === last ? "a column of A times a row of B" : "columns of A times rows of B";
+    const what = stored
+      ? "each row of A has its nibbles, which choose the rows of B that its stored elements meet"
+      : `${dense}, ${products} products for each k`;
     return {
-      text: () =>
-        `k = ${span(first, last)}: ${first === last ? "a column of A times a row of B" : `${each} columns of A times ${each} rows of B`}, ${products} each, join the sums of D; select a cell of D to follow its own`,
+      text: () => `k = ${span(first, last)}: ${what}; select a cell of D to follow its sum`,
       marks: () => [
         { name: "A", row: 0, row2: A.rows - 1, column: first, column2: last },
         { name: "B", row: first, row2: last, column: 0, column2: B.columns - 1 },
         { name: "D", row: 0, row2: D.rows - 1, column: 0, column2: D.columns - 1 },
       ],
+      isBefore: true,
       hold: HOLD.walk,
     };
   });

@@ -5,12 +5,13 @@ import { attribute, clamp, make, makeButton, makeSection, reducedMotion, write }
 import { Player } from "../common/player.js";
 import { flyTiles } from "../common/motion.js";
 import { canRecord, recordVideo } from "./record.js";
-import { timelineParts } from "./frames.js";
+import { sumOf, timelineParts } from "./frames.js";
 
 const LONGEST = 1000; // of the slider
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
 const MOST_TILES = 600;
+const MOST_WAYS = 4; // marks of a matrix that move
 
 export class Timeline extends Player {
   /** @param {App} app @param {HTMLElement} parent */
@@ -29,6 +30,9 @@ export class Timeline extends Player {
     this.shown = /** @type {Mark[]} */ ([]);
     this.motion = 0; // the frame in which marks move on
     this.flight = /** @type {HTMLElement | null} */ (null);
+    const steps = make("span", "ptx-steps", node);
+    makeButton(steps, "ptx-step", "‹", () => this.jump(this.at - 1), { "aria-label": "step back" });
+    makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), { "aria-label": "step on" });
     const track = make("div", "ptx-track", node);
     this.names = make("div", "ptx-part-names", track);
     track.append(this.slider);
@@ -38,6 +42,11 @@ export class Timeline extends Player {
     this.text = make("output", "ptx-timeline-text", this.words);
     this.operation = make("span", "ptx-timeline-operation", this.words);
     this.bits = make("div", "ptx-sum-bits", this.words, { "aria-hidden": "true" });
+    this.leave = makeButton(node, "ptx-tool ptx-leave", "×", () => this.goHome(), {
+      title: "Show everything again (Escape)",
+      "aria-label": "leave the timeline",
+    });
+    app.root.addEventListener("keydown", (event) => this.escape(event), true);
     this.film = makeButton(node, "ptx-tool ptx-film", "video", () => recordVideo(this), {
       title: "Play it once and save it as a video (WebM), for slides",
       "aria-label": "save the timeline as a video",
@@ -68,12 +77,12 @@ export class Timeline extends Player {
   // the same.
   follow() {
     const { app } = this;
-    const { model, instruction, matrices } = app;
+    const { instruction, matrices } = app;
     if (!matrices.A) return;
-    const trace = model.get("trace");
+    const trace = sumOf(app);
     const made = [
       instruction,
-      trace,
+      sumOf(app),
       app.memory.sent,
       app.memory.isOpen,
       app.isUnfolded("C"),
@@ -115,7 +124,20 @@ export class Timeline extends Player {
 
   goHome() {
     this.reset();
+    this.follow(); // what is selected may be another cell by now
     this.show(false);
+    this.remember();
+  }
+
+  // Wherever the focus is, but in text that is being typed.
+  /** @param {KeyboardEvent} event */
+  escape(event) {
+    const { app } = this;
+    if (event.key !== "Escape" || this.idle || app.picker.opened) return;
+    if (app.panes.some((pane) => pane.editing)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.goHome();
   }
 
   reset() {
@@ -157,6 +179,8 @@ export class Timeline extends Player {
     this.write();
     if (this.current?.memory === undefined) app.reveal(this.shown);
     else app.memory.access.reveal();
+    const { register } = this.current ?? {};
+    if (register) app.panel.bring(register.name, register.register);
     app.panel.highlight(app.hovered);
     app.updateStatus();
     if (played) this.fly();
@@ -185,9 +209,12 @@ export class Timeline extends Player {
   // From the marks before: where this one comes from, and how far it has come.
   /** @param {Mark[]} marks of one matrix @param {number} index @returns {{ mark: Mark | null, part: number }} */
   earlier(marks, index) {
-    const same = this.before.filter(({ name }) => name === marks[index].name);
+    const { name } = marks[index];
+    const [then, now] = [this.before, this.shown].map((each) => each.filter((mark) => mark.name === name));
     const part = 1 - (1 - this.progress) ** 3;
-    return { mark: this.progress < 1 ? (same[index] ?? same.at(-1) ?? null) : null, part };
+    // many marks, or others in number, have no way that one could follow
+    const isWay = this.progress < 1 && then.length === now.length && now.length <= MOST_WAYS;
+    return { mark: isWay ? then[now.indexOf(marks[index])] : null, part };
   }
 
   // What is sent to lanes, or meets in D, or is moved.
@@ -288,10 +315,7 @@ export class Timeline extends Player {
       End: () => this.last,
     };
     if (!event.altKey) event.stopPropagation();
-    if (event.key === "Escape") {
-      this.goHome();
-      this.remember();
-    } else if (to[event.key] && !event.altKey) {
+    if (to[event.key] && !event.altKey) {
       event.preventDefault();
       this.jump(to[event.key]());
     } else if (event.key === " " || event.key === "Enter") {
@@ -308,7 +332,7 @@ export class Timeline extends Player {
 
   write() {
     const { app, current } = this;
-    const trace = app.model.get("trace");
+    const trace = sumOf(app);
     const overview = app.memory.isOpen
       ? "play or drag to follow the access wavefront by wavefront"
       : (trace?.dot_product?.summary ??
@@ -319,6 +343,7 @@ export class Timeline extends Player {
     attribute(this.text, "aria-live", this.timer ? "off" : "polite");
     write(this.operation, current?.operation ?? "");
     attribute(this.node, "data-at", this.idle ? 0 : this.at);
+    this.leave.style.visibility = this.idle ? "hidden" : "";
     attribute(this.node, "data-from", this.home);
     this.writeBits(current?.step?.bits);
     this.update(text);
