@@ -17,8 +17,8 @@ def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
     """The column of B, a summary, and the steps of the sum.
 
     A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
-    hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term was aligned, `bits`
-    are those that are kept of it, those that fall off, and those of the sum so far.
+    hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term
+    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
