@@ -261,7 +261,7 @@ STOPS = {
     "proxy, for `cp` as well as `mma`.",
     ("tensor memory", "// Tensor memory:"): "64 columns are allocated. The kernel decides what is where: D "
     "first, then 16 columns for the scales of A and 16 for those of B.",
-    ("scales", "// Scales: each"): "One thread issues eight copies. The descriptor says that lines of 16 "
+    ("scales", "// Scales: each"): "One thread issues eight copies. The descriptor says that rows of 16 "
     "bytes are contiguous; `warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
     ("products", "// Products: 64"): "The same thread goes on at once. Each product gets two more addresses "
     "than in lesson 22, the columns of its scales. The descriptor `0x08080480` is the same for all: with "
@@ -521,8 +521,8 @@ def _in_tensor_memory(answer: object) -> Sentences:
     expected = sorted(place.lane for place in places)
     return {
         correct((column, byte, sorted(lanes)) == (first.column, first.low // 8, expected)): "Row "
-        f"{_SFA_ROW} = {first.column} x 32 + {first.lane}. Each quarter of the lanes has all 128 rows, and "
-        "the part of the tensor core that belongs to that quarter looks only there.",
+        f"{_SFA_ROW} = {first.column} x 32 + {first.lane}. Each 32 lanes have all 128 rows: the "
+        "manual requires the four copies.",
         when(column == _SFA_K // 16): "That is the number of the scale in its row. All four scales of a row "
         "are in one word; which column has the row?",
         when(_SFA_ROW in lanes and first.lane not in lanes): f"Row {_SFA_ROW} is not in lane {_SFA_ROW}, as "

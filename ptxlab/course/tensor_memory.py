@@ -279,7 +279,7 @@ def without(left_out: str) -> Picture:
 
 #: The parts of the kernel of a tcgen05.mma: (name, a text in its first line): what to notice there.
 STOPS = {
-    ("what there is", 'extern "C"'): "128 threads, a warpgroup: one warp for each quarter of the lanes. In "
+    ("what there is", 'extern "C"'): "128 threads, a warpgroup: one warp for each 32 lanes. In "
     "shared memory there are A, B, a word for an address, and an mbarrier.",
     ("alloc", "// Allocate"): "All threads of warp 0 execute `alloc`, which writes the address to shared "
     "memory. Then the block declares that it will not allocate again, so other blocks on the SM need not "
@@ -355,19 +355,18 @@ def _warps(answer: object) -> Sentences:
     digits = int(f"{_LANE:x}")  # its two hexadecimal digits, read as decimal ones
     return {
         correct(submitted == expected): f"`{_LANE:x}` in the upper half is lane {_LANE}, in the third "
-        "quarter. The rank of a warp modulo 4 decides, so a kernel can let warps 4 to 7 load D without "
+        "32 lanes. The rank of a warp modulo 4 decides, so a kernel can let warps 4 to 7 load D without "
         "renumbering them.",
         when(not submitted): "Some warps can.",
         when(any(not 0 <= warp < _WARPS for warp in submitted)): "Some of those warps do not exist: "
         f"the block has warps 0 to {_WARPS - 1}.",
-        when(submitted == set(range(_WARPS))): "No warp reaches all lanes: each has a quarter of them.",
+        when(submitted == set(range(_WARPS))): "No warp reaches all lanes: each has 32 of them.",
         when(submitted == {first_warp}): "That is one of them. Look at the slider again: what does warp 6 "
         "have in common with warp 2?",
         when(submitted <= {warp for warp in range(_WARPS) if warp % 4 == digits // WARP}): "The address is "
         f"hexadecimal: 0x{_LANE:x} is not {_LANE:x}.",
         when(submitted < expected): "Not all of them yet. The rank of a warp modulo 4 decides.",
-        otherwise: "Upper 16 bits: the lane. Divide it by 32: that is the quarter, and the rank of the warp "
-        "modulo 4.",
+        otherwise: "Upper 16 bits: the lane. Divide it by 32: that is the rank of the warp modulo 4.",
     }
 
 
@@ -424,13 +423,13 @@ def _places(answer: object) -> Sentences:
     expected = [(place.lane, place.column) for place in where]
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return {
-        correct(first and second and third): "Three layouts, one idea: keep all four quarters of the lanes "
-        "busy, each with its own rows or its own columns. To check: `ins.d.where(21, 100)`.",
-        when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. Each quarter of the lanes has 16 rows: "
-        "in which quarter is this one?",
+        correct(first and second and third): "Three layouts, one idea: keep the lanes of all four warps "
+        "busy, each with their own rows or their own columns. To check: `ins.d.where(21, 100)`.",
+        when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. Each 32 lanes have 16 rows: in "
+        "which 32 is this one?",
         when(pairs[0][0] == 2 * _ROW): "M = 64: rows do not take every second lane. 16 rows stay together, "
         "then 16 lanes are free.",
-        when(not first): f"M = 64: 16 rows in each quarter of 32 lanes. Row {_ROW} is number {_ROW % 16} of "
+        when(not first): f"M = 64: 16 rows in each 32 lanes. Row {_ROW} is number {_ROW % 16} of "
         f"its 16; all {_N} columns are side by side.",
         when(pairs[1] == pairs[0]): "M = 64 is right. With `.ws` no lane is left free: half of the columns "
         "are below the others.",
@@ -516,12 +515,12 @@ def _operand(answer: object) -> Sentences:
     expected = place.lane + first_lane, place.column + first_column, place.low
     return {
         correct((lane, column, low) == expected): "So D may also begin at lane 16, and must do so if A "
-        "does: a product in the upper half of each quarter and one in the lower half share columns of "
+        "does: a product in the upper 16 of each 32 lanes and one in the lower 16 share columns of "
         "tensor memory. That is how M = 64 wastes nothing.",
         when(lane == place.lane): "That is its lane if A began at lane 0. The upper half of the address is "
         f"0x{first_lane:04x}.",
         when(lane in (_A_ROW, _A_ROW + first_lane)): "With M = 64 row r is not r lanes from the first: 16 "
-        "rows are in each quarter of 32 lanes.",
+        "rows are in each 32 lanes.",
         when(lane != expected[0]): f"Which 16 rows is row {_A_ROW} in? Each 16 rows begin 32 lanes further; "
         "A begins at lane 16.",
         when(column == place.column): f"The lane is right. A begins at column 0x{first_column:x}, not at 0.",
@@ -619,17 +618,16 @@ def _capstone(answer: object) -> Sentences:
         when(pairs[1][0] == lane): "The first is right. The second kernel: that is the lane. M = 64, and D "
         "begins at lane 16.",
         when(pairs[1][0] != second[0]): "The first is right. The second kernel: the load gives the lane. M "
-        f"= {m64.m}: subtract the 16 lanes at which D begins; then each quarter of 32 lanes has 16 rows.",
+        f"= {m64.m}: subtract the 16 lanes at which D begins; then each 32 lanes have 16 rows.",
         when(pairs[1][1] == second[1] - 32): "The row is right. The second kernel's load begins 0x20 "
         "columns after the start of D.",
         when(pairs[1] != second): "The row is right. The second kernel: four registers for every eight "
         "columns, two of them neighbours in the same row.",
         when(pairs[2][0] == quarters.thread): f"Two are right. The third kernel: M = {ws.m}, so there is no "
         f"row {quarters.thread}. The lanes beyond hold other columns of the same rows.",
-        when(pairs[2][0] != third[0]): f"Two are right. The third kernel: M = {ws.m}; each quarter of the "
-        "lanes has all rows.",
+        when(pairs[2][0] != third[0]): f"Two are right. The third kernel: M = {ws.m}; each 32 lanes "
+        "have all rows.",
         when(pairs[2][1] == quarters.register): "Two are right, and the row. Which group of columns is in "
-        "this quarter of the lanes?",
-        otherwise: f"Two are right, and the row. N = {ws.n}: each quarter of the lanes has a quarter of the "
-        "columns.",
+        "these 32 lanes?",
+        otherwise: f"Two are right, and the row. N = {ws.n}: each 32 lanes have a quarter of the columns.",
     }
