@@ -284,7 +284,7 @@ def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None
     user.says(".ptx-mnemonic", LARGE)
     user.push(".ptx-name")
     user.write("D[40][200]")
-    user.says(".ptx-lane-title b", "Lane 64")
+    user.says(".ptx-lane-title b", "Thread 64: warp 2, lane 0")
     page.wait_for_selector(".ptx-field.here")
     user.sees_cell("D", 40, 200)
     user.sees(".ptx-field.here", *LANE)

@@ -2,7 +2,7 @@
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
 import { make, afterPaint, clamp, isTouch } from "./common/util.js";
-import { MATRICES, indexOfCell, isZero, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
+import { MATRICES, cellsOf, indexOfCell, isZero, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
 import {
   cellFacts,
   describeContribution,
@@ -102,6 +102,9 @@ export class App {
       "data-testid": "status",
     });
     this.statusText = make("div", "ptx-status-text", this.status);
+    this.statusText.addEventListener("click", () => {
+      this.status.classList.toggle("ptx-opened"); // all of it, where a line or two are seen
+    });
     this.memory = new MemoryView(this, this.root);
     this.tensor = new TensorView(this, this.root);
     this.timeline = new Timeline(this, this.root);
@@ -249,6 +252,7 @@ export class App {
     const before = { ...this.matrices };
     if (!this.readMatrices(instruction)) return; // some are still on their way
     this.selection.dropIfGone();
+    this.followSelector(before.E);
     readTheme(this);
     this.showPanesOrMemory();
     this.memory.follow();
@@ -276,6 +280,18 @@ export class App {
         [name]: readMatrix(this.model, instruction, name, this.matrices[name]),
       });
     return MATRICES.every((name) => !instruction.matrices[name] || this.matrices[name]);
+  }
+
+  // Another selector reads the metadata of other lanes of each four: where the chosen lane supplied it, the one
+  // that does now is chosen.
+  /** @param {Matrix | undefined} before */
+  followSelector(before) {
+    const { E } = /** @type {AnyMatrices} */ (this.matrices);
+    if (!before?.lane || !E?.lane || before.rows !== E.rows || this.quiz.open) return;
+    if (!cellsOf(before, this.lane).length || cellsOf(E, this.lane).length) return;
+    const first = this.lane - (this.lane % 4);
+    const lane = [0, 1, 2, 3].map((each) => first + each).find((each) => cellsOf(E, each).length);
+    if (lane !== undefined) queueMicrotask(() => this.chooseLane(lane));
   }
 
   // A multiplication has a pane for every matrix; tcgen05.ld, .st, .cp and .shift show only tensor memory.
@@ -602,6 +618,7 @@ export class App {
 
   /** @param {number} lane */
   chooseLane(lane) {
+    this.selection.lane = null; // what is chosen now counts
     this.set("lane", lane);
   }
 

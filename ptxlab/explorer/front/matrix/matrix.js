@@ -166,6 +166,14 @@ export function bitsHolder(matrices, { name, row, column }) {
     : { name: holder.name, row, column: at % holder.columns };
 }
 
+// The lane that holds a cell or its nibble; -1 if none does.
+/** @param {Matrices} matrices @param {Cell} cell */
+export function laneOf(matrices, cell) {
+  const holder = bitsHolder(matrices, cell);
+  const matrix = matrices[holder.name];
+  return matrix.lane?.[indexOfCell(matrix, holder)] ?? -1;
+}
+
 /** @param {Matrix} matrix */
 export function largest(matrix) {
   if (matrix.largest) return matrix.largest;

@@ -1,7 +1,7 @@
 // What is selected: a cell or a range of cells, and the text box on the cell.
 
 import { clamp, focusOn } from "../common/util.js";
-import { blockText, editText, holderOf, indexOfCell } from "./matrix.js";
+import { bitsHolder, blockText, editText, indexOfCell, laneOf } from "./matrix.js";
 
 const SAVE_DELAY = 300; // milliseconds
 
@@ -10,29 +10,24 @@ export class Selection {
   constructor(app) {
     this.app = app;
     this.mark = /** @type {Mark | null} */ (null);
-    this.saveTimer = 0; // runs until Python hears of the selection
+    this.saveTimer = 0; // runs until Python hears of the selection,
+    this.lane = /** @type {number | null} */ (null); // and of its lane
   }
 
-  // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
+  // Selecting a cell chooses its lane.
   /** @param {Mark} mark */
   select(mark, focus = true, chooseLane = true, soon = false) {
     const { app } = this;
     const follows = chooseLane && !app.quiz.open;
-    const matrix = app.matrices[mark.name];
-    const [holder, at] = holderOf(app.matrices, matrix, indexOfCell(matrix, mark));
-    const lane = holder.lane?.[at];
+    const lane = laneOf(app.matrices, mark);
     this.mark = mark;
-    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+    if ((follows && !soon) || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
     app.toolbar.follow(mark.name);
-    if (follows && lane !== undefined && lane >= 0 && lane !== app.lane) {
-      this.putIntoModel();
-      app.chooseLane(lane); // which saves both
-    } else {
-      if (soon) this.saveSoon();
-      else this.save();
-      app.panel.drawRegisters();
-    }
+    this.lane = follows && lane >= 0 ? lane : null;
+    if (soon) this.saveSoon();
+    else this.save();
+    app.panel.drawRegisters();
     this.show(focus);
   }
 
@@ -40,6 +35,13 @@ export class Selection {
   /** @param {Cell} cell */
   isAt({ name, row, column }) {
     return this.mark?.name === name && this.mark.row === row && this.mark.column === column;
+  }
+
+  // The element in a register that the selected cell is, or the nibble that leaves it out.
+  /** @returns {Cell | null} */
+  held() {
+    const { mark, app } = this;
+    return mark && mark.row2 === undefined && !app.quiz.open ? bitsHolder(app.matrices, mark) : null;
   }
 
   // Saves the selection now, if it is still to be saved.
@@ -53,6 +55,10 @@ export class Selection {
     if (!this.mark) return;
     const { name, row, column } = this.mark;
     this.app.model.set("selected", { name, row, column });
+    if (this.lane === null) return;
+    this.app.panel.follow(this.mark);
+    this.app.model.set("lane", this.lane);
+    this.lane = null;
   }
 
   save() {
@@ -61,8 +67,8 @@ export class Selection {
   }
 
   // Enter and Tab move on to another cell. Python hears of that only after the edit is on the screen, because
-  // every message costs the kernel and the notebook several more. Other messages are sent after it all the
-  // same.
+  // every message costs the kernel and the notebook several more; so long the edited lane stays in view. Other
+  // messages are sent after it all the same.
   saveSoon() {
     if (this.app.isStatic) return this.save();
     window.clearTimeout(this.saveTimer);
@@ -116,7 +122,7 @@ export class Selection {
   }
 
   /** @param {number} down @param {number} right */
-  move(down, right, extend = false, chooseLane = true) {
+  move(down, right, extend = false, soon = false) {
     if (!this.mark) return;
     const { name, row, column, row2 = row, column2 = column } = this.mark;
     const { rows, columns } = this.app.matrices[name];
@@ -125,7 +131,7 @@ export class Selection {
     const mark = extend
       ? { name, row, column, row2: toRow, column2: toColumn }
       : { name, row: toRow, column: toColumn };
-    this.select(mark, true, chooseLane, !chooseLane);
+    this.select(mark, true, true, soon);
   }
 
   /** @returns {CellRange} */

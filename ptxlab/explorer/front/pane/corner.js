@@ -6,8 +6,10 @@ import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/ut
 import { legendOf } from "../matrix/colours.js";
 
 const ROOMY = { width: 230, height: 60 }; // from which it has room for words,
-const STATUS_ROOM = 130; // and from which height for what is pointed at
+const STATUS_ROOM = 104; // and from which height left for what is pointed at,
+const LINES_ROOM = 150; // with a line for every part
 const MAP = { width: 132, height: 88 };
+const SMALL_MAP = { width: 104, height: 36 }; // where the corner has no room for it
 
 export class Corner {
   /** @param {App} app @param {HTMLElement} parent */
@@ -16,6 +18,7 @@ export class Corner {
     this.node = make("div", "ptx-corner", parent);
     this.formula = make("div", "ptx-formula", this.node);
     this.legend = make("div", "ptx-legends", this.node);
+    this.size = MAP;
     this.map = make("canvas", "ptx-map", parent, {
       role: "img",
       title: "Where the camera is: click to go elsewhere",
@@ -30,16 +33,31 @@ export class Corner {
   /** @param {Size} size */
   place({ width, height }) {
     const { app, node } = this;
-    const isRoomy = width >= ROOMY.width && height >= ROOMY.height;
-    node.style.width = `${width}px`;
+    // the map is beside the words, or instead of them
+    const isNear = !app.camera.isWhole;
+    const holdsMap = isNear && width >= MAP.width + 8 && height >= MAP.height + 12;
+    const left = holdsMap ? width - MAP.width - 12 : width;
+    node.style.width = `${left}px`;
     node.style.height = `${height}px`;
-    node.hidden = !isRoomy;
-    const [left, top] = isRoomy ? [4, height - MAP.height - 8] : [null, null];
-    this.map.style.left = left === null ? "" : `${left}px`;
-    this.map.style.top = top === null ? "" : `${top}px`;
-    const holdsStatus = isRoomy && height >= STATUS_ROOM;
-    if (holdsStatus && app.status.parentElement !== node) node.append(app.status);
-    else if (!holdsStatus && app.status.parentElement !== app.root) app.stage.after(app.status);
+    node.hidden = left < ROOMY.width || height < ROOMY.height;
+    this.size = holdsMap || !isNear ? MAP : SMALL_MAP;
+    this.map.style.left = holdsMap ? `${node.hidden ? 4 : left}px` : "";
+    this.map.style.top = holdsMap ? "6px" : "";
+    this.placeStatus(height);
+    const place = this.size === SMALL_MAP ? app.status : app.scene;
+    if (this.map.parentElement !== place) place.append(this.map);
+  }
+
+  // What is pointed at is in the corner if that has room for all of it, and else below the scene.
+  /** @param {number} height */
+  placeStatus(height) {
+    const { app, node } = this;
+    const free = node.hidden ? 0 : height - this.legend.offsetTop - this.legend.offsetHeight;
+    const above = app.stage.classList.contains("ptx-narrow") ? app.scene : app.stage;
+    node.classList.toggle("ptx-tight", free < LINES_ROOM);
+    if (free >= STATUS_ROOM) {
+      if (app.status.parentElement !== node) node.append(app.status);
+    } else if (above.nextElementSibling !== app.status) above.after(app.status);
   }
 
   update() {
@@ -63,14 +81,15 @@ export class Corner {
 
   drawMap() {
     const { app, map } = this;
-    map.hidden = app.camera.isWhole;
+    map.hidden = app.camera.isWhole || Boolean(app.instruction.move);
     if (map.hidden) return;
-    resizeCanvas(map, MAP.width, MAP.height, app.ratio);
+    const { width, height } = this.size;
+    resizeCanvas(map, width, height, app.ratio);
     attribute(map, "aria-label", `zoom ${Math.round(app.camera.percent)} %`);
     const context = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
     context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
-    context.clearRect(0, 0, MAP.width, MAP.height);
-    fillBox(context, { x: 0, y: 0, ...MAP }, app.ink.paper, 0.9);
+    context.clearRect(0, 0, width, height);
+    fillBox(context, { x: 0, y: 0, width, height }, app.ink.paper, 0.9);
     for (const { pane, box } of this.boxes()) {
       fillBox(context, box, app.ink.plain);
       const seen = {
@@ -83,7 +102,7 @@ export class Corner {
       strokeBox(context, seen, app.ink.brand, 1.25);
       setFont(context, `600 11px ${app.ink.mono}`, app.ink.text);
       const name = pane.names[0] === "stored" ? "" : pane.names[0];
-      if (box.height > 11) context.fillText(name, box.x + box.width / 2, box.y + box.height / 2 + 0.5);
+      if (box.height > 14) context.fillText(name, box.x + box.width / 2, box.y + box.height / 2 + 0.5);
     }
   }
 
@@ -98,8 +117,8 @@ export class Corner {
     const [a, n, b, m] = [long("kx", "width"), long("n", "width"), long("ky", "height"), long("m", "height")];
     const first = panes.some(({ names }) => names[0] === "stored") ? Math.max(b, m) : b;
     const tiers = panes.some(({ names }) => names[0] === "C") ? 2 : 1;
-    const across = (MAP.width - 14) / (a + n);
-    const down = (MAP.height - 14) / (first + tiers * m);
+    const across = (this.size.width - 14) / (a + n);
+    const down = (this.size.height - 14) / (first + tiers * m);
     /** @type {Record<string, [x: number, y: number]>} */
     const places = { A: [0, 1], B: [1, 0], D: [1, 1], stored: [0, 0], C: [1, 2] };
     return panes.map((pane) => {

@@ -433,7 +433,9 @@ function marksOf(pane) {
   const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
   const refusal = app.model.get("refusal");
   const related = app.related().filter(here);
+  const held = app.selection.held();
   return {
+    nibble: held?.name === "E" && here(held) ? held : null,
     lanes: inLanes && !app.quiz.open ? app.shownLanes() : [],
     lane: inLanes ? app.hoveredLane() : -1,
     related,
@@ -489,6 +491,7 @@ export function drawPaneMarks(pane) {
   for (const tag of marks.tags) drawValueTag(pane, context, tag);
   drawQuizMarks(pane, context, marks.quiz);
   if (marks.hovered) boxAround(pane, context, marks.hovered, { colour: ink.text, line: 2 });
+  if (marks.nibble) boxAround(pane, context, marks.nibble, { colour: ink.brand, line: 2, halo: 4 });
   drawSelection(pane, context, marks);
   for (const mark of marks.refused)
     boxAround(pane, context, mark, { colour: ink.bad, line: 2.25, wash: 0.12, dash: [4, 3], halo: 4.5 });

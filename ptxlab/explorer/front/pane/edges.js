@@ -181,10 +181,14 @@ export function drawEdges(pane, context) {
   if (above > 0) fade(0, -1);
   if (after > 0) fade(1, 0);
   if (before > 0) fade(-1, 0);
+  // at the edges only: what one has gone to is in the middle
+  const isShort = width < 48 * 11 * LETTER;
   /** @param {number} count */
-  const rows = (count) => `${count} more ${plural(count, "row")}`;
+  const rows = (count) => (isShort ? count : `${count} more ${plural(count, "row")}`);
+  /** @param {number} count */
+  const more = (count) => (isShort ? count : `${count} more`);
   if (below > 0) drawText(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
   if (above > 0) drawText(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
-  if (after > 0) drawText(`${after} more ▸`, left + width, top + height / 2, "right");
-  if (before > 0) drawText(`◂ ${before} more`, left, top + height / 2, "left");
+  if (after > 0) drawText(`${more(after)} ▸`, left + width, top + height - 6, "right");
+  if (before > 0) drawText(`◂ ${more(before)}`, left, top + height - 6, "left");
 }

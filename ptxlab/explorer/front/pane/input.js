@@ -207,10 +207,10 @@ function keyWhileTyping(pane, event) {
   }
   if (event.key === "Enter") {
     commitTyping(pane);
-    app.selection.move(1, 0, false, false);
+    app.selection.move(1, 0, false, true);
   } else if (event.key === "Tab") {
     commitTyping(pane);
-    app.selection.move(0, event.shiftKey ? -1 : 1, false, false);
+    app.selection.move(0, event.shiftKey ? -1 : 1, false, true);
   } else if (event.key === "Escape") stopTyping(pane);
   else if (move?.[0]) {
     commitTyping(pane);

@@ -146,7 +146,7 @@ export class Panel {
       /** @param {number} now */
       return (now) => {
         lane = now;
-        write(name, `lane ${lane}`);
+        write(name, `${app.instruction.lanes > 32 ? "thread" : "lane"} ${lane}`);
         paint(name, app.colours[lane % 32]);
         attribute(name, "aria-pressed", lane === app.lane);
         if (!unpin) return;
@@ -231,7 +231,9 @@ export class Lanes {
     this.following = false; // whether the focus goes to the lane that is chosen next
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
-    this.group = make("span", "", this.title);
+    this.group = make("span", "", this.title, {
+      title: "In PTX's words: groupID = lane / 4, threadID_in_group = lane % 4",
+    });
     this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.lane), {
       title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)",
     });
@@ -291,9 +293,9 @@ export class Lanes {
     const { app, pinned } = this;
     const { lane, instruction } = app;
     const warp = Math.floor(lane / 32);
-    const inWarp = instruction.lanes > 32 ? `warp ${warp}, ` : "";
-    write(this.name, `Lane ${lane}`);
-    write(this.group, `${inWarp}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4}`);
+    const own = lane % 32; // lanes are numbered in their warp
+    write(this.name, instruction.lanes > 32 ? `Thread ${lane}: warp ${warp}, lane ${own}` : `Lane ${lane}`);
+    write(this.group, `group ${Math.floor(own / 4)}, position ${own % 4}`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
     attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);

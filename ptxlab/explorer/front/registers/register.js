@@ -182,7 +182,9 @@ class RegisterField {
     const { app, node } = this;
     const { matrix, small } = this.info;
     const { row, column } = field;
-    node.classList.toggle("here", app.selection.isAt({ name: matrix.name, row, column }));
+    const held = app.selection.held();
+    const isHeld = held?.name === matrix.name && held.row === row && held.column === column;
+    node.classList.toggle("here", isHeld || app.selection.isAt({ name: matrix.name, row, column }));
     if (field === this.field && lane === this.lane) return;
     const moved = WHERE.some((key) => field[key] !== this.field[key]);
     if (moved || !this.cell) this.cell = { name: matrix.name, row, column };

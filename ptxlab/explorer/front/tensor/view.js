@@ -3,7 +3,7 @@
 
 import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
 import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
-import { cellOfIndex, cellText, changedCells, editText, indexOfCell } from "../matrix/matrix.js";
+import { cellOfIndex, cellText, changedCells, editText, indexOfCell, laneOf } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
 import {
   LANES,
@@ -408,7 +408,10 @@ export class TensorView extends WordArea {
     this.goTo(this.inOtherGrid(right) ?? { lane, column: column + right });
     this.chooseThread(this.at);
     const [element] = this.elements(this.at);
-    if (element) this.app.selection.select(this.cellOf(element), false, true, true);
+    if (!element) return;
+    const cell = this.cellOf(element);
+    const isSameLane = laneOf(this.app.matrices, cell) === this.app.lane;
+    this.app.selection.select(cell, false, true, isSameLane);
   }
 
   // Left and right go on from one grid of words to the other.

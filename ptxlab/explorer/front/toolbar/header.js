@@ -96,7 +96,7 @@ export class Header {
 // d3", "E[9] chunk 4", in any case and spacing.
 
 const EXAMPLES = "write a cell such as D[3][5], a row such as A[9], or a lane such as lane 14 or lane 14 d3";
-const LANE = /^lane\s*(-?\d+)(?:\W*([a-z]+)\W*(\d+)\W*)?$/;
+const LANE = /^(?:warp\s*(\d+)\W*lane|lane|thread)\s*(-?\d+)(?:\W*([a-z]+)\W*(\d+)\W*)?$/;
 const ELEMENT = /^([a-z]+)\s*(\d+)$/; // of the chosen lane
 const BRACKETS = "[\\s\\[\\](),;:]*";
 const CELL = new RegExp(
@@ -184,7 +184,12 @@ function movedName({ instruction, matrices }, word) {
 function placeNamed(app, text) {
   const name = text.trim().toLowerCase().replace(/\s+/g, " ");
   const lane = LANE.exec(name);
-  if (lane) return placeInLane(app, Number(lane[1]), lane[2], Number(lane[3]));
+  if (lane) {
+    const [, warp, number, letters, element] = lane;
+    if (warp !== undefined && Number(number) > 31)
+      return { problem: `A warp has lanes 0 to 31: there is no lane ${number} in warp ${warp}.` };
+    return placeInLane(app, 32 * Number(warp ?? 0) + Number(number), letters, Number(element));
+  }
   const element = ELEMENT.exec(name);
   if (element) return placeInLane(app, app.lane, element[1], Number(element[2]));
   const cell = CELL.exec(name);
@@ -233,7 +238,9 @@ function placeInMatrix(app, word, row, column, unit) {
  */
 function placeInLane(app, lane, letters, element) {
   const { lanes } = app.instruction;
-  if (lane < 0 || lane >= lanes) return { problem: `Lanes are 0 to ${lanes - 1}: there is no lane ${lane}.` };
+  const what = lanes > 32 ? "Thread" : "Lane";
+  if (lane < 0 || lane >= lanes)
+    return { problem: `${what}s are 0 to ${lanes - 1}: there is no ${what.toLowerCase()} ${lane}.` };
   if (!letters) return { lane };
   /** @type {AnyMatrices} */
   const matrices = app.matrices;
@@ -250,8 +257,8 @@ function placeInLane(app, lane, letters, element) {
   if (index !== undefined) return { cell: cellOfIndex(matrix, index) };
   const elements = cells.map((each) => elementOf[each]);
   if (!elements.length)
-    return { problem: `Lane ${lane} holds no element of ${label} that the instruction reads.` };
+    return { problem: `${what} ${lane} holds no element of ${label} that the instruction reads.` };
   const letter = matrix.element;
   const range = `${letter}${Math.min(...elements)} to ${letter}${Math.max(...elements)}`;
-  return { problem: `Lane ${lane} holds ${range}: there is no ${letter}${element}.` };
+  return { problem: `${what} ${lane} holds ${range}: there is no ${letter}${element}.` };
 }
