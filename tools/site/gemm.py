@@ -22,7 +22,8 @@ def write(folder: Path) -> None:
 
 
 def page() -> Page:
-    recorded = json.loads(RESULTS.read_text(encoding="utf-8"))["gemm"]
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    recorded = results["gemm"]
     rows = recorded["rows"]
     out = Page("From one instruction to a GEMM")
     out.add(
@@ -74,6 +75,28 @@ def page() -> Page:
             f"less of both: with 256 x 192 the tensor cores can be busy {busy(256, 192, True):.0%} of "
             "the time.",
         )
+    out.heading(2, "Attention")
+    out.add(
+        "The kernels of `gemm.attention` in TFLOP/s: f16, head dimension 128, 16,384 tokens with 16 heads, "
+        "beside FlashAttention 2 and cuDNN as torch calls them. A causal mask halves the operations that "
+        "count. Recorded by `python -m benchmarks.attention`.",
+        table(
+            ("mask", "sequence", "2 or 3", "4", "5", "FlashAttention 2", "cuDNN", "5 of cuDNN"),
+            [
+                (
+                    "causal" if row["causal"] else "none",
+                    f"{row['sequence']:,}",
+                    *(
+                        f"{row[name]:.0f}"
+                        for name in ("3" if row["causal"] else "2", "4", "5", "flash", "cudnn")
+                    ),
+                    f"{row['5'] / row['cudnn']:.0%}",
+                )
+                for row in results["attention"]["rows"]
+            ],
+            numbers=(1, 2, 3, 4, 5, 6, 7),
+        ),
+    )
     machine = recorded["machine"]
     out.add(
         f"Recorded on {recorded['date']} on an {machine['name']} (driver {machine['driver_version']}, up to "
