@@ -18,6 +18,7 @@ from ptxlab.course import (
     block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
+    layouts,
     machine_code,
     reader_kernels,
     shared_memory,
@@ -155,7 +156,7 @@ def test_a_slider_has_a_unit_and_plays_what_goes_step_by_step() -> None:
 
 
 @pytest.mark.slow
-def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
+def test_pictures_for_every_value_of_their_sliders() -> None:
     ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
     assert isinstance(ins, TensorInstruction)
     kernel = ins.kernel
@@ -172,6 +173,11 @@ def test_pictures_of_tensor_memory_for_every_value_of_their_sliders() -> None:
         (block_scaled_tcgen05.errors, range(-12, 13, 2)),
         (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
         (block_scaled_tcgen05.part_of_kernel, block_scaled_tcgen05.PARTS),
+        (layouts.three_ways, layouts.OPERANDS),
+        (layouts.index_sum, range(32)),
+        (layouts.in_memory, layouts.MEMORIES),
+        (layouts.tiled_mma, layouts.WARPS),
+        (layouts.bit_matrix, layouts.BITS),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]
