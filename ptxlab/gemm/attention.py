@@ -180,6 +180,11 @@ def attention(number: int, **constants: int) -> Attention:
             raise PtxlabError(f"attention {row.number}: {name.lower()}={value}; it takes multiples of {unit}")
         if name == "STAGES" and value < 2:
             raise PtxlabError(f"attention {row.number}: stages={value}; a ring has at least 2")
+    if row.number == 5 and made.causal and made.constants["BLOCK_N"] != made.queries:
+        raise PtxlabError(
+            f"attention 5: block_n={made.constants['BLOCK_N']}; with a causal mask it takes {made.queries}, "
+            "as many keys as a block has queries"
+        )
     if made.shared > MOST_SHARED:
         raise PtxlabError(
             f"attention {row.number} with these constants takes {made.shared} bytes of shared memory; a "

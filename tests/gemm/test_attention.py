@@ -76,6 +76,7 @@ def test_wgmmas_are_not_waited_for_one_by_one() -> None:
             "attention 2 has no constant 'causal'; there are head, block_n",
         ),
         (lambda: gemm.attention(5, head=96), "attention 5: head=96; it takes multiples of 64"),
+        (lambda: gemm.attention(5, block_n=64), "block_n=64; with a causal mask it takes 128"),
         (lambda: gemm.attention(4, stages=1), "stages=1; a ring has at least 2"),
         (lambda: gemm.attention(5, stages=8), "bytes of shared memory; a block has 232448"),
         (

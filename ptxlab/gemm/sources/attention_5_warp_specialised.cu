@@ -56,7 +56,8 @@ __device__ __forceinline__ void produce(
     mbarrier_expect(q_barrier, CONSUMERS * Q_BYTES);
     for (int consumer = 0; consumer < CONSUMERS; ++consumer)
         for (int part = 0; part < PARTS; ++part)
-            tma_load(memory + consumer * Q_BYTES + part * QUERIES * ROW, Q, part * 64, head + query + consumer * QUERIES, q_barrier);
+            tma_load(memory + consumer * Q_BYTES + part * QUERIES * ROW, Q, part * 64, head + query + consumer * QUERIES,
+                     q_barrier);
     for (int i = 0; i < 2 * count; ++i) {
         const RingTile tile(memory, i);
         mbarrier_wait(tile.empty, tile.parity ^ 1);  // passes at once the first time round
