@@ -25,7 +25,7 @@ extern "C" __global__ void reverse(int* x) {  // a barrier is missing between wr
     x[threadIdx.x] = s[63 - threadIdx.x];
 }
 
-extern "C" __global__ void next_turn(int* x) {  // the second turn overwrites what others still read
+extern "C" __global__ void next_turn(int* x) {  // the second iteration overwrites what others still read
     __shared__ int s[64];
     int sum = 0;
     for (int i = 0; i < 3; ++i) {
