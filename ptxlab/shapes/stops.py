@@ -146,12 +146,17 @@ class Stop:
 
     @property
     def in_registers(self) -> dict[str, Operand]:
-        """Operands that lanes hold."""
+        """Operands that lanes hold; what is loaded or stored by the letter of its memory."""
         form = self.form
-        if isinstance(form, (TransferForm, Tcgen05Transfer)) or not isinstance(form, Tcgen05Mma):
-            names = getattr(form, "operands", ())
-            return {name: form.operand(name) for name in names if form.operand(name).layout is not None}
-        return {}
+        if isinstance(form, Tcgen05Mma):
+            return {}
+        letter = "T" if isinstance(form, Tcgen05Transfer) else "S"
+        held = {name: form.operand(name) for name in getattr(form, "operands", ())}
+        return {
+            letter if name == "R" else name: operand
+            for name, operand in held.items()
+            if operand.layout is not None
+        }
 
     @cached_property
     def formulas(self) -> dict[str, str]:

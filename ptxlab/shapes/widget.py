@@ -26,7 +26,7 @@ from ..views.static_fallback import StaticFallback
 from .stops import Stop, sharing, stops
 
 _FOLDER = Path(__file__).parent
-_PICTURED = ("A", "B", "D", "R")  # operands with a small picture
+_PICTURED = ("A", "B", "D", "S", "T")  # operands with a small picture
 
 
 class HtmlText(str):

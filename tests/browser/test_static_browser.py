@@ -628,3 +628,46 @@ def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path)
         timeout=5_000,
     )
     page.close()
+
+
+def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By buttons, arrow keys and the map; a wrong answer gets a hint, a right one marks its stop."""
+    monkeypatch.setenv("PTXLAB_PROGRESS", str(tmp_path / "progress.json"))
+    walk = ptxlab.walk("wgmma")
+
+    def answer(message: Any) -> Any:
+        walk._receive(message)
+        return walk.bar.shown
+
+    page.expose_function("answer", answer)
+    script = walk.bar._esm.replace("export default {", "const { render } = {")
+    path = tmp_path / "walk.html"
+    path.write_text(
+        TIMELINE.format(css=walk.bar._css, script=script, shown=json.dumps(walk.bar.shown)), encoding="utf-8"
+    )
+    page.goto(path.as_uri())
+    title, current = page.locator(".ptx-walk strong"), page.locator(".dot[aria-current]")
+    assert title.inner_text() == "m64n8k8 tf32 → f32" and page.locator(".dot").count() == 6
+    if AXE.exists():
+        page.add_script_tag(path=str(AXE))
+        axe = page.evaluate("async () => await axe.run('.ptx-walk')")
+        assert len(axe["passes"]) > 5 and not axe["violations"], axe["violations"]
+    page.get_by_role("button", name="next stop").click()
+    expect(title).to_have_text("m64n8k16 f16 → f32")
+    page.keyboard.press("ArrowRight")  # the button keeps the focus
+    expect(title).to_have_text("m64n8k16 f16 → f16")
+    page.get_by_role("button", name="all layouts at a glance").click()
+    assert page.locator(".glance img").count() >= 12
+    page.locator(".dot").first.click()
+    expect(title).to_have_text("m64n8k8 tf32 → f32")
+    question = walk.stop.question
+    assert question is not None
+    box = page.get_by_label(question.text)
+    first, second = question.answers[0]
+    box.fill(f"{first}, {second + 1}")
+    box.press("Enter")
+    expect(page.locator(".verdict").first).to_contain_text("✗ The lane is right.")
+    box.fill(f"{first}, {second}")
+    page.get_by_role("button", name="check").click()
+    expect(page.locator(".verdict").first).to_contain_text("✓")
+    assert "done" in (current.get_attribute("class") or "")
