@@ -700,6 +700,7 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),
         call("ptxlab.explore move", ptxlab.explore, ins="tcgen05.ld.sync.aligned.16x32bx2.x2.b32",
              address=0x100004, split=8, A=np.ones((128, 32), dtype=np.uint32), seed=1),
+        call("ptxlab.walk", ptxlab.walk, family="wgmma", stop=1),
         call("ptxlab.explore", ptxlab.explore, ins=_F16, A=np.ones((16, 16)), B=np.ones((16, 8)),
              C=np.ones((16, 8)), seed=1, height=500, only="ins A B C seed height"),
     )  # fmt: skip
@@ -734,6 +735,7 @@ without_call: dict[str, str] = {
     "ptxlab.Transfer": "ptxlab.instruction gives them",
     "ptxlab.PtxlabError": "an error",
     "ptxlab.explore": "in explorer_calls",
+    "ptxlab.walk": "in explorer_calls",
     "ptxlab.progress": "takes no argument",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
