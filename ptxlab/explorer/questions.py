@@ -225,6 +225,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
                 f"Click one of them, or type it: {self.name}[row][column].",
                 "cell",
                 lane=self.lane,
+                example=f"{self.name}[row][column]",
             )
         return Prompt(
             f"Which cell of {self.name} does {lane} hold as {letter}{self.element}?",
@@ -232,6 +233,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
             "cell",
             lane=self.lane,
             element=(self.name, self.element),
+            example=f"{self.name}[row][column]",
         )
 
     def solution(self, state: ExplorerState) -> Solution:
@@ -287,6 +289,7 @@ class Nibble(CellQuestion):
             "Click it beside compressed A, or type its row and its chunk.",
             "cell",
             marked=(self.cell,),
+            example="row … chunk …",
         )
 
     def solution(self, state: ExplorerState) -> Solution:

@@ -654,6 +654,67 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     drawn({"-1.5", "0.25", "-3"})
 
 
+K16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def test_numbers_that_are_not_values_say_so(
+    screen: Screen, python: Any, page: Any, narrow: Any, written: Any
+) -> None:
+    """Values that do not fit are rounded, or lanes are numbered: the caption and the corner say which."""
+    narrow(1440, 900)
+    show(python, page, K16)
+    python("ex.view.selected = {}; ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8))")
+    note = page.locator(".ptx-numbers")
+    expect(note).to_have_count(0)
+    python("rng = np.random.default_rng(1); ex.B = rng.normal(size=(16, 8))")
+    python("ex.A = 100 + rng.normal(size=(16, 16))")
+    caption = page.locator("[data-pane=A] .ptx-numbers")
+    expect(caption).to_contain_text("numbers are lanes")
+    expect(page.locator("[data-pane=B] .ptx-numbers")).to_contain_text("rounded to fit")
+    corner = page.locator(".ptx-legends")
+    expect(corner).to_contain_text("numbers on A are lanes: cells are too small for values; zoom in")
+    expect(corner).to_contain_text("numbers of B are rounded to fit")
+    written()
+    caption.click()  # the camera comes near enough for all of them
+    expect(note).to_have_count(0)
+    assert any(text.startswith(("100.", "99.")) for text in written())
+    python("ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8)); ex.view.zoom = 100")
+
+
+def test_what_opens_and_closes_leaves_the_cells_as_they_were(
+    screen: Screen, python: Any, page: Any, narrow: Any
+) -> None:
+    """The memory view, labels that need more room, a question: B has its rows and its numbers."""
+    narrow(1440, 900)
+    show(python, page, K16)
+    python("ex.view.selected = {}; ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8))")
+    page.evaluate(DRAWN)
+    before = screen.rect("B", 0, 0)
+    screen.click("D", 5, 3)  # the timeline says more of a chosen cell
+    memory = page.locator("[data-memory=A]")
+    for _ in range(2):
+        memory.click()
+        page.evaluate(DRAWN)
+    assert screen.rect("B", 0, 0) == before
+    python("ex.view.selected = {}")
+    pick = screen.tool("[data-trait=label]")
+    pick.select_option("lane·element")
+    page.wait_for_selector("button[data-trait=zoom]:text('%')")
+    page.evaluate(DRAWN)
+    frame = page.locator("[data-pane=B] .ptx-scroller").bounding_box()
+    assert screen.rect("B", 0, 0)["y"] >= frame["y"] - 1  # it begins with the first row
+    pick.select_option("value")
+    page.wait_for_selector("button[data-trait=zoom]:text('whole')")
+    page.evaluate(DRAWN)
+    assert screen.rect("B", 0, 0) == before
+    python("quiz = ex.quiz('value D[3][4]')")
+    page.locator(".ptx-quiz-text").wait_for()
+    page.evaluate(DRAWN)
+    assert screen.rect("B", 0, 0)["height"] >= 16.75  # from which numbers are drawn
+    page.get_by_role("button", name="Stop").click()
+    page.locator(".ptx-toolbar").wait_for()
+
+
 def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     """From the operands to D: by keyboard, by its parts, played; the place is kept and can be linked to."""
     show(python, page, F16)
@@ -789,6 +850,12 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     screen.hover("D", 20, 100)
     page.wait_for_selector(".ptx-tooltip.on .ptx-lens")
     assert {str(value) for value in range(97, 104)} <= written()
+    picture = "() => document.querySelector('.ptx-lens').toDataURL()"
+    shown = page.evaluate(picture)
+    screen.hover("D", 40, 200)
+    screen.hover("D", 20, 100)
+    page.evaluate(DRAWN)
+    assert page.evaluate(picture) == shown  # nothing is left of the cells between
     screen.hover("D", 63, 255)
     tip, view = (page.locator(which).bounding_box() for which in (".ptx-tooltip", ".ptx-explorer"))
     assert tip["y"] + tip["height"] <= view["y"] + view["height"] + 1  # turned up and left at the edge

@@ -368,6 +368,8 @@ type LayerStyle = {
   letters: number;
   /** Whether anything is written; the gap between cells, and before the right edge of one. */
   digits: boolean;
+  /** Whether numbers have fewer digits than usual, so that they fit. */
+  isRounded: boolean;
   inset: number;
   pad: number;
   /** The largest value, where cells are pixels that are shaded by magnitude; else 0. */

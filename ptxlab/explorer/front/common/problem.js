@@ -156,12 +156,13 @@ function placeRefusal(pane, node, refusal) {
   const { app, scroller } = pane;
   const [row, first, last] = refusal.cells[0];
   const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
-  const [root, frame] = [app.root.getBoundingClientRect(), pane.frame.getBoundingClientRect()];
+  const [root, frame] = [app.root, pane.frame].map((each) => each.getBoundingClientRect());
+  const { top } = app.scene.getBoundingClientRect(); // which clips what is above it
   const [wide, high] = [node.offsetWidth, node.offsetHeight];
   const y = GUTTER.top + clamp(from.y - scroller.scrollTop, 0, pane.height - from.height);
   const x =
     GUTTER.left + clamp((from.x + to.x + to.width) / 2 - scroller.scrollLeft, 0, pane.width) - wide / 2;
-  const above = frame.top - root.top + y - high - 8 >= 0;
+  const above = frame.top - top + y - high - 8 >= 0;
   const offset = frame.left - root.left;
   node.style.left = `${clamp(offset + x, 4, root.width - wide - 4) - offset}px`;
   node.style.top = `${above ? y - high - 7 : y + from.height + 7}px`;

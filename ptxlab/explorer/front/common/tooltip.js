@@ -138,6 +138,7 @@ function drawLens(app, canvas, { name, row, column }) {
   resizeCanvas(canvas, MARGIN.left + across * width, MARGIN.top + down * height, app.ratio);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+  context.clearRect(0, 0, canvas.width, canvas.height); // of the same size it keeps the cells before
   /** @param {number} number @param {boolean} isHere @param {Point} at @param {CanvasTextAlign} align */
   const drawHeading = (number, isHere, { x, y }, align) => {
     const font = `${isHere ? "bold " : ""}11px ${app.ink.mono}`;

@@ -142,6 +142,23 @@ function longest(matrix) {
   return Math.min(most, 9);
 }
 
+export const FEWEST_DIGITS = 2; // of a number that is rounded to fit its cell
+
+/** @type {WeakMap<Matrix, number>} */
+const roundedLengths = new WeakMap();
+
+// Letters in which nearly all numbers of a matrix can be written with the fewest digits; the others become "…".
+/** @param {Matrix} matrix */
+export function roundedLetters(matrix) {
+  if (matrix.kind !== "float" || matrix.unknown) return Infinity;
+  let letters = roundedLengths.get(matrix);
+  if (letters !== undefined) return letters;
+  const lengths = Array.from(matrix.values, (_, index) => cellText(matrix, index, FEWEST_DIGITS).length);
+  letters = lengths.sort((one, other) => one - other)[Math.ceil(0.97 * lengths.length) - 1];
+  roundedLengths.set(matrix, letters);
+  return letters;
+}
+
 // The matrix and index whose lane holds a cell: for dense A of a
 // sparse instruction those of compressed A, -1 if it is not stored.
 /**

@@ -18,6 +18,7 @@ export class Camera {
     this.app = app;
     this.percent = zoomOf(app);
     this.point = /** @type {Point | null} */ (null); // what the next flight keeps in its place
+    this.unasked = /** @type {{ from: number, to: number } | null} */ (null); // the zoom for longer labels
     this.flight = new Flight(app);
   }
 
@@ -61,10 +62,23 @@ export class Camera {
     if (pane && !pane.isFolded && !pane.layer(cell.name).digits) app.zoomTo(this.legible, null);
   }
 
-  // Where what cells show no longer fits them, it comes near enough.
+  // Where what cells show no longer fits them, it comes near enough; for values it goes back to where it was.
   showLabels() {
-    const { app } = this;
-    if (!app.instruction.move && this.percent < this.legible) app.zoomTo(this.legible, null);
+    const { app, percent, unasked } = this;
+    const isUnasked = percent === unasked?.to;
+    if (!isUnasked) this.unasked = null; // somebody zoomed since
+    if (app.instruction.move) return;
+    if (app.model.get("label") === "value") {
+      if (unasked && isUnasked) app.zoomTo(unasked.from, null);
+      this.unasked = null;
+    } else if (percent < this.legible) {
+      app.zoomTo(this.legible, null);
+      this.unasked = { from: isUnasked && unasked ? unasked.from : percent, to: this.percent };
+    } else return;
+    const { mark } = app.selection;
+    const kept = (mark && app.paneOf(mark.name)?.axes.map(([letter]) => letter)) ?? []; // k of A and of B is one
+    for (const axis of AXES) if (!kept.includes(axis[0])) app.scroll[axis] = 0; // the first ones stay in view
+    app.syncScroll();
   }
 
   stop() {

@@ -4,6 +4,7 @@
 import { fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
+import { numbersShown } from "./draw.js";
 
 const ROOMY = { width: 230, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
@@ -43,6 +44,7 @@ export class Corner {
     this.size = holdsMap || !isNear ? MAP : SMALL_MAP;
     this.map.style.left = holdsMap ? `${node.hidden ? 4 : left}px` : "";
     this.map.style.top = holdsMap ? "6px" : "";
+    this.update(); // other cells have room for their numbers
     this.placeStatus(height);
     const place = this.size === SMALL_MAP ? app.status : app.scene;
     if (this.map.parentElement !== place) place.append(this.map);
@@ -66,7 +68,8 @@ export class Corner {
     const shape = `${A.rows}×${A.columns} ${A.type} · ${B.rows}×${B.columns} ${B.type}`;
     write(this.formula, `D = A · B${C ? " + C" : ""}    ${shape} → ${D.type}`);
     const by = app.quiz.display("colour_by");
-    const key = [app.look, app.instruction.mnemonic, by].join();
+    const shown = numberNotes(app);
+    const key = [app.look, app.instruction.mnemonic, by, shown].join();
     if (key === this.legendKey) return;
     this.legendKey = key;
     this.legend.replaceChildren();
@@ -75,6 +78,7 @@ export class Corner {
       paint(make("i", "", line, { "aria-hidden": "true" }), tint);
       line.append(text);
     }
+    for (const text of shown) make("span", "ptx-meaning", this.legend, { text });
   }
 
   // -- the map: panes as they are when all is seen, and what the camera sees of each --
@@ -146,6 +150,26 @@ export class Corner {
       return;
     }
   }
+}
+
+// What numbers on the cells are, where they are not what Show asks for.
+/** @param {App} app */
+function numberNotes(app) {
+  const label = app.quiz.display("label");
+  /** @param {"lanes" | "rounded"} what */
+  const namesOf = (what) =>
+    app.panes
+      .filter((pane) => numbersShown(pane) === what)
+      .map(({ names }) => app.matrices[names[0]].label)
+      .join(" and ");
+  const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
+  const notes = /** @type {string[]} */ ([]);
+  if (lanes)
+    notes.push(
+      `numbers on ${lanes} are lanes: cells are too small for ${label === "value" ? "values" : label}; zoom in`,
+    );
+  if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
+  return notes;
 }
 
 // What the colours mean, in words.

@@ -3,6 +3,7 @@
 import { LETTER, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
 import { binary, clamp, hex } from "../common/util.js";
 import {
+  FEWEST_DIGITS,
   cellLines,
   cellOfIndex,
   cellText,
@@ -10,6 +11,7 @@ import {
   holderOf,
   largest,
   repaintedCells,
+  roundedLetters,
   warpRows,
 } from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
@@ -18,7 +20,7 @@ import { filledRange } from "./fill_handle.js";
 
 const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
 const UNKNOWN = 0.93; // and D before it is computed
-const LEAST_DIGITS = 12.75; // size of digits, in pixels
+export const LEAST_DIGITS = 12.75; // size of digits, in pixels
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
 const LANE_NUMBER = 11; // size of a lane's number on its block
 const MANY_CELLS = 1200; // from which small cells are drawn as a picture
@@ -92,6 +94,9 @@ function layerStyle({ app }, layer) {
   const fitting = () => Math.min((high - 4) / lines, (width - 4) / most / LETTER);
   if (layer.name === "E" && label !== "value" && fitting() < LEAST_DIGITS)
     [label, most, lines] = ["value", 4, 1];
+  const room = Math.floor((width - 4) / LEAST_DIGITS / LETTER);
+  const isRounded = label === "value" && room < most && room >= roundedLetters(matrix);
+  if (isRounded) most = room;
   const size = clamp(fitting(), LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
   const digits = fitting() >= LEAST_DIGITS;
   const inset = insetOf(width, high);
@@ -105,11 +110,26 @@ function layerStyle({ app }, layer) {
     size,
     letters: most,
     digits,
+    isRounded: digits && isRounded,
     inset,
     pad,
     grey,
     bits: bitRows(matrix, width, high),
   };
+}
+
+// What the numbers on the cells of a pane are, where they are not all of what they should show.
+/** @param {Pane} pane @returns {"" | "lanes" | "rounded"} */
+export function numbersShown(pane) {
+  const { app, layers } = pane;
+  const [layer] = layers;
+  if (!layer || pane.isFolded || app.quiz.open) return "";
+  const matrix = app.matrices[layer.name];
+  const { digits, isRounded } = layerStyle(pane, layer);
+  if (digits) return isRounded ? "rounded" : "";
+  if (!numbersLanes(app, matrix)) return "";
+  const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
+  return blocks.some((block) => laneNumberSize(layer, block)) ? "lanes" : "";
 }
 
 // In how many rows the bits of a cell are drawn one by one; 0 where there is no room for them.
@@ -238,15 +258,15 @@ function pictureOf(app, matrix, opacity) {
 function numberLanes(pane, context, layer) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
-  const by = app.quiz.display("colour_by");
-  if (!matrix.lane || matrix.place || app.quiz.open || by === "value" || by === "nothing") return;
+  if (!numbersLanes(app, matrix)) return;
   const paint = app.painter(matrix);
   let isNumbered = false;
-  for (const { row, column, rows, columns, lane } of laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) {
+  for (const block of laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) {
+    const { row, column, lane } = block;
     const text = String(lane);
-    const wide = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
-    const high = rows * layer.down.size;
-    if (high < LANE_NUMBER + 1 || wide < text.length * LANE_NUMBER * LETTER + 3) continue;
+    const size = laneNumberSize(layer, block);
+    if (!size) continue;
+    const { width: wide, height: high } = size;
     const from = cellBox(pane, layer, row * matrix.columns + column);
     if (!from) continue;
     const isMixed = matrix.counterpart !== null; // cells that are stored beside pale ones
@@ -262,6 +282,22 @@ function numberLanes(pane, context, layer) {
     isNumbered = true;
   }
   if (!isNumbered && app.instruction.lanes > 32) nameWarps(pane, context, layer);
+}
+
+// Whether lanes are numbered on a matrix whose cells are too small for digits.
+/** @param {App} app @param {Matrix} matrix */
+function numbersLanes({ quiz }, { lane, place }) {
+  const by = quiz.display("colour_by");
+  return Boolean(lane) && !place && !quiz.open && by !== "value" && by !== "nothing";
+}
+
+// The size of a block on the screen; null if the number of its lane does not fit.
+/** @param {Layer} layer @param {LaneBlock} block @returns {Size | null} */
+function laneNumberSize(layer, { column, rows, columns, lane }) {
+  const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
+  const height = rows * layer.down.size;
+  const needed = String(lane).length * LANE_NUMBER * LETTER + 3;
+  return height >= LANE_NUMBER + 1 && width >= needed ? { width, height } : null;
 }
 
 // From far: the name of the warp on its rows.
@@ -369,7 +405,7 @@ function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
 // The label of a cell; a number that is too long in fewer digits, but never without its fraction or exponent.
 /** @param {App} app @param {Matrix} matrix @param {number} index @param {LayerStyle} style */
 function linesThatFit({ matrices }, matrix, index, { label, letters }) {
-  for (const digits of [4, 3, 2]) {
+  for (const digits of [4, 3, FEWEST_DIGITS]) {
     const lines = cellLines(matrices, matrix, index, label, digits);
     if (lines[0].length <= letters) return lines;
   }

@@ -3,8 +3,9 @@
 
 import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
+import { roundedLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import { BIT_FOOT, BIT_HEAD, BIT_SIZE } from "./draw.js";
+import { BIT_FOOT, BIT_HEAD, BIT_SIZE, LEAST_DIGITS } from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
@@ -13,6 +14,7 @@ const HEAD = CAPTION + GUTTER.top;
 const STRIP = 22; // height of C while it is zero
 const DIGITS = 13; // size of digits that are read with ease
 const PADDING = 5; // beside the digits of a cell
+const ROUNDED_PADDING = 4.2; // beside those of a number that is rounded to fit
 const ROW = 5; // above and below them
 const BETWEEN = 8; // pixels between two products
 const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
@@ -29,6 +31,8 @@ export const STACKED = 600; // below this width tools move into a box
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
 const LEAST_HEIGHT = 260; // of a scene
 const STATUS = 40; // height of the line about what is pointed at
+const TRACE_BUTTON = 22; // of the one below the timeline,
+const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
 
 // The height in which everything should be seen at once: that of the part of the page that scrolls, or less
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
@@ -70,7 +74,7 @@ export function arrange(app) {
   const legible = legibleCells(app);
   const height = sceneHeight(app, count, legible, beside);
   const room = roomIn(app, width, height);
-  const whole = wholeCells(count, legible, room);
+  const whole = roundedCells(app, count, legible, room) ?? wholeCells(count, legible, room);
   app.plan = { count, whole, legible, nearest: nearestCells(app, legible, room), room, width };
   app.scene.style.width = `${width}px`;
   app.scene.style.height = `${height}px`;
@@ -184,7 +188,8 @@ function roomIn(app, width, height) {
 /** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside */
 function sceneHeight(app, count, legible, beside) {
   const memory = app.memory.layout() + app.tensor.layout();
-  const below = STATUS + app.timeline.node.offsetHeight + app.tracePanel.button.offsetHeight;
+  const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
+  const below = STATUS + (app.quiz.data ? 0 : timeline); // which a question hides
   const view = viewHeight(app) - app.stage.offsetTop - memory - below - 40;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
   const side = beside ? Math.min(view, app.beside.scrollHeight) : 0;
@@ -205,13 +210,35 @@ function wholeCells(count, legible, { width, height }) {
     nx = (width - wideA - count.gaps) / count.n;
   }
   const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA }), HIGHEST);
-  if (higher >= 1) [rowM, rowK] = [rowM * higher, rowK * higher];
+  // all of them a little smaller, as long as their digits are drawn; then those of B
+  if (higher * Math.min(rowM, rowK) >= LEAST_DIGITS + 4) [rowM, rowK] = [rowM * higher, rowK * higher];
   else {
     const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, LEAST_OF_B * height));
     rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
     rowK = Math.min(rowK, (height - tiers * (count.m * rowM + count.gaps)) / count.b);
   }
   return { kx, nx, rowM, rowK };
+}
+
+// Cells for numbers with fewer digits, where more matrices have their numbers that way; else null.
+/** @param {App} app @param {CellCount} count @param {CellSize} legible @param {Size} room @returns {CellSize | null} */
+function roundedCells(app, count, legible, room) {
+  const { A, B, D } = app.matrices;
+  if (app.quiz.display("label") !== "value") return null;
+  /** @param {Matrix[]} matrices */
+  const wide = (...matrices) =>
+    Math.max(...matrices.map(roundedLetters)) * LEAST_DIGITS * LETTER + ROUNDED_PADDING;
+  const rounded = {
+    ...legible,
+    kx: Math.min(legible.kx, wide(A)),
+    nx: Math.min(legible.nx, wide(B, D)),
+  };
+  /** @param {CellSize} needed */
+  const readable = (needed) => {
+    const { kx, nx } = wholeCells(count, needed, room);
+    return Number(kx >= needed.kx) + Number(nx >= needed.nx);
+  };
+  return readable(rounded) > readable(legible) ? wholeCells(count, rounded, room) : null;
 }
 
 // How much of each matrix is seen. Where a zoom leaves too little room, D has half of the width, and more of

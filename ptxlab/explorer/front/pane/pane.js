@@ -4,7 +4,7 @@ import { clamp, focusOn, make, makeButton, paint, write } from "../common/util.j
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { ScrollArea } from "../common/scroll_area.js";
-import { drawPane, drawPaneMarks } from "./draw.js";
+import { drawPane, drawPaneMarks, numbersShown } from "./draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
 import { listenToPane } from "./input.js";
@@ -104,6 +104,7 @@ export class Pane extends ScrollArea {
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
       [this.isFolded, Math.round(this.width), app.look, app.memory.sent.name, app.tensor.isOpen],
+      numbersShown(this),
     ]);
   }
 
@@ -130,6 +131,7 @@ export class Pane extends ScrollArea {
     if (main) this.addMemory(main, hadFocus);
     if (main?.name === "D" && main.place) this.addTensor();
     if (main) this.addLegend(main);
+    this.addNumbers();
     this.fitCaption();
   }
 
@@ -208,6 +210,22 @@ export class Pane extends ScrollArea {
     make("span", "", node, { text: legend.title });
     for (const [text, tint, title] of legend.cells)
       paint(make("span", "ptx-key", node, { title, text }), this.app.colours[tint]);
+  }
+
+  // Where numbers are not what Show asks for, the caption says so; pressed, the camera comes near enough.
+  addNumbers() {
+    const { app } = this;
+    const numbers = numbersShown(this);
+    if (!numbers) return;
+    const label = app.quiz.display("label");
+    const what = label === "value" ? "values" : label;
+    const text = numbers === "lanes" ? "numbers are lanes" : "rounded to fit";
+    const zoomIn = () => app.zoomTo(app.camera.legible, null);
+    const button = makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, {
+      tabindex: "-1",
+      title: `The cells are too small for ${numbers === "lanes" ? what : "all digits"}: zoom in`,
+    });
+    make("span", "", button, { text: numbers === "lanes" ? `: zoom in for ${what}` : ": zoom in" });
   }
 
   /** @param {Name | undefined} name */

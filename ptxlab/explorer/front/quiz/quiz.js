@@ -29,7 +29,7 @@ const CLOSED = "Answer or skip the question first: nothing can be changed while 
 /** @type {Record<QuizQuestion["takes"], string>} */
 const ANSWER_EXAMPLES = {
   register: "lane … register …",
-  cell: "D[row][column]",
+  cell: "[row][column]",
   text: "number or bits",
   numbers: "numbers",
   words: "number or type",
@@ -195,6 +195,7 @@ export class Quiz {
       app.hover(null);
       app.refresh();
     }
+    if (isNew && question) this.comeNear(question);
     if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
     app.drawMarksSoon();
@@ -246,6 +247,16 @@ export class Quiz {
       fields.some((field) => field.element === Number(element)),
     );
     if (register >= 0) app.panel.turnTo(name, register);
+  }
+
+  // Numbers that are asked for follow from others: the camera comes so near that they can be read.
+  /** @param {QuizQuestion} question */
+  comeNear({ takes, marked }) {
+    const { app } = this;
+    const isRead = app.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
+    if (isRead || !marked.length || (takes !== "text" && takes !== "numbers")) return;
+    app.zoomTo(app.camera.legible, null);
+    app.reveal(marked);
   }
 
   // The right place: its cell is selected, which chooses the lane and turns to the register.
