@@ -102,7 +102,8 @@ def test_registers_follow_the_selection(page: Any, folder: Path) -> None:
     pane = page.locator("[data-pane=D] .ptx-scroller")
     pane.evaluate("node => { node.scrollTop = node.scrollHeight; }")
     screen.click("D", 40, 200)
-    expect(page.locator(".ptx-lane-title b").first).to_have_text(f"Lane {place.lane}")
+    assert place.lane == 64
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Thread 64: warp 2, lane 0")
     here = page.locator(".ptx-field.here")
     assert here.count() == 1
     assert here.get_attribute("title") == f"d{place.element} is D[40][200]"
@@ -273,6 +274,21 @@ def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
     screen.root.locator(".ptx-lane[data-lane='9']").click()
     expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 9")
     assert screen.bits() == [] and page.evaluate("() => Object.keys(flashed.canvases)") == []
+
+
+def test_registers_follow_typing_and_the_selector(book: BareBook, page: Any) -> None:
+    """Enter goes to the next cell, and soon to its lane; metadata is that of the lanes that are read."""
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    screen = Changing(page, book)
+    screen.type("A", 1, 2, "5.5")
+    page.mouse.move(2, 2)
+    expect(page.locator(".ptx-status").first).to_contain_text("A[2][2] = 0")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 9")
+    screen.python(f"ex.instruction = {SPARSE!r}; ex.lane = 0")
+    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][0..7]")
+    page.locator("[data-option=selector]").select_option(label="1")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 2")
+    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][0..7]")
 
 
 def test_another_instruction_is_no_change(book: BareBook, page: Any) -> None:
@@ -446,6 +462,25 @@ def test_names_of_cells_and_lanes(page: Any, folder: Path) -> None:
     assert screen.status.text_content().startswith("row 9 of A is held by lanes")
 
 
+def test_a_cell_that_is_not_stored_leads_to_its_nibble(page: Any, folder: Path) -> None:
+    """Its lane is chosen, and the nibble is framed, in the register as in the matrix."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    saved(page, folder, SPARSE)
+    nibble = ptxlab.instruction(SPARSE).operands["E"].where(9, 4)[0]
+    column = next(column for column in range(32, 40) if not stored(page, 9, column))
+    go_to(page, "lane 0")
+    go_to(page, f"A[9][{column}]")
+    assert lane_title(page) == f"Lane {nibble.lane}" == "Lane 5"
+    here = page.locator(".ptx-field.here")
+    assert here.count() == 1 and here.get_attribute("title") == "e4 is metadata[9][4]"
+
+
+def stored(page: Any, row: int, column: int) -> bool:
+    """Whether compressed A has a cell of A."""
+    go_to(page, f"A[{row}][{column}]")
+    return "not stored" not in str(page.locator(".ptx-status").text_content())
+
+
 def test_names_that_lead_nowhere(page: Any, folder: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     saved(page, folder, SPARSE)
@@ -470,10 +505,54 @@ def test_names_that_lead_nowhere(page: Any, folder: Path) -> None:
     assert page.locator(".ptx-name-problem").inner_text() == ""
 
 
+@pytest.mark.parametrize("name", [LARGE, SPARSE])
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: tuple[int, int]) -> None:
+    """Far and near: the map covers neither text nor cells, and all of the text is there."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    saved(page, folder, name)
+    for near in (True, False):
+        go_to(page, "D[9][5]")
+        page.locator("[data-pane=D] .ptx-cell").press("Alt+0" if not near else "Alt+=")
+        page.wait_for_timeout(500)
+        expect(page.locator(".ptx-map")).to_be_visible(visible=near)
+        assert "register" in page.locator(".ptx-status").inner_text()
+        assert not page.evaluate(CUT), (near, "the text is cut")
+        covered = page.evaluate(COVERED)
+        assert not covered, covered
+    status = page.locator(".ptx-status")
+    if "ptx-corner" not in status.evaluate("node => node.parentElement.className"):
+        page.locator(".ptx-status-text").click()
+        assert "ptx-opened" in str(status.get_attribute("class"))
+
+
+#: Whether the text about the selected cell needs more room than it has.
+CUT = """() => {
+  const text = document.querySelector(".ptx-status-text");
+  return text.scrollHeight > text.clientHeight + 2;
+}"""
+#: What the map covers.
+COVERED = """() => {
+  const [map, ...nodes] = [".ptx-map", ".ptx-status-text", ".ptx-formula", ".ptx-legends",
+    "[data-pane] .ptx-scroller"].flatMap((each) => [...document.querySelectorAll(each)]);
+  const a = map.getBoundingClientRect();
+  return nodes.filter((node) => {
+    const b = node.getBoundingClientRect();
+    return a.width * b.width && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  }).map((node) => node.className);
+}"""
+
+
 def test_names_of_large_and_scaled_instructions(page: Any, folder: Path) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     screen = saved(page, folder, LARGE)
-    assert go_to(page, "d[40][200]") == "" and lane_title(page) == "Lane 64"
+    assert go_to(page, "d[40][200]") == "" and lane_title(page) == "Thread 64: warp 2, lane 0"
+    for text in ("lane 69", "Thread 69", "warp 2 lane 5", "warp 2, lane 5"):
+        assert go_to(page, "lane 0") == "" and lane_title(page) == "Thread 0: warp 0, lane 0"
+        assert go_to(page, text) == "" and lane_title(page) == "Thread 69: warp 2, lane 5", text
+    assert go_to(page, "warp 2 lane 32") == "A warp has lanes 0 to 31: there is no lane 32 in warp 2."
+    assert go_to(page, "warp 4 lane 0") == "Threads are 0 to 127: there is no thread 128."
+    assert go_to(page, "d[40][200]") == ""
     assert page.locator(".ptx-field.here").get_attribute("title") == "d102 is D[40][200]"
     assert page.evaluate(INSIDE, ["D", 40, 200])
     assert go_to(page, "lane 3 b0") == "B is in shared memory: no thread holds its elements."
