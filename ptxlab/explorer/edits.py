@@ -8,6 +8,7 @@ Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -715,9 +716,10 @@ def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) 
             row, column = top + line_index, left + word_index
             cells = slice(row, top + down * height, height), slice(column, left + across * width, width)
             try:
-                block.codes[cells] = parse(dtype, word)
+                is_nibble = name == "E" and re.fullmatch(r"\s*[01]{4}\s*", word)  # as the cells show it
+                block.codes[cells] = parse(dtype, f"0b{word.strip()}" if is_nibble else word)
             except PtxlabError as error:
-                sentence = f"{name}[{row}][{column}]: {error}"
+                sentence = f"{'metadata' if name == 'E' else name}[{row}][{column}]: {error}"
                 if (height > 1 or width > 1) and "\t" not in edit.text:  # other texts show no grid of cells
                     sentence += f" (row {line_index + 1}, column {word_index + 1} of the text)"
                 raise RefusedEdit(sentence, name, [(row, column, column)]) from None

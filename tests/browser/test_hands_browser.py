@@ -193,7 +193,7 @@ def test_the_sheet_of_keys(page: Any, folder: Path, key: str) -> None:
     page.keyboard.press("?" if key == "?" else "Enter")
     sheet = page.get_by_role("dialog", name="keys, mouse and touch")
     sheet.wait_for()
-    assert {"Everywhere", "On a cell", "In registers", "Mouse", "Touch"} <= set(
+    assert {"Everywhere", "On a cell", "In registers", "What it shows", "Mouse", "Touch"} <= set(
         sheet.locator("h3").all_inner_texts()
     )
     for turn in range(6):

@@ -549,7 +549,12 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     ]
     facts = screen.point("E", 3, 1)
     assert (
-        facts[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"]
+        facts[1:4]
+        == [
+            "keeps columns 10, 11, 14, 15 of chunk 1",
+            "11|01: pairs 3 and 1 of chunk 1, columns 14, 15 and 10, 11",
+            f"lane {nibble.lane}",
+        ]
         and facts[-1] == "one of 2 copies, read with selector 0"
     )
     _, y = screen.middle("stored", 3, 0)

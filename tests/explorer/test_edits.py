@@ -621,6 +621,14 @@ def test_from_python_it_is_an_error_as_ever() -> None:
     )
 
 
+def test_a_nibble_is_typed_as_it_is_shown() -> None:
+    state = state_of(HALF)
+    SetCell("E", 5, 2, "1001").apply(state)
+    assert state.codes("E")[5, 2] == 0b1001
+    error = refused(state, lambda: SetCell("E", 5, 2, "1201").apply(state), RefusedEdit)
+    assert str(error).startswith("metadata[5][2]: found 1201")
+
+
 @pytest.mark.parametrize("how", ["cell", "register", "bit"])
 def test_illegal_nibble(how: str) -> None:
     """RefusedEdit where it was typed: in the matrix, in a register, or as one bit of it."""

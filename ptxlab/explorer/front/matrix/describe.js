@@ -33,7 +33,18 @@ export function describeLine(matrices, line) {
   const matrix = matrices[line.name];
   const name = lineName(line, matrix.label);
   const lanes = lanesOf(matrices, line);
+  if (line.name === "stored" && line.column !== undefined && lanes)
+    return `${name} ${heldBy(matrix, lanes)}; ${chunkWords(matrices, line.column)}`;
   return lanes ? `${name} ${heldBy(matrix, lanes)}` : `${name}: ${matrix.note}`;
+}
+
+// What "ch0" above a column of compressed A means.
+/** @param {Matrices} matrices @param {number} column */
+function chunkWords({ A, E, stored }, column) {
+  const [kept, size] = [stored, A].map(({ columns }) => columns / E.columns);
+  const chunk = Math.floor(column / kept);
+  const columns = span(chunk * size, (chunk + 1) * size - 1);
+  return `ch${chunk} is chunk ${chunk}: columns ${columns} of A, of which its nibble keeps ${kept}`;
 }
 
 // "row 9 of A is in lanes 4..7": where the factors of a cell of D are.
@@ -63,9 +74,13 @@ export const span = (first, last) => (last > first ? `${first}..${last}` : `${fi
 /** @param {Int16Array} low @param {number} bits @param {number} at */
 const bitsOf = (low, bits, at) => `${plural(bits, "bit")} ${bitRange(low[at], bits)}`;
 
+/** @param {number} lane @param {number} lanes */
+const laneWords = (lane, lanes) =>
+  lanes > 32 ? `lane ${lane % 32} of warp ${Math.floor(lane / 32)} (thread ${lane})` : `lane ${lane}`;
+
 // Where an element is: lane, element, register and bits; or its place in shared memory.
-/** @param {Matrix} matrix @param {number} at */
-function place(matrix, at) {
+/** @param {Matrix} matrix @param {number} at @param {number} lanes of the instruction */
+function place(matrix, at, lanes = 32) {
   if (matrix.byte) {
     const bit = matrix.low ? `, ${bitsOf(matrix.low, matrix.bits, at)}` : "";
     return [
@@ -78,7 +93,7 @@ function place(matrix, at) {
   if (!matrix.lane) return [matrix.note];
   const byte = matrix.name.startsWith("SF") ? `, byte ${matrix.low[at] / 8}` : "";
   return [
-    `lane ${matrix.lane[at]}`,
+    laneWords(matrix.lane[at], lanes),
     `element ${matrix.element}${matrix.elementOf[at]}`,
     `register ${matrix.registerOf[at]}, ${bitsOf(matrix.low, matrix.bits, at)}${byte}`,
   ];
@@ -119,6 +134,28 @@ function kept({ E, stored }, row, chunk) {
     stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each),
   );
   return `keeps ${plural(columns.length, "column")} ${columns.join(", ")} of chunk ${chunk}`;
+}
+
+const KEPT_BY_NIBBLE = /** @type {Record<number, string>} */ ({
+  4: "pairs",
+  2: "columns",
+  1: "16-bit halves",
+});
+
+// How a nibble is read: two bits name each of the two parts of its chunk that it keeps.
+/** @param {Matrices} matrices @param {number} row @param {number} chunk */
+function nibbleRule({ A, E, stored }, row, chunk) {
+  const [size, each] = [A, stored].map(({ columns }) => columns / E.columns);
+  const bits = binary(E.codes[row * E.columns + chunk], 4);
+  const fields = [bits.slice(0, 2), bits.slice(2)];
+  const parts = fields.map((field) => Number.parseInt(field, 2));
+  const columns = parts.map((part) => {
+    const first = chunk * size + Math.floor((part * size) / 4);
+    return size === 8 ? `${first}, ${first + 1}` : `${first}`;
+  });
+  const words = [...new Set(columns)];
+  const where = `${plural(words.length > 1 || size === 8 ? 2 : 1, "column")} ${words.join(" and ")}`;
+  return `${fields.join("|")}: ${KEPT_BY_NIBBLE[each]} ${parts.join(" and ")} of chunk ${chunk}, ${where}`;
 }
 
 // The scale factor of a cell, or the cells of a scale factor.
@@ -191,9 +228,9 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   }
   if (sparse) parts.push(`compressed at [${row}][${at % holder.columns}]`);
   if (name === "stored") parts.push(`is A[${row}][${matrices.stored.counterpart[index]}]`);
-  if (name === "E") parts.push(kept(matrices, row, column));
+  if (name === "E") parts.push(kept(matrices, row, column), nibbleRule(matrices, row, column));
   const shown = inMemory(holder.name, at);
-  parts.push(...(shown && holder.byte ? shown : place(holder, at)));
+  parts.push(...(shown && holder.byte ? shown : place(holder, at, instruction.lanes)));
   if (matrix.unknown) parts.splice(1, 0, matrix.unknown);
   else if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...masked(instruction, matrix, index, column));

@@ -168,6 +168,7 @@ function numberNotes(app) {
     notes.push(
       `numbers on ${lanes} are lanes: cells are too small for ${label === "value" ? "values" : label}; zoom in`,
     );
+  if (lanes) notes.push("paler there: the value is 0");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }
@@ -180,7 +181,10 @@ function meanings(app) {
   const rows = /** @type {[string, Colour][]} */ ([]);
   const inMemory = [matrices.A, matrices.B].filter((matrix) => matrix?.byte).map(({ label }) => label);
   if (by === "lane" || by === "register" || by === "warp")
-    rows.push([`colour: the ${by} that holds a cell`, colours[by === "lane" ? 13 : 5]]);
+    rows.push([
+      `colour: the ${by} that holds a cell${by === "lane" ? "; shade: the thread in its group of four" : ""}`,
+      colours[by === "lane" ? 13 : 5],
+    ]);
   else if (by === "core matrix" || by === "bank")
     rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
   else if (by === "value")

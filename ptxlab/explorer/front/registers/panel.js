@@ -170,7 +170,9 @@ export class Panel {
     const { label: title, type } = matrix;
     make("b", "", head, { text: title });
     const text = `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : type}`;
-    make("span", "", head, { text });
+    const halves = registers[from]?.fields.length === 2 ? " · high | low" : "";
+    const order = "The highest bits of a register stand first: element 1 before element 0";
+    make("span", "", head, { text: `${text}${halves}`, title: order });
     if (count > 8) this.addPager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);

@@ -54,6 +54,16 @@ Mouse
   Drag the small square | fill the neighbouring cells
   Ctrl+wheel | nearer or farther, where the pointer is
   Ctrl+click a lane | pin it
+Timeline, questions, video
+  Play, or drag | from the operands to D, step by step; with a cell of D selected, its sum
+  why? | the bits of the selected cell of D, term by term
+  Quiz me | questions about this instruction, answered by pointing or typing
+  video | save the timeline as a film
+What it shows
+  Group, thread | lanes 4g to 4g + 3 are group g; thread t is the lane's place in it
+  d1 | element 1 of D in a lane's registers; a, b, c and e likewise
+  Blue, yellow, white bits | sign, exponent, fraction
+  Wavefront | the words that shared memory gives or takes at once
 Touch
   Tap a cell or a bit | select it, and see what pointing shows
   Tap it again | edit the cell, flip the bit
