@@ -43,11 +43,23 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
         "scale_blocks": ins.scale_vec or 0,
+        **_accumulator(state),
         **_stacked_products(state),
         "matrices": {name: _matrix_info(state, name) for name in state.operation.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
         "colours": lane_colours(),
     }
+
+
+def _accumulates_in_place(ins: Product) -> bool:
+    """Whether D is also what is added to: wgmma and tcgen05.mma have no operand C."""
+    return isinstance(ins, Tcgen05Mma) or ins.family.startswith("wgmma")
+
+
+def _accumulator(state: ExplorerState) -> dict[str, str]:
+    modifiers = state.operation.modifiers
+    adds = modifiers.scale_d and modifiers.enable_input_d
+    return {"accumulator": "D" if adds else ""} if _accumulates_in_place(state.ins) else {}
 
 
 def lane_colours() -> dict[str, list[list[str]]]:
@@ -87,7 +99,9 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
 def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     ins, operand = state.ins, state.operation.operand(name)
     info: dict[str, Any] = {
-        "label": {"stored": "compressed A", "E": "metadata"}.get(name, name),
+        "label": "D before"
+        if name == "C" and _accumulates_in_place(ins)
+        else {"stored": "compressed A", "E": "metadata"}.get(name, name),
         "rows": operand.shape[0],
         "columns": operand.shape[1],
         "type": operand.dtype.name,

@@ -303,7 +303,12 @@ def descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
     return {
         "hex": f"0x{descriptor.code:08x}",
         "sentence": str(descriptor),
-        "fields": [_field_info(ins, field) for field in descriptor.bit_fields],
+        # bit 29 of kind::f16 and its like is reserved: only where K can differ does a bit state it
+        "fields": [
+            _field_info(ins, field)
+            for field in descriptor.bit_fields
+            if field.name != "k" or len(descriptor.depths) > 1
+        ],
     }
 
 

@@ -291,6 +291,25 @@ def test_registers_follow_typing_and_the_selector(book: BareBook, page: Any) -> 
     expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][0..7]")
 
 
+def test_keys_in_registers_and_the_quiz(book: BareBook, page: Any) -> None:
+    """D says why it cannot be typed into, Space leaves the arrows alone, and Escape leaves the quiz."""
+    screen = Changing(page, book)
+    screen.python(f"ex.instruction = {F16!r}")
+    field = page.locator("[data-operand=D] .ptx-hex").first
+    assert field.get_attribute("title") == "D is the result and cannot be changed"
+    value = page.locator("[data-operand=A] .ptx-value").first
+    value.focus()
+    before = value.input_value()
+    page.keyboard.press("Space")
+    assert value.input_value() == before
+    page.keyboard.press("ArrowDown")
+    assert not value.evaluate("node => node === document.activeElement")
+    page.get_by_role("button", name="Quiz me").click()
+    expect(page.locator(".ptx-quiz")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".ptx-quiz")).to_be_hidden()
+
+
 def test_another_instruction_is_no_change(book: BareBook, page: Any) -> None:
     screen = Changing(page, book)
     screen.watch()

@@ -21,6 +21,7 @@ from ptxlab.explorer.edits import (
     SetDescriptorField,
     SetMask,
     SetMove,
+    SetOption,
     SetRegister,
     SetValues,
 )
@@ -192,6 +193,28 @@ def test_fields_of_the_descriptor_change_the_instruction() -> None:
     for _ in range(2):
         ex.undo()
     assert ex.instruction.shape == "m64n16k16" and ex.A.all()
+
+
+def test_reserved_bits_are_no_fields() -> None:
+    """Bit 29 of kind::f16 is reserved ("Instruction descriptor format for ..."): it has one K."""
+    for kind, has_k in {"f16": False, "tf32": False, "f8f6f4": True}.items():
+        info = ptxlab.explore(f"tcgen05.mma.cta_group::1.kind::{kind}").view.instruction
+        assert ("k" in [field["name"] for field in info["descriptor"]["fields"]]) == has_k, kind
+
+
+def test_what_is_added_is_d_itself() -> None:
+    """Neither wgmma nor tcgen05.mma has an operand C."""
+    for name, option in {
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": "scale_d",
+        "tcgen05.mma.cta_group::1.kind::f16": "enable_input_d",
+    }.items():
+        ex = ptxlab.explore(name)
+        assert ex.view.instruction["accumulator"] == "D", name
+        assert ex.view.instruction["matrices"]["C"]["label"] == "D before"
+        ex.apply(SetOption(option, False))
+        assert ex.view.instruction["accumulator"] == "", name
+    plain = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").view.instruction
+    assert "accumulator" not in plain and plain["matrices"]["C"]["label"] == "C"
 
 
 def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:

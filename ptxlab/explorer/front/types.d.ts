@@ -138,6 +138,8 @@ interface InstructionInfo {
   chunk: number;
   kept: number;
   scale_blocks: number;
+  /** What wgmma and tcgen05.mma, which have no C, add: "D", or "" if nothing. */
+  accumulator?: string;
   column_of_b?: DataView;
   lanes_of_product?: number[][];
   matrices: Partial<Record<Name, MatrixInfo>>;

@@ -17,6 +17,7 @@ export class TextBox {
     this.refused = /** @type {string | null} */ (null);
     this.node = makeTextInput(parent, classes);
     this.node.readOnly = readOnly;
+    if (readOnly) this.node.title = "D is the result and cannot be changed";
     this.node.addEventListener("focus", () => this.node.select());
     this.node.addEventListener("blur", () => {
       if (this.refused === null || this.node.value.trim() !== this.refused) this.commit();
@@ -74,6 +75,7 @@ export class TextBox {
     if (runsCell(event)) return this.commit();
     // keys of the text are its own; those of the Explorer are not
     if (isEditingText(node) || !["?", "/"].includes(event.key)) event.stopPropagation();
+    if (event.key === " " && !isEditingText(node)) event.preventDefault(); // it would take the arrows to the text
     if (event.key === "Enter") {
       event.preventDefault();
       this.commit();

@@ -179,7 +179,7 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
 function masked(instruction, { name, place }, index, column) {
   const { disabled_lanes: lanes, zero_columns: zeros, column_shift: shift = 0 } = instruction;
   if (name === "D" && place && lanes?.includes(place.lane[index]))
-    return ["disable-output-lane: it keeps the value of C"];
+    return ["disable-output-lane: it keeps what D held before"];
   if (name !== "B" && name !== "D") return [];
   if (!zeros?.includes(name === "B" ? column - shift : column)) return [];
   return [name === "B" ? "zero-column mask: treated as 0" : "zero-column mask: A times 0"];

@@ -66,7 +66,8 @@ export class Corner {
     const { app } = this;
     const { A, B, C, D } = app.matrices;
     const shape = `${A.rows}×${A.columns} ${A.type} · ${B.rows}×${B.columns} ${B.type}`;
-    write(this.formula, `D = A · B${C ? " + C" : ""}    ${shape} → ${D.type}`);
+    const added = app.instruction.accumulator ?? (C ? "C" : "");
+    write(this.formula, `D = A · B${added ? ` + ${added}` : ""}    ${shape} → ${D.type}`);
     const by = app.quiz.display("colour_by");
     const shown = numberNotes(app);
     const key = [app.look, app.instruction.mnemonic, by, shown].join();

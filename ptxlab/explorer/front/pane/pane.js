@@ -162,12 +162,13 @@ export class Pane extends ScrollArea {
   // C is a strip while it is zero; this opens it.
   addFold() {
     const { app, isFolded } = this;
+    const { label } = app.matrices.C;
     const press = () => app.set("show_c", isFolded);
     if (!isFolded && !app.model.get("show_c")) return; // it is not zero
     makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
       tabindex: "-1",
       "aria-expanded": !isFolded,
-      title: isFolded ? "Show C, to change it" : "Show C only while it is not zero",
+      title: isFolded ? `Show ${label}, to change it` : `Show ${label} only while it is not zero`,
     });
   }
 

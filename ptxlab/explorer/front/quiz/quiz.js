@@ -91,9 +91,16 @@ export class Quiz {
         event.preventDefault(); // the focus goes to a button, which would take the same key
         this.submit();
       }
-      if (event.key === "Escape") input.value = "";
+      if (event.key === "Escape") this.leave(input);
     });
     return input;
+  }
+
+  // Escape takes back what is typed, then it leaves the quiz.
+  /** @param {HTMLInputElement} input */
+  leave(input) {
+    if (input.value) input.value = "";
+    else this.stop.click();
   }
 
   /** @param {Message} message */
@@ -345,6 +352,12 @@ export class Quiz {
   /** @param {KeyboardEvent} event */
   key(event) {
     const target = /** @type {Element} */ (event.target);
+    const isShown = !this.node.hidden && this.node.isConnected;
+    if (event.key === "Escape" && isShown && !target.matches("input, .ptx-picker *, dialog *")) {
+      consume(event);
+      this.stop.click();
+      return;
+    }
     if (!this.open || !target.matches(".ptx-cell")) return;
     const { mark } = this.app.selection;
     const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);

@@ -126,6 +126,7 @@ class RegisterField {
       if (!bit?.matches(":focus-visible")) return;
       const { left, bottom } = bit.getBoundingClientRect();
       app.hover(this.cell);
+      if (this.cell) app.reveal([this.cell]);
       this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
     });
     row.addEventListener("focusout", () => app.hover(null));
