@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -167,6 +168,15 @@ def step_name(step: Step, trace: Trace) -> str:
     return "addition of C" if any(term.role == "C" for term in step.terms) else "addition"
 
 
+def _loses(trace: Trace) -> bool:
+    """Whether bits fall off somewhere: below the cut, or in a rounding. An infinity has none to lose."""
+    numbers = [(term.value, term.kept) for step in trace.steps for term in step.terms]
+    is_finite = all(math.isfinite(value) for value, _ in numbers)
+    return is_finite and (
+        any(step.change for step in trace.steps) or any(value != kept for value, kept in numbers)
+    )
+
+
 def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) -> str:
     """Where two chips part, in a sentence.
 
@@ -181,7 +191,7 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
     """
     chips = f"{first.chip} and {second.chip}"
     if divergence is None and first.code == second.code:
-        return f"{chips} lose the same bits"
+        return f"{chips} lose the same bits" if _loses(first) else f"{chips} lose nothing, and agree"
     if divergence is None:
         return f"{chips} lose the same bits and differ in the result"
     traces = (first, second)

@@ -310,3 +310,20 @@ def test_traces_that_differ_part_somewhere(mnemonic: str) -> None:
                 assert 0 <= place.step < len(trace.steps)
             mirrored = find_divergence(*reversed(traces))
             assert mirrored is not None and mirrored.places == divergence.places[::-1]
+
+
+def test_chips_that_agree_lose_what_there_is_to_lose() -> None:
+    """Nothing of small whole numbers, nothing of an infinity; what is below the cut of both."""
+    from ptxlab.numerics.trace import find_divergence
+    from ptxlab.views.trace_text import divergence_text
+
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    for values, words in {
+        (1, 2, 3): "lose nothing, and agree",
+        (np.inf, 1, 1): "lose nothing, and agree",
+        (1024, 0, 2.0**-20): "lose the same bits",
+    }.items():
+        A = np.zeros((16, 16))
+        A[0, :3] = values
+        traces = [ins.trace(A, np.ones((16, 8)), None, 0, 0, model=chip) for chip in ("sm_90", "sm_80")]
+        assert divergence_text(*traces, find_divergence(*traces)) == f"sm_90 and sm_80 {words}"
