@@ -481,7 +481,7 @@ function drawMove(view, context) {
   if (!cell || (view.before && cell.name !== "A")) return;
   const others = linkedWords(app.matrices, cell);
   context.strokeStyle = app.ink.text;
-  context.globalAlpha = 0.7;
+  context.globalAlpha = 0.4;
   context.lineWidth = 1.25;
   for (const other of others) {
     const [from, to] = (cell.name === "A" ? [cell, other] : [other, cell]).map(({ name, row, column }) => {
@@ -547,7 +547,9 @@ function boxCell(view, context, { name, row, column }, colour, line) {
 // Cells that belong to what is pointed at.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Mark} mark */
 function washCells(view, context, mark) {
-  for (const word of wordsOf(view, mark)) fillBox(context, word, view.app.ink.brand, 0.55);
+  for (const word of wordsOf(view, mark))
+    if (word.width >= 24) boxWords(view, context, word, view.app.ink.brand, 2.25); // it has digits
+    else fillBox(context, word, view.app.ink.brand, 0.55);
 }
 
 // Everything but what the timeline shows.
