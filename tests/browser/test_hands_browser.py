@@ -174,7 +174,7 @@ def test_a_block_of_registers_is_one_stop_and_every_bit_is_in_it(page: Any, fold
 
 
 def test_bits_are_easy_to_hit_where_there_is_room(page: Any, folder: Path) -> None:
-    saved(page, folder, S4, 1600, 1000)
+    saved(page, folder, S4, 1600, 1100)
     bit = page.locator("[data-operand=A] .ptx-bit[data-bit='20']").first
     box = bit.bounding_box()
     assert box["width"] >= 12 and box["height"] >= 24
@@ -249,6 +249,7 @@ def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     assert phone.locator(".ptx-problem").inner_text() == ""
     bit.tap()  # would flip it; a saved page says that it cannot
     phone.wait_for_function("() => document.querySelector('.ptx-problem').innerText !== ''")
+    phone.evaluate("() => scrollTo(0, 0)")  # the registers are below
     cell = screen.rect("A", 4, 0)
     phone.touchscreen.tap(cell["x"] - 10, cell["y"] + cell["height"] / 2)
     expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("row 4 of A is held by"))

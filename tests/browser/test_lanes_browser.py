@@ -568,7 +568,7 @@ def test_masks_and_questions_of_tensor_memory(screen: Lanes, page: Any) -> None:
     mask = page.locator("[data-option=disable_output_lane]")
     enter(mask, "0..15")
     screen.reads("D", 3, 5, 7)
-    assert "disable-output-lane: it keeps the value of C" in screen.point("D", 3, 5)
+    assert "disable-output-lane: it keeps what D held before" in screen.point("D", 3, 5)
     enter(mask, "0..128")
     shows(page, ".ptx-problem", "type lanes from 0 to 127")
     assert mask.input_value() == "0..15"

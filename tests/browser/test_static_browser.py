@@ -639,11 +639,14 @@ def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest
         walk._receive(message)
         return walk.bar.shown
 
-    page.expose_function("answer", answer)
+    page.expose_function("answerOfWalk", answer)
     script = walk.bar._esm.replace("export default {", "const { render } = {")
     path = tmp_path / "walk.html"
     path.write_text(
-        TIMELINE.format(css=walk.bar._css, script=script, shown=json.dumps(walk.bar.shown)), encoding="utf-8"
+        TIMELINE.replace("window.answer", "window.answerOfWalk").format(
+            css=walk.bar._css, script=script, shown=json.dumps(walk.bar.shown)
+        ),
+        encoding="utf-8",
     )
     page.goto(path.as_uri())
     title, current = page.locator(".ptx-walk strong"), page.locator(".dot[aria-current]")

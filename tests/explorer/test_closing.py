@@ -86,7 +86,7 @@ def test_what_is_refused_leaves_nothing_open(before: tuple[int, int]) -> None:
     broken = link.link[:-20]
     link.close()
     for _ in range(20):
-        for arguments in ((broken, {}), ("mma", {}), (DENSE, {"A": [1]}), (DENSE, {"seed": 1.5})):
+        for arguments in ((broken, {}), ("mma.m9", {}), (DENSE, {"A": [1]}), (DENSE, {"seed": 1.5})):
             with pytest.raises(PtxlabError):
                 ptxlab.explore(arguments[0], **arguments[1])
     gc.collect()

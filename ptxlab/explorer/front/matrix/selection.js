@@ -14,14 +14,14 @@ export class Selection {
     this.lane = /** @type {number | null} */ (null); // and of its lane
   }
 
-  // Selecting a cell chooses its lane.
+  // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
   /** @param {Mark} mark */
   select(mark, focus = true, chooseLane = true, soon = false) {
     const { app } = this;
     const follows = chooseLane && !app.quiz.open;
     const lane = laneOf(app.matrices, mark);
     this.mark = mark;
-    if ((follows && !soon) || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
     app.toolbar.follow(mark.name);
     this.lane = follows && lane >= 0 ? lane : null;
@@ -67,8 +67,8 @@ export class Selection {
   }
 
   // Enter and Tab move on to another cell. Python hears of that only after the edit is on the screen, because
-  // every message costs the kernel and the notebook several more; so long the edited lane stays in view. Other
-  // messages are sent after it all the same.
+  // every message costs the kernel and the notebook several more. Other messages are sent after
+  // it all the same.
   saveSoon() {
     if (this.app.isStatic) return this.save();
     window.clearTimeout(this.saveTimer);
@@ -131,7 +131,7 @@ export class Selection {
     const mark = extend
       ? { name, row, column, row2: toRow, column2: toColumn }
       : { name, row: toRow, column: toColumn };
-    this.select(mark, true, true, soon);
+    this.select(mark, true, !soon, soon);
   }
 
   /** @returns {CellRange} */
