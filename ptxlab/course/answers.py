@@ -170,7 +170,7 @@ def _from_decimal(value: Decimal) -> int | float:
 def _refused_as_raised() -> Iterator[None]:
     try:
         yield
-    except (Unanswered, WrongForm, _Stopped):
+    except (Unanswered, WrongForm, _Stopped, GeneratorExit):  # the last where a check was left
         raise
     except BaseException as error:  # the reader's own code may raise anything, also SystemExit
         raise WrongForm(f"The answer cannot be read: it raised {raised(error)}.") from None

@@ -10,6 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -278,7 +279,8 @@ def test_the_image_follows_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
         ex.close()
         await asyncio.sleep(0.3)
 
-    asyncio.run(edit())
+    with ThreadPoolExecutor(1) as other:  # in this thread a browser's loop may run
+        other.submit(asyncio.run, edit()).result()
     image, closed = updates
     assert ">0.375<" in base64.b64decode(image.split(";base64,")[1].split('"')[0]).decode()
     assert "<img" not in closed and closed.startswith("<style>")
