@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-__all__ = ["PtxlabError", "counted", "listing", "quoted"]
+__all__ = ["PtxlabError", "counted", "listing", "needs_lab", "quoted"]
 
 _MOST_SHOWN = 1 << 16  # elements of an array
 
@@ -42,6 +43,26 @@ def listing(values: Iterable[object], limit: int = 12) -> str:
     if len(items) <= limit:
         return ", ".join(items)
     return ", ".join(items[:limit]) + f", ... ({len(items) - limit} more)"
+
+
+@contextmanager
+def needs_lab(what: str) -> Iterator[None]:
+    """Around imports of widgets: an error that says what to install, where a package of theirs is missing.
+
+    >>> with needs_lab("the widget"):
+    ...     import no_such_package
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: the widget needs no_such_package, which is not installed: \
+pip install "ptxlab[lab]"
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").startswith("ptxlab"):
+            raise
+        raise PtxlabError(
+            f'{what} needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
+        ) from None
 
 
 def counted(number: int, noun: str) -> str:

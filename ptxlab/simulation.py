@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from .errors import PtxlabError
+from .errors import PtxlabError, needs_lab
 from .isa.operation import Operation
 from .isa.tcgen05 import Tcgen05Mma
 from .simulator import Result
@@ -50,14 +50,8 @@ class Simulation(Result):
 
     def player(self) -> KernelPlayer:
         """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""
-        try:
+        with needs_lab("the player"):
             from .explorer.kernel_player import KernelPlayer
-        except ImportError as error:
-            if (error.name or "").startswith("ptxlab"):
-                raise
-            raise PtxlabError(
-                f'the player needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
-            ) from None
         return KernelPlayer(self)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, needs_lab, quoted
 from ..isa.form import Form
 from .state import ExplorerState
 
@@ -20,14 +20,8 @@ _OPTIONS = ("A", "B", "C", "seed", "height", "address", "split", "operands")
 def __getattr__(name: str) -> Any:
     if name != "Explorer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needs_lab("the Explorer"):
         return importlib.import_module(".widget", __name__).Explorer
-    except ImportError as error:
-        if (error.name or "").startswith("ptxlab"):
-            raise
-        raise PtxlabError(
-            f'the Explorer needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
-        ) from None
 
 
 def explore(ins: Form | str, **options: Any) -> Explorer:

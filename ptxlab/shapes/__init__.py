@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import PtxlabError
+from ..errors import needs_lab
 
 if TYPE_CHECKING:
     from .widget import Walk
@@ -21,12 +21,6 @@ def walk(family: str = "mma", stop: int | str = 0) -> Walk:
     >>> walk("mma", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").stop.number
     11
     """
-    try:
+    with needs_lab("the walk"):
         from .widget import Walk
-    except ImportError as error:
-        if (error.name or "").startswith("ptxlab"):
-            raise
-        raise PtxlabError(
-            f'the walk needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
-        ) from None
     return Walk(family, stop)

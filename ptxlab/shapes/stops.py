@@ -15,7 +15,7 @@ import numpy as np
 
 from .._util.arguments import as_text, is_name
 from ..course.checking import Verdict
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..explorer.tensor_questions import rule_of_d
 from ..explorer.transfer import first_transfer
 from ..isa.catalog import catalog
@@ -25,6 +25,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma, Tcgen05Transfer
 from ..isa.transfer import TransferForm
+from ..views.labels import index_range
 
 _SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
 _INPUTS = ("A", "B", "E", "SFA", "SFB")
@@ -197,8 +198,8 @@ class Stop:
         words = []
         for name, operand in self.in_registers.items():
             if name != "C":
-                registers = _count(operand.registers, "register")
-                elements = _count(operand.elements_per_register, "element")
+                registers = counted(operand.registers, "register")
+                elements = counted(operand.elements_per_register, "element")
                 words.append(f"{name} has {registers} a lane, {elements} in each")
         if isinstance(self.form, Tcgen05Mma):
             return f"D is in tensor memory: {rule_of_d(self.form)}."
@@ -268,11 +269,7 @@ Register 2 of lane 5 holds A[1][10..11].
             start = f"The {first} is right. "
         elif given[1] in [register for _, register in question.answers]:
             start = f"The {second} is right. "
-        return (
-            start + self._held(given)
-            if start or self.in_registers
-            else f"{start}Look at the formula of the layout below."
-        )
+        return start + self._held(given)
 
     def _held(self, given: tuple[int, int]) -> str:
         """What the place that was named holds instead."""
@@ -281,7 +278,7 @@ Register 2 of lane 5 holds A[1][10..11].
         name, operand = self._asked()
         lane, register = given
         if lane >= operand.lanes or register >= operand.registers:
-            registers = _count(operand.registers, "register")
+            registers = counted(operand.registers, "register")
             return f"There are {operand.lanes} lanes, each with {registers} of {name}, counted from 0."
         cells = [(row, column) for _, row, column in operand.holds(lane, register)]
         rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
@@ -294,9 +291,9 @@ def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
-    counted = " of those that SFA has, counted from 0," if name == "SFA" else ""
+    which = " of those that SFA has, counted from 0," if name == "SFA" else ""
     return Question(
-        f"Which lane and which column{counted} of tensor memory hold {name}[{row}][{column}]?",
+        f"Which lane and which column{which} of tensor memory hold {name}[{row}][{column}]?",
         "lane, column",
         tuple((place.lane, place.column) for place in operand.where(row, column)),
     )
@@ -318,15 +315,7 @@ def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> Question:
 
 
 def _range(numbers: list[int]) -> str:
-    return _span(numbers[0], numbers[-1])
-
-
-def _span(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}..{last}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return index_range(numbers[0], numbers[-1] - numbers[0] + 1)
 
 
 def _growth(before: Form, form: Form) -> str:
@@ -351,7 +340,7 @@ def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
 def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
     """What is new about an operand; nothing if it is where it was."""
     if earlier is None:
-        yield f"{name} has {_count(now.registers, 'register')} a lane"
+        yield f"{name} has {counted(now.registers, 'register')} a lane"
         return
     if _placing(earlier) == _placing(now):
         return
@@ -362,10 +351,10 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         return
     if earlier.width != now.width:
         each = now.elements_per_register
-        elements = _count(each, "element")
+        elements = counted(each, "element")
         lane = [(row, column) for _, row, column in now.holds(1, 0)]
         rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
-        bits = _count(now.width, "bit")
+        bits = counted(now.width, "bit")
         first = f"{name}[{_range(rows)}][{_range(columns)}]"
         yield f"a register of {name} has {elements} of {bits}, that of lane 1 begins with {first}"
         return
@@ -373,7 +362,7 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
     if new:
         yield f"{new[0]} of {name} {new[1]}"
     elif earlier.registers != now.registers:
-        yield f"{name} has {_count(now.registers, 'register')} a lane instead of {earlier.registers}"
+        yield f"{name} has {counted(now.registers, 'register')} a lane instead of {earlier.registers}"
     else:
         lane = [(row, column) for _, row, column in now.holds(1, 0)]
         yield f"{name} is placed anew, lane 1 begins with {name}[{lane[0][0]}][{lane[0][1]}]"
@@ -390,8 +379,10 @@ def _added(before: Layout, now: Layout, per_register: int) -> tuple[str, str] | 
     added = new[:, old.shape[1] :].reshape(-1, 2)
     axis = 1 if now.shape[1] > before.shape[1] else 0
     low, high = int(added[:, axis].min()), int(added[:, axis].max())
-    registers = f"register{'' if first == last else 's'} {_span(first, last)}"
-    held = f"hold{'s' if first == last else ''} {('rows', 'columns')[axis]} {_span(low, high)}"
+    registers = f"register{'' if first == last else 's'} {index_range(first, last - first + 1)}"
+    held = (
+        f"hold{'s' if first == last else ''} {('rows', 'columns')[axis]} {index_range(low, high - low + 1)}"
+    )
     return registers, held
 
 
@@ -440,4 +431,4 @@ def sharing(forms: Iterable[Form]) -> str:
     every = list(forms)
     types = list(dict.fromkeys(getattr(form, "a_type", "") for form in every))
     named = f" ({', '.join(types)})" if any(types) else ""
-    return f"{len(every)} form{'' if len(every) == 1 else 's'}{named}"
+    return f"{counted(len(every), 'form')}{named}"

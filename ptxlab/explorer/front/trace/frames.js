@@ -38,21 +38,25 @@ export function timelineParts(app) {
 /** @type {WeakMap<object, Map<number, number[]>>} */
 const grouped = new WeakMap();
 
-// The cells of a matrix by some number of theirs, in the order of those; made once for each map.
-/** @param {Int16Array} map @param {(index: number) => boolean} counts */
-function cellsBy(map, counts = () => true) {
-  const cached = grouped.get(map);
-  if (cached) return cached;
+// Cells by some number of theirs, in the order of those; cells whose number is negative are left out.
+/** @param {number} count @param {(index: number) => number} numberOf */
+function groupsOf(count, numberOf) {
   const groups = /** @type {Map<number, number[]>} */ (new Map());
-  map.forEach((number, index) => {
-    if (number < 0 || !counts(index)) return;
+  for (let index = 0; index < count; index += 1) {
+    const number = numberOf(index);
     const group = groups.get(number);
     if (group) group.push(index);
-    else groups.set(number, [index]);
-  });
-  const sorted = new Map([...groups].sort(([one], [other]) => one - other));
-  grouped.set(map, sorted);
-  return sorted;
+    else if (number >= 0) groups.set(number, [index]);
+  }
+  return new Map([...groups].sort(([one], [other]) => one - other));
+}
+
+// Those of a map, made once.
+/** @param {Int16Array} map */
+function cellsBy(map) {
+  const groups = grouped.get(map) ?? groupsOf(map.length, (index) => map[index]);
+  grouped.set(map, groups);
+  return groups;
 }
 
 // Groups joined until there are few enough of them.
@@ -160,17 +164,14 @@ function coreFrames(matrix) {
   }));
 }
 
-// A quarter of tensor memory after the other: the lanes that one warp can reach.
+// 32 lanes of tensor memory after the others: those that one warp can reach.
 /** @param {Matrix} matrix @returns {Frame[]} */
 function laneFrames(matrix) {
   const { name, label, place } = matrix;
   if (!place) return [];
-  const quarters = new Map(/** @type {[number, number[]][]} */ ([]));
-  for (const [lane, cells] of cellsBy(place.lane)) {
-    const quarter = Math.floor(lane / WARP_LANES);
-    quarters.set(quarter, [...(quarters.get(quarter) ?? []), ...cells]);
-  }
-  return few(quarters, MOST_FRAMES).map(({ first, last, cells }) => ({
+  const { lane: laneOf } = place;
+  const byWarp = groupsOf(laneOf.length, (index) => Math.floor(laneOf[index] / WARP_LANES));
+  return few(byWarp, MOST_FRAMES).map(({ first, last, cells }) => ({
     text: () => {
       const lanes = span(first * WARP_LANES, (last + 1) * WARP_LANES - 1);
       const way = name === "D" ? "is written to" : "is read from";
@@ -218,7 +219,7 @@ function sums(app) {
     step,
     marks: () => sumMarks(app, trace, step),
     flights: () => factorFlights(app, trace, step),
-    hold: step.role === "round" ? HOLD.round : step.role === "align" ? HOLD.round : hold,
+    hold: ["round", "align"].includes(step.role) ? HOLD.round : hold,
   }));
   return [
     { name: `sum of D[${trace.row}][${trace.column}]`, frames: frames.slice(0, -1), isSum: true },
@@ -310,17 +311,13 @@ function moveParts(app) {
   const [matrix, other] = move.registers === "A" ? [A, D] : [D, A];
   const perRegister = Math.max(1, WARP_LANES / matrix.bits);
   const together = matrix.rows <= WARP_LANES ? QUAD : WARP_LANES; // lanes
-  const groups = /** @type {Map<number, number[]>} */ (new Map());
-  for (let index = 0; index < matrix.rows * matrix.columns; index += 1) {
-    const { row, column } = cellOfIndex(matrix, index);
-    if (!linkedWords(app.matrices, cellOfIndex(matrix, index)).length) continue;
-    const number = move.registers
-      ? Math.floor(column / perRegister) * matrix.rows + Math.floor(row / together)
-      : Math.floor(row / together);
-    groups.set(number, [...(groups.get(number) ?? []), index]);
-  }
-  const sorted = new Map([...groups].sort(([one], [another]) => one - another));
-  const frames = few(sorted, MOST_MOVES).map(({ cells }) =>
+  const groups = groupsOf(matrix.rows * matrix.columns, (index) => {
+    const cell = cellOfIndex(matrix, index);
+    if (!linkedWords(app.matrices, cell).length) return -1;
+    const register = move.registers ? Math.floor(cell.column / perRegister) : 0;
+    return register * matrix.rows + Math.floor(cell.row / together);
+  });
+  const frames = few(groups, MOST_MOVES).map(({ cells }) =>
     moveFrame(app, matrix, other, cells, perRegister),
   );
   return [{ name: move.family ?? mnemonic, frames }];
