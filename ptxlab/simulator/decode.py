@@ -17,7 +17,7 @@ from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcg
 from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, MachineStep, Program
-from .memory import GLOBAL_START, SHARED_START, Buffer
+from .memory import GLOBAL_START, PARAM_START, SHARED_START, Buffer
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
@@ -67,7 +67,6 @@ class Image:
     functions: dict[int, str] = field(default_factory=dict)
     parameters: dict[str, int] = field(default_factory=dict)  # offsets of the kernel's
     parameter_size: int = 0
-    parameter_start: int = GLOBAL_START
     static_shared: int = SHARED_START  # where dynamic shared memory begins
     shared_alignment: int = 16
     next_free: int = 0  # in global memory, behind all variables
@@ -80,9 +79,9 @@ class Image:
         for parameter in self.entry.parameters:
             offset = _aligned(self.parameter_size, parameter.align)
             self.parameters[parameter.name] = offset
-            self.symbols[parameter.name] = self.parameter_start + offset
+            self.symbols[parameter.name] = PARAM_START + offset
             self.parameter_size = offset + parameter.size
-        self.next_free = address_behind(self.parameter_start + self.parameter_size)
+        self.next_free = address_behind(GLOBAL_START + self.parameter_size)
         dynamic = []
         for variable in self._variables:
             if variable.space in ("global", "const"):

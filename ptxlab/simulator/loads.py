@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..errors import PtxlabError
 from ..numerics.scalar import operation
 from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep
-from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, AtomicUpdate, addition, in_turn
+from .memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, AtomicUpdate, addition, in_turn
 from .operands import address, computed, items_of, reader, readers, writer, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
@@ -28,7 +29,7 @@ _SPACES = {
     "param::entry": "param",
     "param::func": "param",
 }
-_SPAN = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_SPAN = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
 def space_of(instruction: PtxInstruction) -> str:
@@ -36,15 +37,20 @@ def space_of(instruction: PtxInstruction) -> str:
     return next((_SPACES[part] for part in instruction.parts if part in _SPACES), "")
 
 
-def _space(instruction: PtxInstruction, operand: Operand, context: Context) -> str:
-    """As `space_of`; parameters of device functions and of calls are in local memory."""
+def _located(instruction: PtxInstruction, operand: Operand, context: Context) -> tuple[str, Operand]:
+    """The state space of an access, and its address there.
+
+    Parameters of device functions and of calls are in local memory, those of the kernel in a window of global
+    memory.
+    """
     space = space_of(instruction)
     if space != "param" or not isinstance(operand, Address):
-        return space
+        return space, operand
     base = operand.base
-    if isinstance(base, Symbol) and base.name in context.local:
-        return "local"
-    return "global"
+    of_kernel = context.function.entry or "param::entry" in instruction.parts
+    if base.name in context.local if isinstance(base, Symbol) else not of_kernel:
+        return "local", operand
+    return "global", replace(operand, offset=operand.offset + PARAM_WINDOW)
 
 
 def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
@@ -61,7 +67,7 @@ def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
 def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, signed = _element(instruction)
     destination, source, *_ = instruction.operands
-    space = _space(instruction, source, context)
+    space, source = _located(instruction, source, context)
     read = address(source, instruction, context)
     writes = writers(destination, instruction, signed)
     if len(writes) != count:
@@ -84,7 +90,7 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
-    space = _space(instruction, target, context)
+    space, target = _located(instruction, target, context)
     place = address(target, instruction, context)
     if bits not in UNSIGNED or bits == 1:
         raise unsupported(instruction)
@@ -133,10 +139,10 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
         if space in in_window:
             return np.asarray(in_window[space])
         const = np.zeros(threads.count, dtype=np.bool_)
-        for buffer in machine.memory.buffers if space in ("const", "global") else ():
+        for buffer in machine.memory.buffers:
             if buffer.space == "const":
                 const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
-        return const if space != "global" else ~(in_window["shared"] | in_window["local"] | const)
+        return const if space == "const" else ~(const | np.any(list(in_window.values()), axis=0))
 
     return computed(instruction, context, (64,), is_in_space)
 

@@ -19,12 +19,16 @@ from .hazard import HazardError, hazard_of
 from .ptx.syntax import PtxInstruction
 from .threads import UNSIGNED, Threads
 
-#: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
+#: Generic addresses: those of shared, local and parameter memory lie in windows, as on the chip; all others
+#: are global.
 SHARED_WINDOW = 1 << 40
 LOCAL_WINDOW = 1 << 41
+PARAM_WINDOW = 1 << 42
 _SHARED_SPAN = 32  # bits: 24 within a block; those above say which block of the cluster, see `RANK_SHIFT`
 _LOCAL_SPAN = 32
 GLOBAL_START = 0x7F00_0000_0000
+#: Where the kernel's parameters begin in their own space, whose addresses have 32 bits.
+PARAM_START = 0x1000
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later).
 SHARED_START = 1024
 #: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
@@ -317,6 +321,10 @@ class Memory:
             return None
         return self.buffers[position]
 
+    def is_parameter(self, address: int) -> bool:
+        """Whether it is an address of the kernel's parameters that was not made a generic one."""
+        return address < 1 << 32 and self.buffer_at(PARAM_WINDOW + address) is not None
+
     def text_at(self, address: int, thread: int = 0) -> bytes:
         """A text that ends with a zero, in a buffer, or in the shared or local memory of a thread."""
         if address >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN:
@@ -460,6 +468,8 @@ class Memory:
         ends = [(abs(address - buffer.start - buffer.size), buffer) for buffer in self.buffers]
         ends += [(abs(buffer.start - address), buffer) for buffer in self.buffers]
         if not ends or address < 1 << 16:
+            if self.is_parameter(address):
+                return "is the address of a parameter in its own space; cvta.param makes it a generic one"
             return "is a null pointer" if address == 0 else "belongs to no array"
         distance, buffer = min(ends, key=lambda pair: pair[0])
         if distance > 1 << 20:

@@ -20,7 +20,16 @@ from .decode import Image, address_behind
 from .events import Observer
 from .hazard import Hazard, Report
 from .machine import Launch, Machine
-from .memory import HEAP_BYTES, HEAP_START, WORKSPACE_BYTES, WORKSPACE_START, Buffer, Memory
+from .memory import (
+    HEAP_BYTES,
+    HEAP_START,
+    PARAM_START,
+    PARAM_WINDOW,
+    WORKSPACE_BYTES,
+    WORKSPACE_START,
+    Buffer,
+    Memory,
+)
 from .ptx.syntax import Module, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, Grid
@@ -185,7 +194,7 @@ def _argument_buffers(
 ) -> list[Buffer]:
     """The buffers of the arguments, and the kernel's parameters as the threads read them."""
     parameters = np.zeros(image.parameter_size, dtype=np.uint8)
-    buffers = [Buffer("the kernel's parameters", image.parameter_start, parameters, False, "param")]
+    buffers = [Buffer("the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param")]
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
 

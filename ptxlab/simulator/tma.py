@@ -437,9 +437,10 @@ def map_at(launch: Launch, place: int) -> TensorMap:
     """The tensor map whose bytes are at an address."""
     content = launch.memory.bytes_at(place, MAP_BYTES)
     if content is None or not content.tobytes().startswith(_MAGIC):
-        raise PtxlabError(
-            f"there is no tensor map at 0x{place:x}; pass ptxlab.tensor_map(...) as an argument"
-        )
+        remedy = "pass ptxlab.tensor_map(...) as an argument"
+        if launch.memory.is_parameter(place):
+            remedy = "cvta.param makes a generic address of that of a parameter"
+        raise PtxlabError(f"there is no tensor map at 0x{place:x}; {remedy}")
     key = content.tobytes()
     known = launch.maps_by_content.get(key)
     if known is None:

@@ -255,7 +255,8 @@ class _Reader(ConstantReader):
             token = self._next()
             name = token.text[1:]
             if name == "align":
-                align = self._integer()
+                size = self._integer()
+                align = align if pointer else size  # behind .ptr it is that of what the pointer points to
             elif name in ("v2", "v4", "v8"):
                 vector = int(name[1:])
             elif name == "ptr":
