@@ -1,8 +1,8 @@
 """TMA: boxes of tensor maps between an array and shared memory, and tensor maps in the memory of a kernel.
 
 A map is opaque to programs: 128 bytes that they copy, and that `tensormap.replace` changes. Here they say
-which of the launch's maps it was, and have every field that may be replaced. PTX ISA, "tensormap.replace",
-"tensormap.cp_fenceproxy".
+which of the launch's maps it was, and have every field that may be replaced. A kernel may also replace all
+fields of 128 zero bytes. PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy".
 """
 
 from __future__ import annotations
@@ -436,7 +436,8 @@ def encoded(tensor: TensorMap, number: int) -> bytes:
 def map_at(launch: Launch, place: int) -> TensorMap:
     """The tensor map whose bytes are at an address."""
     content = launch.memory.bytes_at(place, MAP_BYTES)
-    if content is None or not content.tobytes().startswith(_MAGIC):
+    built = content is not None and content.any() and not content[: len(_MAGIC)].any()
+    if content is None or not (built or content.tobytes().startswith(_MAGIC)):
         remedy = "pass ptxlab.tensor_map(...) as an argument"
         if launch.memory.is_parameter(place):
             remedy = "cvta.param makes a generic address of that of a parameter"
@@ -451,12 +452,14 @@ def map_at(launch: Launch, place: int) -> TensorMap:
 def _decoded(launch: Launch, content: bytes) -> TensorMap:
     """A map as the kernel has changed it."""
     record = np.frombuffer(content, dtype=_RECORD, count=1)[0]
-    number = int(record["number"])
-    original = launch.tensor_maps[number - 1]
-    if content == encoded(original, number):
+    number = int(record["number"])  # 0 if the kernel made it of zeros
+    original = launch.tensor_maps[number - 1] if number else None
+    if original is None:
+        _check_complete(record)
+    elif content == encoded(original, number):
         return original
-    interleave = _INTERLEAVES[record["interleave_layout"]]
-    if interleave or original.interleave or isinstance(original, Im2colMap):
+    interleaved = record["interleave_layout"] or (original is not None and original.interleave)
+    if interleaved or isinstance(original, Im2colMap):
         raise PtxlabError("tensormap.replace of a map for im2col or interleaved layouts is not simulated yet")
     rank = int(record["rank"]) + 1
     name = _ELEMENTS[record["elemtype"]]
@@ -490,15 +493,29 @@ def _decoded(launch: Launch, content: bytes) -> TensorMap:
     return changed
 
 
+def _check_complete(record: np.void) -> None:
+    """Refuse a map that was made of zeros with fields still 0 that have no such value."""
+    rank = int(record["rank"]) + 1
+    missing = [] if record["global_address"] else ["global_address"]
+    axes = {"global_dim": rank, "global_stride": rank - 1, "box_dim": rank, "element_stride": rank}
+    for name, count in axes.items():
+        missing += [f"{name} {axis}" for axis in np.flatnonzero(record[name][:count] == 0).tolist()]
+    if missing:
+        raise PtxlabError(
+            f"the tensor map of {rank} axes that the kernel made of zeros lacks {listing(missing, 20)}: "
+            "tensormap.replace sets them"
+        )
+
+
 def _dtype_of(name: str) -> np.dtype[Any]:
     plain = name.removesuffix("_FTZ").replace("TFLOAT", "FLOAT").lower()
     kind: np.dtype[Any] = np.dtype(element_type("bf16").numpy_type if name == "BFLOAT16" else plain)
     return kind
 
 
-def _memory_from(memory: Memory, place: int, original: TensorMap) -> tuple[NDArray[np.uint8], bool]:
+def _memory_from(memory: Memory, place: int, original: TensorMap | None) -> tuple[NDArray[np.uint8], bool]:
     """The bytes from an address on, or those of the array that the map was made of."""
-    if not place:
+    if original is not None and not place:
         array = original.array
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
             raise PtxlabError(

@@ -7,6 +7,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.simulator import Result
 
 _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
@@ -101,3 +102,110 @@ def test_addresses_of_parameters_fit_32_bits() -> None:
 def test_parameters_on_a_gpu() -> None:
     _with_pointers("launch")
     _with_addresses("launch")
+
+
+# -- tensor maps that the kernel makes of zeros, as `tl.make_tensor_descriptor` does ------------------------
+
+_FIELDS = """
+  tensormap.replace.tile.global_address.SPACE.b1024.b64 [MAP], %rd2;
+  tensormap.replace.tile.rank.SPACE.b1024.b32 [MAP], 1;
+  tensormap.replace.tile.box_dim.SPACE.b1024.b32 [MAP], 0, 32;
+  tensormap.replace.tile.box_dim.SPACE.b1024.b32 [MAP], 1, 4;
+  tensormap.replace.tile.global_dim.SPACE.b1024.b32 [MAP], 0, %r2;
+  tensormap.replace.tile.global_dim.SPACE.b1024.b32 [MAP], 1, 6;
+  tensormap.replace.tile.global_stride.SPACE.b1024.b64 [MAP], 0, 128;
+  tensormap.replace.tile.element_stride.SPACE.b1024.b32 [MAP], 0, 1;
+  tensormap.replace.tile.element_stride.SPACE.b1024.b32 [MAP], 1, 1;
+  tensormap.replace.tile.elemtype.SPACE.b1024.b32 [MAP], 6;
+  tensormap.replace.tile.interleave_layout.SPACE.b1024.b32 [MAP], 0;
+  tensormap.replace.tile.swizzle_mode.SPACE.b1024.b32 [MAP], 2;
+  tensormap.replace.tile.fill_mode.SPACE.b1024.b32 [MAP], 0;
+"""
+#: One warp makes a map of 6 rows of 40 f16, 128 bytes apart, and copies the box at (2, 16) to `to`.
+_MAKE_MAP = (
+    _HEAD
+    + """
+.visible .entry make(.param .u64 .ptr .global .align 1 from, .param .u64 .ptr .global .align 1 scratch,
+                     .param .u64 .ptr .global .align 1 to) {
+  .shared .align 1024 .b8 box[512];
+  .shared .align 128 .b8 map[128];
+  .shared .align 8 .b64 full;
+  .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p<3>;
+  ld.param.u64 %rd2, [from]; ld.param.u64 %rd3, [scratch]; ld.param.u64 %rd4, [to];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, 40; mov.u32 %r3, map; mov.u32 %r4, full; mov.u32 %r5, box;
+  shl.b32 %r6, %r1, 2; cvt.u64.u32 %rd5, %r6;
+  setp.eq.u32 %p1, %r1, 0;
+  ZERO
+  bar.warp.sync -1;
+  @!%p1 bra BUILT;
+  FIELDS
+BUILT:
+  bar.warp.sync -1;
+  PUBLISH
+  fence.proxy.tensormap::generic.acquire.gpu [%rd3], 128;
+  @!%p1 bra ISSUED;
+  mbarrier.init.shared::cta.b64 [%r4], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd3, {16, 2}], [%r4];
+ISSUED:
+  bar.warp.sync -1;
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+  @!%p2 bra WAIT;
+  add.u32 %r7, %r5, %r6; add.s64 %rd6, %rd4, %rd5;
+  ld.shared.u32 %r8, [%r7]; ld.shared.u32 %r9, [%r7+128];
+  st.global.u32 [%rd6], %r8; st.global.u32 [%rd6+128], %r9;
+  ret;
+}
+"""
+)
+_IN_SHARED = {
+    "ZERO": "add.u32 %r7, %r3, %r6; st.shared.b32 [%r7], 0;",
+    "FIELDS": _FIELDS.replace("SPACE", "shared::cta").replace("MAP", "%r3"),
+    "PUBLISH": "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+    "[%rd3], [%r3], 128;",
+}
+_IN_GLOBAL = {
+    "ZERO": "add.s64 %rd6, %rd3, %rd5; st.global.b32 [%rd6], 0;",
+    "FIELDS": _FIELDS.replace("SPACE", "global").replace("MAP", "%rd3"),
+    "PUBLISH": "fence.proxy.tensormap::generic.release.gpu;",
+}
+
+
+def _made_map(run: str, parts: dict[str, str], leave_out: str = "") -> object:
+    text = _MAKE_MAP
+    for name, content in parts.items():
+        lines = [line for line in content.splitlines() if not leave_out or leave_out not in line]
+        text = text.replace(name, "\n".join(lines))
+    rng = np.random.default_rng(3)
+    source = rng.integers(0, 1 << 15, (6, 64), dtype=np.uint16)
+    to = np.zeros(128, dtype=np.uint16)
+    result = getattr(ptxlab.kernel(text), run)(1, 32, source, np.zeros(128, np.uint8), to)
+    # Rows 2 to 5, columns 16 to 47 of which 40 to 47 are outside; rows of 64 bytes, swizzled by 64 bytes:
+    # 16-byte chunk c of row r is at chunk c ^ (r >> 1 & 3).
+    box = np.where(np.arange(16, 48) < 40, source[2:6, 16:48], 0).reshape(4, 4, 8)
+    swizzled = np.stack([row[np.arange(4) ^ (number >> 1)] for number, row in enumerate(box)])
+    assert np.array_equal(to, swizzled.reshape(-1))
+    return result
+
+
+@pytest.mark.parametrize("parts", [_IN_SHARED, _IN_GLOBAL], ids=["shared", "global"])
+def test_tensor_maps_made_of_zeros(parts: dict[str, str]) -> None:
+    result = _made_map("simulate", parts)
+    assert isinstance(result, Result) and result.hazards == []
+    for field, sentence in (
+        ("global_address", "the tensor map of 2 axes that the kernel made of zeros lacks global_address:"),
+        ("box_dim", "lacks box_dim 0, box_dim 1: tensormap.replace sets them"),
+        ("global_stride", "lacks global_stride 0: "),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            _made_map("simulate", parts, field)
+    with pytest.raises(PtxlabError, match="there is no tensor map at"):
+        _made_map("simulate", parts, "tensormap.replace")
+
+
+@pytest.mark.gpu
+def test_tensor_maps_made_of_zeros_on_a_gpu() -> None:
+    _made_map("launch", _IN_SHARED)
+    _made_map("launch", _IN_GLOBAL)
