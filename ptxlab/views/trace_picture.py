@@ -406,7 +406,7 @@ def _line_headers(lines: Sequence[_Line]) -> tuple[Header, ...]:
 def _table_headers(rows: Sequence[tuple[str, str, str]]) -> tuple[Header, ...]:
     """Row headings in three columns, the first flush left."""
     first, second, third = (max(len(row[i]) for row in rows) for i in range(3))
-    texts = [f"{name:<{first}} {value:>{second + 1}} {rest:>{third + 1}}" for name, value, rest in rows]
+    texts = [f"{name:<{first}} {value:>{second + 1}} {rest:>{third}}" for name, value, rest in rows]
     return tuple(Header(i, 1, (text.replace(" ", _NOBREAK),)) for i, text in enumerate(texts))
 
 

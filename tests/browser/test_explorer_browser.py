@@ -24,6 +24,7 @@ DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimati
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 F16 = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+SPARSE_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 WIDE = "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8"
 
 
@@ -195,6 +196,21 @@ def test_sparse(screen: Screen, python: Any, page: Any) -> None:
     assert text == "[1.5 0. ] 0b100 1.5 (32, 1)"
 
 
+#: How much room is left in the toolbar, and how wide the groups of tools are that "More" hides.
+ROOM = """() => {
+  const bar = document.querySelector(".ptx-toolbar");
+  const more = bar.querySelector("[data-tool=more]");
+  if (!more) return [0, []];
+  const groups = [...bar.querySelectorAll(":scope > .ptx-tool-group")].filter((node) => node.offsetParent);
+  const room = more.getBoundingClientRect().left - groups.at(-1).getBoundingClientRect().right - 40;
+  more.click();
+  const hidden = [...bar.querySelectorAll(".ptx-tool-group")].filter((node) => !groups.includes(node));
+  const wide = hidden.map((node) => [...node.children].reduce((sum, each) => sum + each.offsetWidth + 6, 0));
+  more.click();
+  return [room, wide];
+}"""
+
+
 def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
     """The largest: 128 lanes in four warps, D of 64x256."""
     start(python, page, WIDE, "np.ones((64, 256))")
@@ -233,6 +249,24 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     assert python("print(ex.view.label, ex.view.show_c, ex.view.zoom, ex.against)") == "hex True 125 sm_80"
     assert toolbar.locator("[data-tool=gpu]").is_disabled() is not ptxlab.gpu.available()
     python("ex.view.label, ex.view.show_c, ex.view.zoom, ex.against = 'value', False, 100, None")
+
+
+def test_tools_hide_only_where_there_is_no_room(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """What stands behind "More" would not fit into the bar; the box for names shows all of its example."""
+    for width in (1440, 1016):
+        narrow(width, 900)
+        for mnemonic in (F16, SPARSE_S4, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"):
+            show(python, page, mnemonic)
+            room, hidden = page.evaluate(ROOM)
+            assert all(wide > room for wide in hidden), (width, mnemonic, room, hidden)
+            box = page.locator(".ptx-name")
+            letters = box.evaluate("node => node.placeholder.length * 11 * 0.602")
+            assert box.evaluate("node => node.clientWidth") >= letters, (width, mnemonic)
+    more = page.locator("[data-tool=more]")
+    more.click()
+    expect(more).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+    expect(more).to_have_attribute("aria-expanded", "false")
 
 
 def test_find_a_difference(screen: Screen, python: Any, page: Any) -> None:
@@ -283,7 +317,7 @@ def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None
 
 SHAPES = [
     DENSE,
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+    SPARSE_S4,
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
     "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
     "wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e5m2",
@@ -362,12 +396,26 @@ def test_in_little_room_the_parts_stand_below_each_other(
     page.evaluate(DRAWN)
 
 
-def test_full_screen(screen: Screen, page: Any) -> None:
+#: Whether all of these parts are in the window, and nothing of a matrix is scrolled away.
+SEEN = """(parts) => parts.every((part) => {
+  const { left, top, right, bottom } = document.querySelector(part).getBoundingClientRect();
+  return left >= 0 && top >= 0 && right <= innerWidth + 1 && bottom <= innerHeight + 1;
+}) && [...document.querySelectorAll("[data-pane] .ptx-scroller")].every(
+  ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+    scrollWidth <= clientWidth + 1 && scrollHeight <= clientHeight + 1)"""
+
+
+def test_full_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """No column is cut, with registers and the timeline beside and below."""
+    narrow(1440, 900)
+    show(python, page, SPARSE_S4)
     screen.root.get_by_role("button", name="full screen").click()
     page.wait_for_function("() => document.fullscreenElement?.matches('.ptx-explorer')")
     page.evaluate(DRAWN)
     box = screen.root.bounding_box()
     assert [box["width"], box["height"]] == page.evaluate("() => [innerWidth, innerHeight]")
+    panes = [f"[data-pane={name}]" for name in ("A", "stored", "B", "D")]
+    assert page.evaluate(SEEN, [*panes, ".ptx-registers", ".ptx-timeline"])
     page.evaluate("() => document.exitFullscreen()")
     page.wait_for_function("() => !document.fullscreenElement")
 
@@ -481,13 +529,58 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     python("ex.layout.width = None; ex.view.tracing = False")
 
 
+@pytest.mark.parametrize(("name", "factor"), [("mma.m16n8k16.f32.f16", 1.01), ("mma.m16n8k64.s4", 1)])
+def test_why_leaves_the_matrices_on_the_screen(
+    screen: Screen, python: Any, page: Any, narrow: Any, name: str, factor: float
+) -> None:
+    """The sum stands beside A, B and D, as wide as the registers; a second click on "why?" closes it."""
+    narrow(1110, 790)  # of JupyterLab's window of 1440x900
+    show(python, page, ptxlab.instruction(name).mnemonic)
+    python("rows, k = ex.A.shape; A = np.arange(rows * k).reshape(rows, k) % 7 - 3")
+    python(f"ex.A = A * {factor}; ex.B = ex.A[:8].T")
+    screen.click("D", 3, 5)
+    page.mouse.move(2, 2)
+    page.locator("[data-tool=why]").click()
+    body = page.locator(".ptx-beside > .ptx-trace-body")
+    body.locator(".ptx-trace-cell").first.wait_for()
+    assert page.evaluate("() => scrollY") == 0
+    assert page.evaluate(SEEN, ["[data-pane=A]", "[data-pane=B]", "[data-pane=D]", ".ptx-timeline"])
+    assert body.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+    page.locator("[data-tool=why]").click()
+    body.wait_for(state="detached")
+
+
+def test_a_far_cell_is_told_in_full(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Its sentence is cut by nothing, the map covers none of it, registers stay in their rows."""
+    narrow(1110, 790)
+    show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    enter(page.locator(".ptx-name"), "D[40][200]")
+    expect(page.locator(".ptx-lane-title b").first).to_have_text("Thread 64: warp 2, lane 0")
+    page.mouse.move(2, 2)
+    page.locator(".ptx-map").wait_for()
+    expect(page.locator(".ptx-status")).to_contain_text("column 200 of B is in shared memory")
+    expect(page.locator(".ptx-status")).to_contain_text("register 102, bits 31..0")
+    text = page.locator(".ptx-status-text")
+    assert text.evaluate("node => node.scrollHeight <= node.clientHeight + 2")
+    (status,), (of_map,) = boxes(page, ".ptx-status-text"), boxes(page, ".ptx-map")
+    assert status["top"] >= of_map["bottom"]
+    cards, pager = (
+        boxes(page, "[data-operand=D] .ptx-register"),
+        boxes(page, "[data-operand=D] .ptx-block-head > *"),
+    )
+    assert len(cards) == 4 and len({card["left"] for card in cards}) == 1
+    assert max(part["top"] for part in pager) < min(part["bottom"] for part in pager)  # in one line
+    assert page.evaluate("cards => cards.every(({ bottom }) => bottom <= innerHeight)", cards)
+    python("ex.view.zoom = 100")
+
+
 # -- the picture: labels, the dot product, the lens, rows and their lanes --------------------------------
 
 #: Instructions with what is opened beside the scene, for the table of the smallest text.
 VIEWS = {
     "mma f16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ""),
     "mma s4": (DENSE, ""),
-    "mma.sp s4": ("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", ""),
+    "mma.sp s4": (SPARSE_S4, ""),
     "mma f64": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ""),
     "mma block scale": (SHAPES[2], ""),
     "wgmma f16 n256": ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", ""),

@@ -386,6 +386,7 @@ export class App {
     this.toolbar.fit();
     if (this.instruction.move) this.tensor.layout();
     else arrange(this);
+    this.tracePanel.place();
     this.layoutHeight = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
     this.syncScroll();

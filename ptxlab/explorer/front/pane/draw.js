@@ -71,6 +71,8 @@ export function drawPane(pane) {
   const changes = layers.map((_, index) =>
     kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
   );
+  // a selector moves them to other lanes
+  if (matrices.some((matrix, index) => matrix.maps !== pane.painted[index]?.maps)) pane.marked = "";
   [pane.drawn, pane.painted] = [drawn, matrices];
   app.drawMarksSoon();
   if (changes.every((cells) => cells?.length === 0)) return;

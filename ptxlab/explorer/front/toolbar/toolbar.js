@@ -97,6 +97,12 @@ export class Toolbar {
       moved.push(group);
     }
     for (const group of groups) if (moved.includes(group)) box.append(group);
+    // a wide group leaves room for those after it
+    for (const group of this.groups.filter((each) => moved.includes(each))) {
+      place.before(group);
+      if (wraps(this.node)) box.append(group);
+    }
+    if (!box.children.length) place.remove();
     this.updateStops();
     this.app.header.updateStops();
   }

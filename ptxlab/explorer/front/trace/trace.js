@@ -15,8 +15,9 @@ export class TracePanel {
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
     // the panel may be below the fold: this one stands beside D
     const show = () => {
-      if (app.model.get("tracing")) this.node.scrollIntoView({ block: "nearest" });
-      else this.open(true);
+      if (!app.model.get("tracing")) this.open(true);
+      else if (this.isBeside) this.open(false);
+      else this.node.scrollIntoView({ block: "nearest" });
     };
     this.ask = makeButton(null, "ptx-tool ptx-why", "why?", show, {
       title: "Why the selected cell of D has these bits",
@@ -43,10 +44,29 @@ export class TracePanel {
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
     this.ask.hidden = !chosen;
-    if (!open || !chosen || !trace.grids) return;
-    if (this.drawn !== trace) this.draw(trace);
-    if (this.justOpened) this.node.scrollIntoView({ block: "nearest" });
+    if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
+    this.place();
+    if (this.body.hidden || !trace?.grids) return;
+    if (this.justOpened && !this.isBeside) this.node.scrollIntoView({ block: "nearest" });
     this.justOpened = false;
+  }
+
+  get isBeside() {
+    return this.body.parentElement === this.app.beside;
+  }
+
+  // One chip's sum stands beside the scene, before the registers, if it is narrow enough: below, the matrices
+  // would scroll away.
+  place() {
+    const { app, body, node } = this;
+    const isOne = !body.hidden && !body.querySelector(".ptx-trace-columns");
+    const mayStand = isOne && !app.stage.hidden && !app.stage.matches(".ptx-narrow") && !app.quiz.open;
+    if (mayStand && !this.isBeside) {
+      app.beside.prepend(body);
+      app.beside.scrollTop = 0;
+    }
+    const fits = mayStand && body.scrollWidth <= body.clientWidth + 1;
+    if (!fits && this.isBeside) node.append(body);
   }
 
   /** @param {Sent<Trace>} trace */
@@ -134,7 +154,7 @@ function drawGrid(parent, grid, part = null, heading = grid.title) {
     return node;
   };
   if (axes[0]) put("span", "ptx-trace-label", `${axes[0]} `, -1, -1).classList.add("right");
-  for (const [row, text] of rows) put("span", "ptx-trace-label", text, row, -1);
+  for (const [row, text] of rows) put("span", "ptx-trace-label", text.trimEnd(), row, -1);
   for (const [start, width, text] of columns) {
     const head = put("span", "ptx-trace-head", text, -1, start, width);
     const [first, ...rest] = text.split("..");
