@@ -468,6 +468,7 @@ def _narrow_table(name: str) -> NDArray[np.uint8]:
 def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
     """Codes of the nearest values."""
     nan = np.isnan(wide)
+    result: NDArray[Any]
     if target.name == "f16":
         result = _as_halves(np.ascontiguousarray(wide).view(np.uint32).reshape(wide.shape))
     elif target.bits == 32:
