@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..gemm.matmul import matmul
 from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..views import Picture
+from ..views.colours import warp_tint
 from ..views.grid import Entry, uniform_grid
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import (
@@ -27,8 +29,9 @@ INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 # -- the parts that the lesson writes, cell by cell ----------------------------------------------------------
 
-#: Functions of the lesson, and two kernels that call the reader's: `load_b` or `start`, and `place`.
-MMA, LOAD, STORE, LDMATRIX, _ONE, _TILED = (
+#: Functions of the lesson, and `ldmatrix` of lesson 15; kernels that call functions of the reader: `load_b`
+#: or `start`, and `place` of lesson 15.
+MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (
     f"\n{part}" for part in source_text("first_kernel.cu").rstrip("\n").split("\n\n")
 )
 
@@ -83,6 +86,30 @@ def mistake(kernel: int) -> Picture:
     return Picture(f"D of kernel {kernel}", notes, (grid,))
 
 
+_NUMBERS = 100  # that the threads of the picture share out
+
+
+def launched(block: int) -> Picture:
+    """Which of 128 threads takes which of 100 numbers, in blocks of that many threads.
+
+    >>> launched(64).notes[0]
+    '2 blocks of 64 threads: 2 x 2 warps'
+    """
+    blocks, warps = 128 // block, block // 32
+
+    def entry(row: int, lane: int) -> Entry:
+        number, thread = 32 * row + lane, row % warps * 32 + lane
+        who = f"block {row // warps}, thread {thread} (lane {lane} of warp {row % warps})"
+        if number >= _NUMBERS:
+            return judged("", f"{who}\nnumber {number} does not exist: nothing to do", True)
+        return Entry((str(number),), warp_tint(row // warps), f"{who}\ntakes number {number}")
+
+    rows = [f"block {row // warps}, warp {row % warps}" for row in range(4)]
+    grid = uniform_grid((4, 32), entry, rows, [str(lane) for lane in range(32)], ("", "lane"))
+    words = f"{counted(blocks, 'block')} of {block} threads: {blocks} x {counted(warps, 'warp')}"
+    return Picture("Who takes which number", (words, "outlined: threads without a number"), (grid,))
+
+
 # -- the reader's kernels ------------------------------------------------------------------------------------
 
 
@@ -97,32 +124,42 @@ def _first_operands(result: Simulation) -> tuple[NDArray[np.uint32], NDArray[np.
     return operands.b, operands.c
 
 
-_AXPY = ((8, 128, 1000), (3, 64, 130), (1, 32, 5))  # blocks, threads of a block, n
+_AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5))  # blocks, threads of a block, n, a
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
 
 @checks("17.1")
 def _axpy(answer: object) -> Sentences:
     kernel = compiled(answer, "axpy")
-    for case, (blocks, threads, n) in enumerate(_AXPY):
+    for case, (blocks, threads, n, a) in enumerate(_AXPY):
         x, before = _integers(n, case), _integers(n, case + 9)
         y = before.copy()
-        result = simulated(kernel, (blocks, 1), threads, (3.0, x, y, n), _BEYOND)
-        expected = before + 3 * x
-        if same(y, expected) and not result.hazards:
+        result = simulated(kernel, (blocks, 1), threads, (float(a), x, y, n), _BEYOND)
+        expected = before + a * x
+        stores = sum(count for opcode, count in result.counts.items() if opcode.startswith("st."))
+        once = stores <= -(-n // 32)  # a warp stores for all of its threads in one instruction
+        if same(y, expected) and not result.hazards and once:
             continue
         wrong = y != expected
         launch = f"with {blocks} blocks of {threads} threads, n = {n}"
         return {
-            when(not wrong.any()): f"y is right, but only by luck: {first_hazard(result)}.",
+            when(
+                not wrong.any() and result.hazards
+            ): f"y is right, but only by luck: {first_hazard(result)}.",
+            when(not wrong.any()): f"y is right, but {stores} warps had to store one after the other, where "
+            f"{-(-n // 32)} would do: some threads do the work of others. One element each is enough.",
             when(same(y, before)): f"No element of y has changed ({launch}).",
             when(not wrong[:threads].any() and same(y[threads:], before[threads:])): "Only the first "
             "elements are right, as many as a block has threads: every block does the same ones. Which "
             "built-in variable says which block this is?",
-            when(same(y, 3 * x)): "y is replaced: the task is to *add* to it.",
+            when(same(y, a * x)): "y is replaced: the task is to *add* to it.",
             when(same(y, before + x)): "y has changed by x: where is the factor `a`?",
             when(wrong.sum() == 1 and bool(wrong[-1])): "Everything is right except the last element "
             f"({launch}): which one is the last, n or n - 1?",
+            when(
+                case > 0 and same(y, before + _AXPY[0][3] * x)
+            ): "y has changed by 3 * x in every launch, but `a` "
+            "is an argument: the check launches with others, too.",
             when(case > 0): f"The first launch is right, but not the one {launch}: does your kernel assume "
             "blocks of 128 threads? It can ask for their size.",
             otherwise: f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
@@ -192,7 +229,7 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
 @checks("17.3")
 def _start(answer: object) -> Sentences:
     kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
-    bias = np.arange(1, 9, dtype=np.float32)
+    bias = np.array([5, 2, 8, 3, 7, 1, 6, 4], np.float32)  # in no order that a formula could replace
     A, B, D = normal_numbers((16, 16), 3), normal_numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
     by_columns = np.ascontiguousarray(B.T)
     advice = "There are 8 columns and 8 numbers: which of them does a lane need?"
@@ -223,36 +260,10 @@ def _start(answer: object) -> Sentences:
     }
 
 
-@checks("17.4")
-def _place(answer: object) -> Sentences:
-    kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
-    A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
-    advice = (
-        "A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
-    )
-    result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
-    wrong = matmul(A, B, instruction=INS) != D
-    conflicts = sum(result.conflicts.values())
-    return {
-        correct(not wrong.any() and not conflicts and not result.hazards): "The XOR sends the same chunk of "
-        "eight neighbouring rows to eight different places, and those of a row still fill the row. No byte "
-        "is wasted, and every `ldmatrix` takes four wavefronts.",
-        when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
-        "its own.",
-        when(conflicts == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
-        "many. The same chunk of eight neighbouring rows is still in the same four banks.",
-        when(conflicts == 48): "D is right and more than half of the conflicts are gone, but some rows of "
-        "every eight still share a place. How many different numbers does your formula combine with the "
-        "chunk?",
-        otherwise: f"D is right, but shared memory takes {conflicts} wavefronts more than needed. Which of "
-        "rows 0 to 7 have chunk 0 at the same place in their row?",
-    }
-
-
 _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
 
 
-@checks("17.5")
+@checks("17.4")
 def _stacked(answer: object) -> Sentences:
     kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
     advice = "Which rows and columns does the last warp of the last block have?"
@@ -261,14 +272,19 @@ def _stacked(answer: object) -> Sentences:
         D = np.full((64 * y, 8 * x), np.nan, np.float32)
         result = simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 8 * x, K), advice)
         expected = matmul(A, B, instruction=INS)
-        if same(D, expected) and not result.hazards:
+        products, needed = result.counts[INS.mnemonic], 4 * x * y * K // 16
+        if same(D, expected) and not result.hazards and products == needed:
             continue
         wrong, missing = expected != D, np.isnan(D)
         launch = f"D of {64 * y} x {8 * x}, K = {K}"
         first, last = (matmul(A[:, part], B[part], instruction=INS) for part in (slice(16), slice(-16, None)))
         return {
             **never_written(result),
-            when(not wrong.any()): f"D is right, but {first_hazard(result)}.",
+            when(not wrong.any() and result.hazards): f"D is right, but {first_hazard(result)}.",
+            when(
+                not wrong.any()
+            ): f"D is right, but it took {counted(products, 'mma')} where {needed} would do: "
+            "do warps compute tiles of others as well?",
             when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
             when(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()): "In every 64 rows only the first 16 are "
             "stored: all four warps take the same ones. Which of them a thread belongs to follows from "
@@ -288,39 +304,4 @@ def _stacked(answer: object) -> Sentences:
     return {
         correct(True): "Four warps, four tiles, no communication: the warps of a block are independent "
         "until they share memory. Every bit matches `ptxlab.matmul`, because the steps along K are the same."
-    }
-
-
-@checks("17.6")
-def _shared(answer: object) -> Sentences:
-    kernel = compiled(answer, "shared", MMA + LOAD + STORE)
-    x, y, K = 2, 2, 48
-    A, B = normal_numbers((16 * y, K), 7), normal_numbers((K, 32 * x), 8)
-    D = np.full((16 * y, 32 * x), np.nan, np.float32)
-    advice = "The tile has 256 elements, and 128 threads copy them."
-    result = simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 32 * x, K), advice)
-    expected = matmul(A, B, instruction=INS)
-    wrong = expected != D
-    races = {hazard.opcode.split(".")[0] for hazard in result.hazards if hazard.kind == "race"}
-    most = x * y * K // 16 * (16 * 16 + 32 * 16) * A.itemsize
-    read = result.bytes.get("global read", 0)
-    is_right = not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes
-    return {
-        correct(is_right): "Two barriers: nobody reads the tile before all have written it, and nobody "
-        "writes the next one before all have read this one. A is read from global memory once per block "
-        "instead of once per warp.",
-        **never_written(result),
-        when("ld" in races or "ldmatrix" in races): "The simulator found a race: a warp reads elements of "
-        "the tile that another may not have written yet. The warps of a block do not run in step.",
-        when("st" in races): "The simulator found a race: a fast warp begins to write the next tile while a "
-        "slow one still reads this one. The loop needs a second wait.",
-        when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
-        when(result.counts[INS.mnemonic] < 4 * x * y * K // 16): "There are too few `mma`s: each warp needs "
-        "one in every step of the loop.",
-        when("shared read" not in result.bytes): "`tile` is never read: `load_a` should find its elements "
-        "there, in rows of 16.",
-        when(wrong.any()): f"{where(wrong)}. Is every element of the tile written, and does `load_a` know "
-        "how long its rows are?",
-        otherwise: f"D is right, but the kernel reads {read:,} bytes of global memory, and {most:,} would "
-        "do: does every warp copy the whole tile?",
     }

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..gemm.matmul import matmul
 from ..instruction import Transfer, instruction
 from ..memory import SWIZZLES, conflicts
 from ..memory.swizzle import swizzled
@@ -16,6 +17,8 @@ from ..views.grid import State, numbered_grid
 from ..views.labels import index_range
 from .answers import whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
+from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE, TILED
+from .reader_kernels import compiled, normal_numbers, simulated, where
 
 
 def _transfer(name: str) -> Transfer:
@@ -443,4 +446,30 @@ def _transposed_place(answer: object) -> Sentences:
         "memory.",
         when(submitted[0] == column * 8 + row): "That counts elements. A lane gets two of them.",
         otherwise: "In the picture on the right, go to this row and this column.",
+    }
+
+
+@checks("15.8")
+def _place(answer: object) -> Sentences:
+    kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, TILED)
+    A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
+    advice = (
+        "A chunk begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
+    )
+    result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
+    wrong = matmul(A, B, instruction=INS) != D
+    excess = sum(result.conflicts.values())
+    return {
+        correct(not wrong.any() and not excess and not result.hazards): "The XOR sends the same chunk of "
+        "eight neighbouring rows to eight different places, and those of a row still fill the row. No byte "
+        "is wasted, and every `ldmatrix` takes four wavefronts.",
+        when(wrong.any()): f"{where(wrong)}. Do two chunks go to the same place? Every one of the 128 needs "
+        "its own.",
+        when(excess == 112): "D is right, but nothing is gained: there are still 112 wavefronts too "
+        "many. The same chunk of eight neighbouring rows is still in the same four banks.",
+        when(excess == 48): "D is right and more than half of the conflicts are gone, but some rows of "
+        "every eight still share a place. How many different numbers does your formula combine with the "
+        "chunk?",
+        otherwise: f"D is right, but shared memory takes {excess} wavefronts more than needed. Which of "
+        "rows 0 to 7 have chunk 0 at the same place in their row?",
     }

@@ -193,6 +193,11 @@ def _bits(x: Any, y: Any) -> Any:
     return (x.view(np.uint32) != y.view(np.uint32)).sum()
 
 
+def place(expression: str) -> str:
+    """CUDA C++ of the function that exercise 15.8 asks for."""
+    return f"__device__ int place(int row, int chunk) {{ return {expression}; }}"
+
+
 def by_matrix(lane: int, pitch: int) -> int:
     """Matrices 0 and 1 below each other, 2 and 3 to the right of them."""
     matrix, row = divmod(lane, 8)
@@ -237,6 +242,7 @@ SOLUTIONS: dict[str, str] = {
     "15.5": "(27, 14, 3)",
     "15.6": "lane % 16 * pitch + lane // 16 * 16",
     "15.7": "(11, 0)",
+    "15.8": "return row * 128 + (chunk ^ row % 8) * 16;",
 }
 
 #: Right answers beside the model solution.
@@ -269,6 +275,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("14.6", lambda machine: in_one_launch(machine).astype(float)),
     ("15.6", by_matrix),
     ("15.6", lambda lane, pitch: (lane & 15) * pitch + (lane >> 4) * 16),
+    ("15.8", place("row * 128 + (chunk + row) % 8 * 16")),
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -509,6 +516,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("15.7", (9, 0), "group of four"),
     ("15.7", (22, 0), "counts elements"),
     ("15.7", (0, 0), "on the right"),
+    ("15.8", place("row * 128 + chunk * 16"), "nothing is gained"),
+    ("15.8", place("row * 144 + chunk * 16"), "no room to pad"),
+    ("15.8", place("row * 128 + (chunk ^ row % 4) * 16"), "at the same place in their row"),
+    ("15.8", place("row * 128 + (chunk ^ row % 2) * 16"), "some rows of every eight"),
+    ("15.8", place("row * 128 + (chunk | row % 8) * 16"), "needs its own"),
+    ("15.8", place("row * 128 + (chunk ^ row % 8)"), "multiple of 16"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
@@ -533,4 +546,5 @@ SECRET: dict[str, str] = {
     "15.5": r"\b27\b|\b14\b",
     "15.6": r"lane % 16|lane // 16",
     "15.7": r"\b11\b",
+    "15.8": r"chunk \^|XOR",
 }

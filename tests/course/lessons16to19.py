@@ -32,8 +32,6 @@ def _answer(name: str, body: str) -> str:
 
 
 _I = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
-_COPY = "for (int i = threadIdx.x; i < 256; i += 128) tile[i] = A[(row + i / 16) * K + k + i % 16]; "
-_MULTIPLY = "load_a(a, tile, 16); load_b(b, B + column * K + k, K); mma(d, a, b); "
 _STACKED = (
     "int row = blockIdx.y * 64 + threadIdx.x / 32 * 16, column = blockIdx.x * 8; "
     "unsigned a[4], b[2]; float d[4] = {0, 0, 0, 0}; "
@@ -52,6 +50,9 @@ _STAGED = _STACKED.replace(
     "for (int i = threadIdx.x; i < 512; i += 128) "
     "D[(blockIdx.y * 64 + i / 8) * N + column + i % 8] = tile[i];",
 )
+_EVERY_WARP = _STACKED.replace("threadIdx.x / 32 * 16", "w * 16").join(
+    ["for (int w = 0; w < 4; w++) { ", " }"]
+)
 _WRONG_KERNELS = [
     ("17.1", f"{_I}y[i] += a * x[i];", "beyond the last element"),
     ("17.1", "int i = threadIdx.x; if (i < n) y[i] += a * x[i];", "which block this is"),
@@ -61,6 +62,8 @@ _WRONG_KERNELS = [
     ("17.1", f"{_I}if (i < n - 1) y[i] += a * x[i];", "n or n - 1"),
     ("17.1", "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];", "ask for their size"),
     ("17.1", ";", "No element"),
+    ("17.1", f"{_I}if (i < n) y[i] += 3 * x[i];", "`a` is an argument"),
+    ("17.1", f"{_I}if (i == 0) for (int j = 0; j < n; j++) y[j] += a * x[j];", "some threads do the work"),
     ("17.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
     ("17.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
     ("17.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
@@ -86,41 +89,19 @@ _WRONG_KERNELS = [
     ("17.3", _START.replace("r % 2", "1 - r % 2"), "swapped"),
     ("17.3", _START.replace("thread() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
     ("17.3", _START.replace("thread() * 2", "thread()"), "starts with"),
-    ("17.4", "return row * 128 + chunk * 16;", "nothing is gained"),
-    ("17.4", "return row * 144 + chunk * 16;", "no room to pad"),
-    ("17.4", "return row * 128 + (chunk ^ row % 4) * 16;", "at the same place in their row"),
-    ("17.4", "return row * 128 + (chunk ^ row % 2) * 16;", "some rows of every eight"),
-    ("17.4", "return row * 128 + (chunk | row % 8) * 16;", "needs its own"),
-    ("17.4", "return row * 128 + (chunk ^ row % 8);", "multiple of 16"),
-    ("17.5", ";", "Nothing was stored"),
-    ("17.5", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
-    ("17.5", _STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
-    ("17.5", _STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
-    ("17.5", _STACKED.replace("k < K", "k < 16"), "first 16 along K"),
-    ("17.5", _STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
-    ("17.5", _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
-    ("17.5", _STACKED.replace("row * K", "row * N"), "multiplied by the right one"),
-    ("17.5", _STACKED.replace("* 64", "* 128"), "last warp of the last block"),
-    ("17.5", _STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
-    ("17.5", _STAGED, "D is right, but"),
-    ("17.6", f"{_COPY}{_MULTIPLY}", "may not have written"),
-    ("17.6", f"{_COPY}__syncthreads(); {_MULTIPLY}", "second wait"),
-    ("17.6", f"{_COPY}{_MULTIPLY}__syncthreads();", "may not have written"),
-    ("17.6", f"{_COPY}__syncthreads(); load_a(a, tile, 16); __syncthreads();", "too few"),
-    ("17.6", f"{_COPY}__syncthreads(); {_MULTIPLY.replace('tile, 16', 'tile, K')}__syncthreads();", "256"),
-    ("17.6", f"{_COPY.replace('256', '128')}__syncthreads(); {_MULTIPLY}__syncthreads();", "a hazard"),
-    ("17.6", "load_a(a, A + row * K + k, K); load_b(b, B + column * K + k, K); mma(d, a, b);", "never read"),
-    (
-        "17.6",
-        f"{_COPY}__syncthreads(); {_MULTIPLY.replace('tile, 16', 'tile, 8')}__syncthreads();",
-        "how long its rows are",
-    ),
-    (
-        "17.6",
-        f"{_COPY.replace('i += 128', 'i += 32').replace('= threadIdx.x', '= threadIdx.x % 32')}"
-        f"__syncthreads(); {_MULTIPLY}__syncthreads();",
-        "does every warp copy the whole tile",
-    ),
+    ("17.3", _START.replace("bias[thread() * 2 + r % 2]", "thread() * 2 + r % 2 + 1"), "starts with"),
+    ("17.4", ";", "Nothing was stored"),
+    ("17.4", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
+    ("17.4", _STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
+    ("17.4", _STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
+    ("17.4", _STACKED.replace("k < K", "k < 16"), "first 16 along K"),
+    ("17.4", _STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
+    ("17.4", _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
+    ("17.4", _STACKED.replace("row * K", "row * N"), "multiplied by the right one"),
+    ("17.4", _STACKED.replace("* 64", "* 128"), "last warp of the last block"),
+    ("17.4", _STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
+    ("17.4", _STAGED, "D is right, but"),
+    ("17.4", _EVERY_WARP, "would do"),
 ]
 _COLUMNS = "for (int column = 0; column < N; column += 8) {"
 _ZERO = "float d[4] = {0, 0, 0, 0};"
@@ -175,9 +156,7 @@ SOLUTIONS: dict[str, str] = {
     "17.1": f"{_I}if (i < n) y[i] += a * x[i];",
     "17.2": _LOAD_B,
     "17.3": _START,
-    "17.4": "return row * 128 + (chunk ^ row % 8) * 16;",
-    "17.5": _STACKED,
-    "17.6": f"{_COPY}__syncthreads(); {_MULTIPLY}__syncthreads();",
+    "17.4": _STACKED,
     **{name: str(_LINES[name]) if name in _LINES else repr(_EDITS[name][0])[1:-1] for name in _NAMES},
     "19.1": "2 * 16 * 8 * 16 / 24 * 4 * 132 * 1.75e9 / 1e12",
     "19.2": "(4, 2, 1)",
@@ -203,8 +182,6 @@ RIGHT: list[tuple[str, Any]] = [
                 "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) "
                 "y[i] = y[i] + a * x[i];",
             ),
-            ("17.4", "return row * 128 + (chunk + row) % 8 * 16;"),
-            ("17.6", f"__syncthreads(); {_COPY}__syncthreads(); {_MULTIPLY}"),
         ]
     ],
     *[(name, edit) for name, edits in _EDITS.items() for edit in edits[1:]],
@@ -394,9 +371,7 @@ SECRET: dict[str, str] = {
     "17.1": r"blockIdx\.x \* blockDim\.x",
     "17.2": r"thread\(\) \* 2",
     "17.3": r"thread\(\) \* 2",
-    "17.4": r"chunk \^|XOR",
-    "17.5": r"threadIdx\.x / 32",
-    "17.6": r"__syncthreads",
+    "17.4": r"threadIdx\.x / 32",
     "18.1": r"__syncthreads\(\);",
     "18.2": r">=|\bline 4\b",
     "18.3": r"a1 and a2|\bline 6\b",

@@ -18,7 +18,8 @@ from ptxlab._util.files import write_atomically
 from ptxlab.course import block_scaled_tcgen05, gemm_ladder, reader_kernels, sparse_gemm, what_goes_wrong
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
+#: In this order: the second uses texts of the first.
+NOTEBOOKS = ("17-your-first-tensor-core-kernel", "15-shared-memory-and-banks", "18-what-goes-wrong")
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
 
