@@ -399,6 +399,7 @@ run a kernel of CUDA C++ or PTX without a GPU, bit for bit
   FILE                    CUDA C++ or PTX
   --grid str:X,Y,Z = 1    blocks (default: 1)
   --block str:X,Y,Z = 32  threads of a block (default: 32)
+  --cluster str:X,Y,Z     blocks of a cluster, where the kernel does not state it
   --arg str:VALUE ...     a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once
                           per argument
   --check {list,error,off} = list  hazards: list them, fail at the first (exit status 1), or do not look

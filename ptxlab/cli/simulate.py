@@ -38,6 +38,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     from ..simulator.kernel import kernel
 
     grid, block = _sizes(args.grid, "--grid"), _sizes(args.block, "--block")
+    cluster = None if args.cluster is None else _sizes(args.cluster, "--cluster")
     options = tuple(args.option or ())
     program = kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
     rng = np.random.default_rng(abs(args.seed))
@@ -51,7 +52,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
             f"{program.title} takes {counted(len(program.parameters), 'argument')}{parameters}, found "
             f"{len(values)}; give each with --arg, e.g. --arg zeros:f32:1024 or --arg 3"
         )
-    result = program.simulate(grid, block, *values, shared=args.shared, check=check)
+    result = program.simulate(grid, block, *values, shared=args.shared, cluster=cluster, check=check)
     if args.save is not None:
         _save(args.save, values)
     changes = [

@@ -25,18 +25,22 @@ def launch_kernel(
     arguments: Sequence[NDArray[Any] | bytes | TensorMap | MapPointer],
     stream: int | None = None,
     cooperative: bool = False,
+    cluster: tuple[int, int, int] | None = None,
 ) -> None:
     """Load a kernel from machine code or PTX, run it on a stream, and wait for it.
 
     Arrays are copied to the GPU and back, the same one once; bytes are passed by value. If a stream is given
-    and there are no arrays to copy back, nobody waits. `cooperative` is for grid.sync().
+    and there are no arrays to copy back, nobody waits. `cooperative` is for grid.sync(), `cluster` for
+    kernels that do not state the size of their clusters.
 
     >>> launch_kernel(code, "count", (1, 1, 1), (32, 1, 1), 0, [np.zeros(32)])   # doctest: +SKIP
     """
     with contextlib.closing(DeviceArrays(stream)) as arrays:
         values = [_value(argument, arrays).tobytes() for argument in arguments]
         waits = stream is None or any(_on_host(argument) for argument in arguments)
-        arrays.launch(code, name, grid, block, shared, values, cooperative=cooperative, waits=waits)
+        arrays.launch(
+            code, name, grid, block, shared, values, cooperative=cooperative, cluster=cluster, waits=waits
+        )
 
 
 def _on_host(argument: NDArray[Any] | bytes | TensorMap | MapPointer) -> bool:

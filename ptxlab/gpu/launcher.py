@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .device import device_target
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
 _SCALAR_BYTES = (1, 2, 4, 8)
+_PORTABLE_CLUSTER = 8  # blocks that a cluster may have without asking
 _STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
 
 
@@ -166,11 +168,13 @@ class DeviceArrays:
         values: Sequence[bytes],
         *,
         cooperative: bool = False,
+        cluster: tuple[int, int, int] | None = None,
         waits: bool = True,
     ) -> None:
         """Run a kernel, wait for it, and copy back what it may have written."""
         function = load_function(code, name)
-        launch_function(function, name, grid, block, shared, values, int(self.stream.handle), cooperative)
+        stream = int(self.stream.handle)
+        launch_function(function, name, grid, block, shared, values, stream, cooperative, cluster)
         if not waits:
             return
         with errors_during(f"running the kernel {name}"):
@@ -229,10 +233,12 @@ def launch_function(
     values: Sequence[bytes],
     stream: int,
     cooperative: bool = False,
+    cluster: tuple[int, int, int] | None = None,
 ) -> None:
     """Queue a kernel on a stream; `values` are the bytes of its parameters. Nothing waits for it.
 
     The blocks of a `cooperative` one run at the same time, and may wait for each other with grid.sync().
+    `cluster` is for kernels that do not state the size of their clusters themselves.
     """
     driver = load("cuda.bindings.driver")
     if shared > _STATIC_LIMIT:
@@ -242,8 +248,32 @@ def launch_function(
     pointers = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uint64)
     parameters = pointers.ctypes.data if len(values) else 0
     queue = driver.CUstream(stream)
-    if cooperative:
+    if cluster is not None:
+        config = _with_clusters(driver, cluster, cooperative)
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes, config.hStream = shared, queue
+        if math.prod(cluster) > _PORTABLE_CLUSTER:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            check(driver.cuFuncSetAttribute(function, attribute, 1), "asking for large clusters")
+        result = driver.cuLaunchKernelEx(config, function, parameters, 0)
+    elif cooperative:
         result = driver.cuLaunchCooperativeKernel(function, *grid, *block, shared, queue, parameters)
     else:
         result = driver.cuLaunchKernel(function, *grid, *block, shared, queue, parameters, 0)
     check(result, f"launching the kernel {name}")
+
+
+def _with_clusters(driver: Any, cluster: tuple[int, int, int], cooperative: bool) -> Any:
+    """A configuration of a launch, a `CUlaunchConfig`, with this size of clusters."""
+    names = driver.CUlaunchAttributeID
+    size = driver.CUlaunchAttribute()
+    size.id = names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = cluster
+    together = driver.CUlaunchAttribute()
+    together.id = names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+    together.value.cooperative = int(cooperative)
+    config = driver.CUlaunchConfig()
+    config.attrs = [size, together]
+    config.numAttrs = 2
+    return config

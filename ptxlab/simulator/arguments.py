@@ -21,6 +21,7 @@ from .threads import Grid
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
+_MOST_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ KernelArgument: TypeAlias = Array | bytes | TensorMap | MapPointer
 
 
 def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int, int] = (1, 1, 1)) -> Grid:
-    """The shape of a launch; clusters are of the size that the kernel states.
+    """The shape of a launch, with clusters as `as_cluster` gives them.
 
     >>> as_grid(4, (8, 8), 0).block_size
     64
@@ -53,6 +54,36 @@ def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int
             f"grid={quoted(grid)}: the kernel has clusters of {cluster}, which do not divide it"
         )
     return Grid(blocks, threads, size, cluster)
+
+
+def as_cluster(cluster: object, function: Function) -> tuple[int, int, int]:
+    """Blocks of a cluster along x, y, z: as the kernel states them, or else as the launch does.
+
+    PTX ISA, "Cluster Dimension Directives".
+    """
+    directives = function.directives
+    stated = directives.get("reqnctapercluster")
+    if cluster is None:
+        if stated is None and "explicitcluster" in directives:
+            raise PtxlabError(
+                "the kernel takes the size of its clusters from the launch (.explicitcluster): pass "
+                "cluster=, e.g. cluster=2"
+            )
+        sizes = (*(stated or ()), 1, 1, 1)
+        return sizes[0], sizes[1], sizes[2]
+    given = _as_sizes(cluster, "cluster", (_MOST_IN_CLUSTER,) * 3)
+    most = min([_MOST_IN_CLUSTER, *directives.get("maxclusterrank", ())])
+    if math.prod(given) > most:
+        raise PtxlabError(
+            f"cluster={quoted(cluster)}: {math.prod(given)} blocks; a cluster of this kernel has at most "
+            f"{most}"
+        )
+    if stated is not None and given != as_cluster(None, function):
+        raise PtxlabError(
+            f"cluster={quoted(cluster)}: the kernel states clusters of {as_cluster(None, function)} itself "
+            "(__cluster_dims__, .reqnctapercluster); leave out cluster="
+        )
+    return given
 
 
 def _as_sizes(value: object, what: str, most: tuple[int, int, int]) -> tuple[int, int, int]:

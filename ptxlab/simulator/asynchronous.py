@@ -17,7 +17,7 @@ from ..memory import Im2colMap, TensorMap
 from .builders import Context, builds, unsupported
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
-from .mbarriers import Change, barrier_place, update_barriers, update_in_blocks
+from .mbarriers import Change, barrier_place, check_masks, update_barriers, update_in_blocks
 from .memory import in_block
 from .operands import Read, address, announced, items_of, reader, readers
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
@@ -157,6 +157,8 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         write_to = places(machine, frame, threads)[which] + steps
         words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async")
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+        if masks is not None:
+            check_masks(machine, masks)
         if combine is not None:
             update = combined(combine, words)
             machine.memory.update(instruction, to, each, write_to, bits, update)
@@ -224,6 +226,8 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
         boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
         bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+        if masks is not None:
+            check_masks(machine, masks)
         if not loads:
             store_boxes(machine.memory, instruction, threads, boxes, reduction)
         elif masks is None:

@@ -16,7 +16,7 @@ from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
-from .arguments import Array, as_grid, check_arguments
+from .arguments import Array, as_cluster, as_grid, check_arguments
 from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
@@ -86,8 +86,7 @@ class Kernel(Generic[R]):
     @property
     def cluster(self) -> tuple[int, int, int]:
         """Blocks of a cluster along x, y, z, as ``__cluster_dims__`` states them."""
-        sizes = (*self.function.directives.get("reqnctapercluster", ()), 1, 1, 1)
-        return sizes[0], sizes[1], sizes[2]
+        return as_cluster(None, self.function)
 
     def __repr__(self) -> str:
         return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
@@ -101,6 +100,7 @@ class Kernel(Generic[R]):
         block: int | tuple[int, ...],
         *arguments: object,
         shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
         model: str | None = None,
         observers: Sequence[Observer] = (),
         show: bool | None = None,
@@ -114,6 +114,7 @@ class Kernel(Generic[R]):
         As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
         memory and are written in place; the same array twice is the same memory. Scalars go by value,
         structs as bytes, `ptxlab.tensor_map` as a tensor map. `shared` is dynamic shared memory in bytes;
+        `cluster` is the number of blocks in a cluster, of a kernel that does not state it itself;
         `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
         `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
         update each other's memory with atomic operations.
@@ -135,7 +136,7 @@ class Kernel(Generic[R]):
         >>> x[:4]
         array([0., 2., 4., 6.], dtype=float32)
         """
-        shape = as_grid(grid, block, shared, self.cluster)
+        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
         if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.title)
@@ -148,6 +149,8 @@ class Kernel(Generic[R]):
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         most = None if limit is None else as_int(limit, "limit")
+        if most is not None and most < 0:
+            raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
         traced = None if trace is False else _traced(shape, trace)
         variables = tuple(self._image.shared_variables(shape.shared))
         report = Report(self.source, check == "error", variables, self.source is self.ptx)
@@ -181,6 +184,7 @@ class Kernel(Generic[R]):
         block: int | tuple[int, ...],
         *arguments: object,
         shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
         stream: object = None,
     ) -> None:
         """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back.
@@ -193,7 +197,7 @@ class Kernel(Generic[R]):
             x = torch.ones(1024, device="cuda")
             ptxlab.kernel(source).launch(32, 32, x)
         """
-        shape = as_grid(grid, block, shared, self.cluster)
+        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
         handle = None if stream is None else stream_handle(stream)
         host_values: list[object] = []
         on_gpu: dict[str, GpuArray] = {}
@@ -218,7 +222,17 @@ class Kernel(Generic[R]):
             for instruction in self.module.instructions
             for operand in instruction.operands
         )
-        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle, cooperative)
+        launch_kernel(
+            code,
+            self.name,
+            shape.blocks,
+            shape.threads,
+            shape.shared,
+            passed,
+            handle,
+            cooperative,
+            None if cluster is None else shape.cluster,
+        )
 
     def _pointer(self, array: GpuArray, number: int) -> int:
         if not array.contiguous:

@@ -471,8 +471,17 @@ class Machine:
             for instruction, threads, why in stuck[:4]
         )
         instruction, threads, _ = stuck[0]
-        sentence = f"deadlock: {waits}"
+        sentence = f"deadlock: {waits}{self._cluster_hint()}"
         raise HazardError(sentence, hazard_of("deadlock", instruction, self.batch, threads.indices, sentence))
+
+    def _cluster_hint(self) -> str:
+        """What may be wrong if a kernel for clusters was launched without."""
+        for instruction in self.launch.entry.function.instructions:
+            for_clusters = instruction.parts[0] == "mapa" or "multicast::cluster" in instruction.parts
+            if for_clusters and self.batch.grid.cluster_size == 1:
+                where = f"{instruction.where} ({instruction.opcode})"
+                return f"; {where} is for clusters, and this launch has none: pass cluster="
+        return ""
 
     def _missing_lanes(self, waiting: _Waiting) -> str:
         """Lanes of the first warp that are not there."""

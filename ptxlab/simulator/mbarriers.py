@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from .builders import Context, builds
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
@@ -146,6 +146,16 @@ def update_barriers(
         those = Threads.listed(threads.batch, threads.indices[ended])
         machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
     return before
+
+
+def check_masks(machine: Machine, masks: NDArray[Any]) -> None:
+    """Refuse a ctaMask that names blocks which the cluster does not have."""
+    size = machine.batch.grid.cluster_size
+    wrong = masks[masks >> size != 0]
+    if len(wrong):
+        have = f"the cluster has {counted(size, 'block')}"
+        remedy = ": pass cluster=" if size == 1 else ""
+        raise PtxlabError(f"the mask 0x{int(wrong[0]):x} names blocks that are not there; {have}{remedy}")
 
 
 def update_in_blocks(

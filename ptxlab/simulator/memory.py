@@ -424,6 +424,8 @@ class Memory:
         wrong = (rank < -1) | (rank >= self._cluster)
         if wrong.any():
             have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
+            if self._cluster == 1:
+                have = "is that of another block of a cluster; this launch has no clusters: pass cluster="
             self._refuse(request, wrong, have)
         return cluster_places(request.places, request.threads.blocks, self._cluster)
 

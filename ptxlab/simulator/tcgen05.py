@@ -28,7 +28,7 @@ from .builders import Context, builds, unsupported
 from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
-from .mbarriers import Change, update_barriers
+from .mbarriers import Change, check_masks, update_barriers
 from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
 from .operands import Read, address, items_of, reader, readers, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
@@ -134,6 +134,7 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
             _arrive(machine, instruction, threads, places)
             return
         masks = mask(machine, frame, threads).astype(np.int64)
+        check_masks(machine, masks)
         for rank in range(machine.batch.grid.cluster_size):
             ours = masks >> rank & 1 == 1
             if ours.any():
@@ -244,7 +245,7 @@ class _Issue:
         if size % 2:
             raise PtxlabError(
                 f"{self.instruction.where}: {self.instruction.opcode} needs a CTA pair; the clusters of this "
-                f"launch have {counted(size, 'block')}"
+                f"launch have {counted(size, 'block')}: pass cluster=2"
             )
         first = rank - rank % 2
         return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]

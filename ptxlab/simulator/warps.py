@@ -78,10 +78,17 @@ def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
     return computed(instruction, context, (bits, 32), match, masked=True)
 
 
+_NAN = np.uint32(0x7FFFFFFF)
+_INFINITY = np.uint32(0x7F800000)
+_SIGN = np.uint32(1 << 31)
+
+
 @builds("redux")
 def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     type_name = instruction.parts[-1]
     kind = next((part for part in instruction.parts if part in _REDUCTIONS), "")
+    if type_name == "f32" and kind in ("min", "max"):
+        return _redux_f32(instruction, context, kind)
     if not kind or type_name not in ("u32", "s32", "b32"):
         raise unsupported(instruction)
     dtype = np.dtype(np.int32 if type_name == "s32" else np.uint32)
@@ -91,18 +98,44 @@ def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     )
 
     def reduce(machine: Machine, threads: Threads, value: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-        values = value.view(dtype)
-        results = np.zeros(threads.count, dtype=dtype)
-        for members in np.unique(mask):
-            ours = mask == members
-            those = threads if ours.all() else threads.where(ours)
-            rows = np.full(machine.batch.size, start, dtype=dtype)
-            rows[those.indices] = values[ours]
-            totals = _REDUCTIONS[kind].reduce(rows.reshape(-1, 32), axis=1, dtype=dtype)
-            results[ours] = totals[those.indices >> 5]
-        return results.view(np.uint32)
+        return _reduced(kind, start, threads, value.view(dtype), mask).view(np.uint32)
 
     return computed(instruction, context, (32, 32), reduce, masked=True)
+
+
+def _redux_f32(instruction: PtxInstruction, context: Context, kind: str) -> MachineStep:
+    """Numbers are compared by their bits, in an order in which -0.0 comes before +0.0; NaNs are left out.
+
+    With `.NaN` one of them is enough for a NaN; without, all are.
+    """
+    neutral = 0 if kind == "max" else 0xFFFFFFFF
+    nan_kind = "or" if "NaN" in instruction.parts else "and"
+
+    def reduce(machine: Machine, threads: Threads, value: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
+        sizes = value & ~_SIGN
+        values = sizes if "abs" in instruction.parts else value
+        is_nan = sizes > _INFINITY
+        keys = np.where(values & _SIGN, ~values, values | _SIGN)
+        keys = _reduced(kind, neutral, threads, np.where(is_nan, np.uint32(neutral), keys), mask)
+        nan = _reduced(nan_kind, int(nan_kind == "and"), threads, is_nan.astype(np.uint32), mask)
+        return np.where(nan, _NAN, np.where(keys & _SIGN, keys & ~_SIGN, ~keys))
+
+    return computed(instruction, context, (32, 32), reduce, masked=True)
+
+
+def _reduced(
+    kind: str, start: int, threads: Threads, values: NDArray[Any], mask: NDArray[Any]
+) -> NDArray[Any]:
+    """For each thread the reduction of its warp's members; lanes that take no part count as `start`."""
+    results = np.zeros_like(values)
+    for members in np.unique(mask):
+        ours = mask == members
+        those = threads if ours.all() else threads.where(ours)
+        rows = np.full(threads.batch.size, start, dtype=values.dtype)
+        rows[those.indices] = values[ours]
+        totals = _REDUCTIONS[kind].reduce(rows.reshape(-1, 32), axis=1, dtype=values.dtype)
+        results[ours] = totals[those.indices >> 5]
+    return results
 
 
 @builds("activemask")

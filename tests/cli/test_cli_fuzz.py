@@ -166,7 +166,11 @@ class Lines:
         if command == "simulate":
             values = ("1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
             words = [*option("--arg", *values), *option("--arg", *values), *option("--shared", "16", "-1")]
-            sizes = [*option("--grid", "1", "2,2", "1x1x1", "0"), *option("--block", "32", "2000")]
+            sizes = [
+                *option("--grid", "1", "2,2", "1x1x1", "0"),
+                *option("--block", "32", "2000"),
+                *option("--cluster", "1", "2,0"),
+            ]
             return [self.rng.choice([*self.files, *WORDS]), *sizes, *words]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]

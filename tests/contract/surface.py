@@ -128,10 +128,11 @@ def _top() -> Iterator[Call]:
     kernel = ptxlab.kernel(PTX)
     yield call(
         "Kernel.simulate",
-        lambda grid, block, out, x, shared, model, check, limit, trace: kernel.simulate(
-            grid, block, out, x, shared=shared, model=model, show=False, check=check, limit=limit, trace=trace
+        lambda grid, block, out, x, shared, cluster, model, check, limit, trace: kernel.simulate(
+            grid, block, out, x, shared=shared, cluster=cluster, model=model, show=False, check=check,
+            limit=limit, trace=trace,
         ),
-        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, model="sm_90",
+        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, model="sm_90",
         check="error", limit=1000, trace=1,
     )  # fmt: skip
     source = (

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, gpu
 from ptxlab.simulator import Result
+
+from .kernel_cases import CASES, Case, digest, recorded
 
 _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
@@ -209,3 +214,124 @@ def test_tensor_maps_made_of_zeros(parts: dict[str, str]) -> None:
 def test_tensor_maps_made_of_zeros_on_a_gpu() -> None:
     _made_map("launch", _IN_SHARED)
     _made_map("launch", _IN_GLOBAL)
+
+
+# -- redux.sync of floats (sm_100a) --------------------------------------------------------------------------
+
+_REDUX = (
+    ".version 9.0\n.target sm_100a\n.address_size 64\n"
+    + """
+.visible .entry reduce(.param .u64 .ptr .global .align 1 x) {
+  .reg .f32 %f<3>; .reg .b32 %r<3>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  .reg .pred %p1; mov.u32 %r2, 0x0000FFFF; setp.ge.u32 %p1, %r1, 16; @%p1 not.b32 %r2, %r2;
+  OPCODE %f2, %f1, %r2;
+  st.global.f32 [%rd3], %f2;
+  ret;
+}
+"""
+)
+
+
+def _reduced_by_hand(values: list[float], opcode: str) -> int:
+    """PTX ISA, "redux.sync", word for word."""
+    if ".abs" in opcode:
+        values = [abs(value) for value in values]
+    numbers = [value for value in values if not math.isnan(value)]
+    if not numbers or (".NaN" in opcode and len(numbers) < len(values)):
+        return 0x7FFFFFFF
+    choose = min if ".min" in opcode else max
+    chosen = choose(numbers, key=lambda value: (value, math.copysign(1, value)))
+    return int(np.float32(chosen).view(np.uint32))
+
+
+def test_redux_of_floats() -> None:
+    """Two halves of a warp with masks of their own; NaN, both zeros, infinities, subnormal numbers."""
+    rng = np.random.default_rng(7)
+    special = [math.nan, -math.nan, 0.0, -0.0, math.inf, -math.inf, 1e-42, -1e-42, 1.5, -2.5]
+    for kind in ("min", "max"):
+        for qualifiers in ("", ".abs", ".NaN", ".abs.NaN"):
+            opcode = f"redux.sync.{kind}{qualifiers}.f32"
+            kernel = ptxlab.kernel(_REDUX.replace("OPCODE", opcode))
+            for choice in (special, special[2:], special[2:4], special[:2], special[6:8]):
+                x = rng.choice(choice, 32).astype(np.float32)
+                halves = [_reduced_by_hand(half.tolist(), opcode) for half in (x[:16], x[16:])]
+                kernel.simulate(1, 32, x, show=False)
+                assert x.view(np.uint32).tolist() == [halves[0]] * 16 + [halves[1]] * 16, (opcode, choice)
+    wrong = _REDUX.replace("OPCODE", "redux.sync.min.f32").replace("sm_100a", "sm_90a")
+    with pytest.raises(PtxlabError, match="the kernel is for sm_90a, which lacks redux.sync.min.f32"):
+        ptxlab.kernel(wrong).simulate(1, 32, np.zeros(32, np.float32))
+
+
+# -- clusters of a launch ------------------------------------------------------------------------------------
+
+
+def _without_cluster_dims(name: str) -> tuple[Case, ptxlab.simulator.kernel.Kernel, tuple[int, ...]]:
+    """A recorded kernel of clusters that does not state their size, and that size."""
+    case = CASES[name]
+    source, stated = case.source(), case.compiled().cluster
+    return case, ptxlab.kernel(re.sub(r"__cluster_dims__\(.*?\)", "", source), name), stated
+
+
+def _with_clusters(run: str) -> None:
+    for name in ("neighbours", "ring", "counters", "multicast"):
+        case, kernel, cluster = _without_cluster_dims(name)
+        arguments = case.inputs()
+        getattr(kernel, run)(case.grid, case.block, *arguments, shared=case.shared, cluster=cluster)
+        assert digest(arguments) == recorded()[name]["outputs"], name
+
+
+def test_clusters_of_the_launch() -> None:
+    """Kernels that do not state their clusters give what those gave on an H200 that do."""
+    _with_clusters("simulate")
+    for name, sentence in (
+        (
+            "neighbours",
+            "which is that of another block of a cluster; this launch has no clusters: pass cluster=",
+        ),
+        (
+            "multicast",
+            r"the mask 0x3 names blocks that are not there; the cluster has 1 block: pass cluster=",
+        ),
+    ):
+        case, kernel, _ = _without_cluster_dims(name)
+        with pytest.raises(PtxlabError, match=sentence):
+            kernel.simulate(case.grid, case.block, *case.inputs())
+    case, kernel, _ = _without_cluster_dims("ring")
+    alone = ptxlab.kernel(
+        kernel.source.replace("+ 1) % 4", "+ 1) % 4 & 0").replace(", 512;", ", 1024;"), "ring"
+    )
+    with pytest.raises(
+        PtxlabError, match=r"deadlock.*\(mapa.*\) is for clusters, and .* none: pass cluster="
+    ):
+        alone.simulate(case.grid, case.block, *case.inputs())
+
+
+def test_clusters_that_a_kernel_does_not_take() -> None:
+    stated = CASES["neighbours"]
+    for text, cluster, sentence in (
+        ("", (2, 2), ""),
+        ("", 2, r"cluster=2: the kernel states clusters of \(2, 2, 1\) itself"),
+        ("", (4, 4, 2), r"cluster=\(4, 4, 2\): 32 blocks; a cluster of this kernel has at most 16"),
+        (".maxclusterrank 2", (2, 2), "4 blocks; a cluster of this kernel has at most 2"),
+        (".explicitcluster", None, "takes the size of its clusters from the launch .*: pass cluster="),
+        (" ", 3, r"grid=\(4, 2\): the kernel has clusters of \(3, 1, 1\), which do not divide it"),
+        (" ", "2", "cluster"),
+    ):
+        ptx = stated.compiled().ptx
+        if text:
+            ptx = re.sub(r"\.reqnctapercluster [\d, ]+|\.explicitcluster", text, ptx)
+        kernel = ptxlab.kernel(ptx, "neighbours")
+        if sentence:
+            with pytest.raises(PtxlabError, match=sentence):
+                kernel.simulate(stated.grid, stated.block, *stated.inputs(), cluster=cluster)
+        else:
+            kernel.simulate(stated.grid, stated.block, *stated.inputs(), cluster=cluster)
+
+
+@pytest.mark.gpu
+def test_clusters_of_the_launch_on_a_gpu() -> None:
+    if gpu.device_target() != "sm_90a":
+        pytest.skip("what is recorded is of sm_90a")
+    _with_clusters("launch")

@@ -195,8 +195,8 @@ def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: 7)
     kernel = ptxlab.kernel(_COUNT)
     kernel.launch(1, 32, OnGpu(), 5)
-    code, name, grid, block, shared, values, stream, cooperative = passed
-    assert not cooperative
+    code, name, grid, block, shared, values, stream, cooperative, cluster = passed
+    assert not cooperative and cluster is None
     assert (name, grid, block, shared, stream) == (
         "count",
         (1, 1, 1),
