@@ -16,10 +16,11 @@ from ..numerics.steps import Trace
 from ..numerics.trace import DivergencePlace, find_divergence
 from ..verify.hunt import find_difference as search
 from ..views.trace_picture import row_of
-from ..views.trace_text import comparisons, decimal, divergence_text
+from ..views.trace_text import comparisons, divergence_text
 from .parse_cell import format_value
 from .serialise import picture_data
 from .state import GPU, ExplorerState
+from .timeline import result_text
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _column(trace: Trace, place: DivergencePlace | None) -> dict[str, Any]:
     generation = GENERATIONS.get(trace.chip, "")
     error = [f"error: {value}" for name, value, _ in comparisons(trace) if name == "error"]
     return {
-        "heading": f"{trace.chip} {generation}: {decimal(trace.value)} = {trace.steps[-1].code_text}",
+        "heading": f"{trace.chip} {generation}: {result_text(trace.steps[-1])} = {trace.steps[-1].code_text}",
         "notes": error,
         "legend": data["notes"][-1],
         "grids": data["grids"],

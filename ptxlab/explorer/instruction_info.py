@@ -56,6 +56,11 @@ def _accumulates_in_place(ins: Product) -> bool:
     return isinstance(ins, Tcgen05Mma) or ins.family.startswith("wgmma")
 
 
+def accumulator_label(ins: Product) -> str:
+    """What the matrix that products are added to is called."""
+    return "D before" if _accumulates_in_place(ins) else "C"
+
+
 def _accumulator(state: ExplorerState) -> dict[str, str]:
     modifiers = state.operation.modifiers
     adds = modifiers.scale_d and modifiers.enable_input_d
@@ -99,9 +104,7 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
 def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     ins, operand = state.ins, state.operation.operand(name)
     info: dict[str, Any] = {
-        "label": "D before"
-        if name == "C" and _accumulates_in_place(ins)
-        else {"stored": "compressed A", "E": "metadata"}.get(name, name),
+        "label": {"stored": "compressed A", "E": "metadata", "C": accumulator_label(ins)}.get(name, name),
         "rows": operand.shape[0],
         "columns": operand.shape[1],
         "type": operand.dtype.name,

@@ -22,6 +22,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
 from .edits import with_codes
+from .instruction_info import accumulator_label
 from .parse_cell import format_value, parse
 from .question import (
     SELECTED,
@@ -411,9 +412,10 @@ class Value(CellQuestion):
         modifiers = state.operation.modifiers
         if accumulator not in ("0", "-0") and modifiers.scale_d and modifiers.enable_input_d:
             scaled = f" / 2^{modifiers.scale_input_d}" if modifiers.scale_input_d else ""
-            explanation += f", and C[{self.row}][{self.column}] = {accumulator}{scaled} is added"
+            added = f"{accumulator_label(state.ins)}[{self.row}][{self.column}]"
+            explanation += f", and {added} = {accumulator}{scaled} is added"
         if disabled_lane(state.operation, self.row, self.column) is not None:
-            explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was, C"
+            explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was"
         return Solution((value,), f"{explanation}.", (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> Reading:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..isa.dtypes import dtype
 from ..numerics.steps import Number, Step, Term, Trace
-from ..views.trace_text import decimal, rounding_words, step_name, term_name
+from ..views.trace_text import decimal, not_finite, rounding_words, step_name, term_name
+from .parse_cell import format_value
 from .state import ExplorerState
 
 #: What an operation takes over from the one before it.
@@ -46,7 +48,7 @@ here one by one
                         "role": "C" if term.role == "C" else "term",
                         "operation": operation,
                         "text": f"{_summand(state, trace, term)}, sum so far {decimal(total)}",
-                        "name": term_name(term),
+                        "name": term_name(trace, term),
                         "sum": decimal(total, 5),
                         **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
                         **_bits(step, term, total),
@@ -58,14 +60,17 @@ here one by one
     roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
+    result = f"D[{trace.row}][{trace.col}] = {result_text(trace.steps[-1])}"
     return {
         "column_of_b": state.column_of_b(trace.row, trace.col),
-        "summary": f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} from C and {parts}; play or drag",
+        "summary": f"{result} from {trace.accumulator} and {parts}; play or drag",
         "steps": steps,
     }
 
 
 def _alignment(step: Step) -> str:
+    if not_finite(step):
+        return not_finite(step)
     largest = max((term.exponent for term in step.terms if term.exponent is not None), default=None)
     why = "the largest exponent" if largest == step.top else "the least that there is"
     return (
@@ -99,7 +104,9 @@ def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
     if term.kept != term.value and term.value == term.value:
         kept = f", of which {decimal(term.kept)} is kept"
     if term.role != "product" or term.factors is None:
-        name = f"C[{trace.row}][{trace.col}]" if term.role == "C" else term_name(term)
+        name = term_name(trace, term)
+        if term.role == "C":
+            name += f"[{trace.row}][{trace.col}]"
         if state.ins.scale_vec and term.k:
             names, numbers = _scale_factors(state, trace, term.k[0])
             name = f"products of {name}, times {names} ({numbers})"
@@ -112,13 +119,18 @@ def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
     return f"k = {k}: {elements} = {factors} = {decimal(term.value)}{kept}"
 
 
+def result_text(step: Step) -> str:
+    """The result of a step by the fewest digits that identify it, as registers show it."""
+    return format_value(dtype(step.dtype).decode(step.code))
+
+
 def _factor(value: Number) -> str:
     return decimal(value, 6)
 
 
 def _rounding(trace: Trace, step: Step) -> str:
-    how = "exact" if step.change == 0 else rounding_words(step)
+    how = "exact" if step.change == 0 else not_finite(step) or rounding_words(step)
     name = f"D[{trace.row}][{trace.col}]"
     if step is not trace.steps[-1]:
         name = f"result of “{step_name(step, trace)}”"
-    return f"{name} = {decimal(step.value)}, {how}: {step.code_text}"
+    return f"{name} = {result_text(step)}, {how}: {step.code_text}"

@@ -175,6 +175,15 @@ class Trace:
     fma32: float | None
 
     @property
+    def accumulator(self) -> str:
+        """What products are added to: C, or D as it was before wgmma or tcgen05.mma, which have no C.
+
+        >>> Trace("wgmma.mma_async ...", "sm_90", 0, 0, (), 0, 0.0, 0.0, None).accumulator
+        'D before'
+        """
+        return "D before" if self.instruction.startswith(("wgmma", "tcgen05")) else "C"
+
+    @property
     def error(self) -> Fraction | None:
         """D minus the exact result; None where one of them is not finite."""
         return (

@@ -17,7 +17,16 @@ from ..numerics.steps import Number, Step, Term, Trace, leading
 from ..numerics.trace import DivergencePlace
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture
-from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text, trace_title
+from .trace_text import (
+    comparisons,
+    decimal,
+    not_finite,
+    rounding_words,
+    step_name,
+    term_name,
+    text,
+    trace_title,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -85,7 +94,7 @@ def trace(trace: Trace, note: str = "", *, title: bool = True) -> Picture:
         if len(trace.steps) > 1:
             heading = f"{number}. {heading}"
         if step.dtype == "s32":
-            grids.append(_integer_grid(step, heading))
+            grids.append(_integer_grid(trace, step, heading))
         else:
             grids.append(_float_grid(trace, step, heading, final=step is final))
     if final.dtype != "s32":
@@ -104,8 +113,10 @@ def _legend(trace: Trace, grids: list[Grid]) -> str:
     if trace.steps[-1].dtype == "s32":
         return "orange: the sum after each row, in two's complement, green: D"
     legend = "blue: kept, grey: lost behind the cut or rounded off, orange: sum, green: result"
+    if any(term.role == "product" and term.exponent is not None for term in trace.steps[0].terms):
+        legend += "; the exponent of a product is the sum of its factors' exponents"
     framed = any(cell.state == "mark" for grid in grids for cell in grid.cells)
-    return f"{legend}, framed: differs from the exact result" if framed else legend
+    return f"{legend}; framed: differs from the exact result" if framed else legend
 
 
 def _below_each_other(grids: list[Grid]) -> tuple[Grid, ...]:
@@ -124,6 +135,8 @@ def _step_title(trace: Trace, step: Step) -> str:
         outcome = f"{rounding_words(step)}: {decimal(step.value)}" if step.change else "fits s32"
         return f"sum = {decimal(step.total)}, {outcome}"
     name, rounding = step_name(step, trace), f"sum {rounding_words(step)}"
+    if not_finite(step):
+        return f"{name}: {not_finite(step)}"
     if step.top is None or step.grain is None:
         return f"{name}: {rounding}"
     return f"{name}: aligned to 2^{step.top}, cut below 2^{step.grain}, {rounding}"
@@ -168,7 +181,7 @@ def _last_place(value: Fraction, result_type: DType) -> int:
     return max(leading(value), 1 - result_type.bias) - result_type.fraction_bits
 
 
-def _term_lines(step: Step) -> list[_Line]:
+def _term_lines(trace: Trace, step: Step) -> list[_Line]:
     """A line for every term; runs of three or more zero terms share one."""
     lines = []
     for zero, group in groupby(enumerate(step.terms), lambda numbered: _is_zero(numbered[1])):
@@ -176,13 +189,13 @@ def _term_lines(step: Step) -> list[_Line]:
         if zero and len(run) > 2:
             lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept", terms=tuple(run)))
         else:
-            lines += [replace(_term_line(step, term), terms=(index,)) for index, term in run.items()]
+            lines += [replace(_term_line(trace, step, term), terms=(index,)) for index, term in run.items()]
     return lines
 
 
 def row_of(trace: Trace, place: DivergencePlace) -> int | None:
     """The row of a place in the grid of its step; None where the whole step is meant."""
-    lines = _term_lines(trace.steps[place.step])
+    lines = _term_lines(trace, trace.steps[place.step])
     if place.result:
         return len(lines) + 1
     return next((row for row, line in enumerate(lines) if place.term in line.terms), None)
@@ -192,8 +205,8 @@ def _is_zero(term: Term) -> bool:
     return term.value == 0 and term.factors is not None
 
 
-def _term_line(step: Step, term: Term) -> _Line:
-    name, about = term_name(term), _about(term)
+def _term_line(trace: Trace, step: Step, term: Term) -> _Line:
+    name, about = term_name(trace, term), _about(trace, term)
     if not isinstance(term.value, Fraction) or not term.value:
         return _Line(name, term.value, "kept", about=about)
     first, last = leading(term.value), _lowest(term.value)
@@ -204,10 +217,10 @@ def _term_line(step: Step, term: Term) -> _Line:
     return _Line(name, term.value, "kept", first, last, step.grain, about=about, exponent=term.exponent)
 
 
-def _about(term: Term) -> str:
+def _about(trace: Trace, term: Term) -> str:
     """The tooltip of a term."""
     product = "" if term.factors is None else f" = {decimal(term.factors[0])} * {decimal(term.factors[1])}"
-    lines = [f"{term_name(term)}{product} = {decimal(term.value)}"]
+    lines = [f"{term_name(trace, term)}{product} = {decimal(term.value)}"]
     if term.significand is not None:
         lines.append(f"exponent {term.exponent}, significand {decimal(term.significand)}")
     if term.lost:
@@ -254,7 +267,7 @@ def _number_line(
 
 
 def _float_grid(trace: Trace, step: Step, title: str, *, final: bool) -> Grid:
-    terms = _term_lines(step)
+    terms = _term_lines(trace, step)
     lines = [*terms, *_result_lines(trace, step, final)]
     columns, cut = _columns(lines, step)
     exact = next((line for line in lines if line.role == "exact"), None)
@@ -435,7 +448,7 @@ def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Hea
 # -- integers --------------------------------------------------------------------------------------------
 
 
-def _integer_grid(step: Step, title: str) -> Grid:
+def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
     """Sums after each term, or after several, in decimal and in two's complement; below them what D keeps."""
     first, products = step.terms[0], step.terms[1:]
     sums = [int(so_far) for so_far in step.partial_sums]
@@ -443,12 +456,12 @@ def _integer_grid(step: Step, title: str) -> Grid:
     while len(products) > each * _ROWS:
         each *= 2
     top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
-    rows = [(term_name(first), decimal(first.value), decimal(first.value))]
-    abouts = [_about(first)]
+    rows = [(term_name(trace, first), decimal(first.value), decimal(first.value))]
+    abouts = [_about(trace, first)]
     for start in range(0, len(products), each):
         group = products[start : start + each]
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
-        name, about = term_name(group[0]), _about(group[0])
+        name, about = term_name(trace, group[0]), _about(trace, group[0])
         if each > 1:
             name = f"{name} ..{group[-1].k[0]}"
             about = f"{name}: {each} terms, {part} in all"
@@ -505,7 +518,7 @@ def _register_grid(step: Step) -> Grid:
         heads.append(Header(start, size, (heading if len(heading) <= 2 * size else "",)))
         start += size
     rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),)),)
-    title = f"the register: {result_type}"
+    title = f"the bits of D: {result_type}"
     return Grid(
         (1, result_type.bits), tuple(cells), hover, rows, tuple(heads), ("", ""), title, "register", "tight"
     )

@@ -76,12 +76,15 @@ def _error(trace: Trace, error: Fraction) -> str:
 
 def _float_step(trace: Trace, step: Step, lost: Callable[[str], str]) -> list[str]:
     head = step_name(step, trace)
-    if step.top is not None and step.grain is not None:
+    if not_finite(step):
+        head += f": {not_finite(step)}"
+    elif step.top is not None and step.grain is not None:
         head += f": aligned to 2^{step.top}, last place 2^{step.grain}"
-    rows = [(term_name(term), decimal(term.value), _bits(step, term, lost)) for term in step.terms]
+    rows = [(term_name(trace, term), decimal(term.value), _bits(step, term, lost)) for term in step.terms]
     names, values = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     lines = [f"  {name:<{names}}  {value:>{values}}  {bits}".rstrip() for name, value, bits in rows]
-    total = f"  = {decimal(step.total)}, {rounding_words(step)}: {step.code_text} ({step.dtype})"
+    how = "" if not_finite(step) else f", {rounding_words(step)}"
+    total = f"  = {decimal(step.total)}{how}: {step.code_text} ({step.dtype})"
     return [head, *lines, total]
 
 
@@ -89,7 +92,7 @@ def _integer_step(trace: Trace, step: Step) -> list[str]:
     """Terms and partial sums in decimal; the sum and what becomes of it in binary."""
     rows = [("", "term", "sum so far")]
     for term, so_far in zip(step.terms, step.partial_sums, strict=True):
-        rows.append((term_name(term), decimal(term.value), decimal(so_far)))
+        rows.append((term_name(trace, term), decimal(term.value), decimal(so_far)))
     names, values, sums = (max(len(row[i]) for row in rows) for i in range(3))
     lines = [f"  {name:<{names}}  {value:>{values}}  {so_far:>{sums}}" for name, value, so_far in rows]
     outcome = rounding_words(step) if step.change else "fits s32"
@@ -125,12 +128,17 @@ _ROUNDINGS = {
 }
 
 
-def term_name(term: Term) -> str:
+def term_name(trace: Trace, term: Term) -> str:
     """A term in words: ``C``, ``A[0][3] B[3][5]``, ``k 0..15``.
 
-    >>> term_name(Term("product", Fraction(3), 1, Fraction(3), k=(4,), row=9, column=2))
-    'A[9][4] B[4][2]'
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
+    >>> trace = ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 5)
+    >>> [term_name(trace, term) for term in trace.steps[0].terms[:2]]
+    ['C', 'A[0][0] B[0][5]']
     """
+    if term.role == "C":
+        return trace.accumulator
     if term.role == "product":
         return f"A[{term.row}][{term.k[0]}] B[{term.k[0]}][{term.column}]"
     if term.role == "block":
@@ -165,7 +173,8 @@ def step_name(step: Step, trace: Trace) -> str:
         return f"product in {step.dtype}, k {step.k[0]}"
     if step.operation == "convert":
         return f"conversion to {step.dtype}"
-    return "addition of C" if any(term.role == "C" for term in step.terms) else "addition"
+    added = [term_name(trace, term) for term in step.terms if term.role == "C"]
+    return f"addition of {added[0]}" if added else "addition"
 
 
 def _loses(trace: Trace) -> bool:
@@ -206,10 +215,10 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
         return f"They part {where} {outcome}{same}"
     term = step.terms[place.term]
     if divergence.places[1 - divergence.owner].term is None:
-        where = f"where {owner.chip} aligns the {term_name(term)} and cuts below 2^{step.grain}"
+        where = f"where {owner.chip} aligns the {term_name(owner, term)} and cuts below 2^{step.grain}"
         return f"They part {where}: {decimal(term.value)} becomes {decimal(term.kept)}{same}"
     sides = (_side_words(trace, place) for trace, place in zip(traces, divergence.places, strict=True))
-    return f"They part at {term_name(term)}: {', '.join(sides)}{same}"
+    return f"They part at {term_name(owner, term)}: {', '.join(sides)}{same}"
 
 
 def _side_words(trace: Trace, place: DivergencePlace) -> str:
@@ -219,6 +228,15 @@ def _side_words(trace: Trace, place: DivergencePlace) -> str:
     if not term.lost:
         return f"{trace.chip} keeps all of {decimal(term.value)}"
     return f"{trace.chip} cuts below 2^{step.grain} and keeps {decimal(term.kept)}"
+
+
+def not_finite(step: Step) -> str:
+    """What decides a sum that is an infinity or NaN; "" for all other sums."""
+    if isinstance(step.total, Fraction):
+        return ""
+    if math.isnan(step.total):
+        return "a NaN, or infinities of both signs, among the terms make the sum NaN"
+    return f"an infinity among the terms makes the sum {decimal(step.total)}"
 
 
 def rounding_words(step: Step) -> str:

@@ -28,7 +28,7 @@ from ptxlab.explorer.edits import (
     SetValues,
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
-from ptxlab.explorer.parse_cell import parse
+from ptxlab.explorer.parse_cell import format_value, parse
 from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.state import Comparison, ExplorerState
 from ptxlab.explorer.timeline import dot_product_steps
@@ -711,3 +711,41 @@ def test_a_cut_is_told_where_it_happens() -> None:
     )
     kept, lost, total = term["bits"]  # from the sign and 2^11 to 2^-15, and what is lost: 2^-17
     assert (kept, lost, total) == (" " + 27 * "0", "01", " 01" + 25 * "0")
+
+
+def test_sums_that_are_not_finite_are_not_aligned_to_anything() -> None:
+    """An infinity or NaN is said to decide the sum; in the steps as in the picture of them."""
+    ex = ptxlab.explore("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", B=np.ones((8, 8)))
+    ex.view.tracing = True
+    for value, words in ((np.inf, "an infinity among the terms makes the sum inf"), (np.nan, "the sum NaN")):
+        A = np.zeros((16, 8))
+        A[0, :2] = 1, value
+        ex.A, ex.view.selected = A, {"name": "D", "row": 0, "column": 0}
+        trace = ex.view.trace
+        sentences = [step["text"] for step in trace["dot_product"]["steps"]]
+        assert words in sentences[-1]
+        titles = [grid["title"] for grid in trace["grids"]]
+        assert words in titles[0]
+        assert not any("aligned to" in text for text in (*sentences, *titles))
+
+
+@each(
+    "mnemonic, name",
+    {
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": "C",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": "D before",
+        "tcgen05.mma.cta_group::1.kind::f16": "D before",
+    }.items(),
+)
+def test_what_products_are_added_to_has_its_name(mnemonic: str, name: str) -> None:
+    """wgmma and tcgen05.mma have no C: neither steps nor the picture name one."""
+    ex = ptxlab.explore(mnemonic)
+    ex.C = np.full(ex.C.shape, 0.1)
+    ex.view.tracing, ex.view.selected = True, {"name": "D", "row": 0, "column": 0}
+    trace = ex.view.trace
+    value = format_value(ex.D[0, 0])  # as registers show it
+    assert trace["dot_product"]["summary"].startswith(f"D[0][0] = {value} from {name} and ")
+    sums, bits = trace["grids"]
+    assert sums["rows"][0][1].split("\u00a0\u00a0")[0].replace("\u00a0", " ") == name
+    assert bits["title"] == "the bits of D: f32"  # tcgen05's are in tensor memory
+    assert "the exponent of a product is the sum of its factors' exponents" in trace["notes"][-1]

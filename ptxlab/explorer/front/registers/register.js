@@ -51,7 +51,8 @@ function placeOf(matrix, fields) {
     return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${low}..${high}]` } : null;
   };
   const [row, column] = [run("row"), run("column")];
-  const name = matrix.name === "stored" ? "" : matrix.name; // its head says "compressed A"
+  const isNamedAbove = matrix.name === "stored" || matrix.label === "D before"; // by the head of its registers
+  const name = isNamedAbove ? "" : matrix.name;
   if (row && column && (row.one || column.one)) return `${name}${row.text}${column.text}`;
   const [first, last] = [fields[0], fields[fields.length - 1]];
   return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;

@@ -89,7 +89,7 @@ export class TensorControls {
     const label = /** @type {HTMLElement} */ (this.times.parentElement);
     label.hidden = Boolean(move) && !app.matrices.C;
     write(/** @type {Element} */ (label.firstElementChild), app.matrices.D?.label ?? "D");
-    write(this.times.options[1], move ? "before" : "before (C)");
+    write(this.times.options[1], "before");
     this.times.value = before ? "before" : "after";
   }
 

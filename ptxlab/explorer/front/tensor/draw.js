@@ -343,7 +343,7 @@ function drawColumnHeads(view, context, cta) {
       [right, top - 14],
     ]);
     context.stroke();
-    const label = name === "D" && view.before ? "C" : name;
+    const label = name === "D" && view.before ? "D before" : name;
     const text = block ? blockTitle(view, block, to - from) : inPair(tensor, label, cta, to - from);
     const wide = text.length * 10 * LETTER;
     const middle = Math.max((from + to) / 2, clear + wide / 2 + 5);

@@ -1,7 +1,7 @@
 // Why the selected cell of D has its bits: on one chip, or on two side by side.
 
 import { make, makeButton, makeSection, write } from "../common/util.js";
-import { cellText, indexOfCell } from "../matrix/matrix.js";
+import { editText, indexOfCell } from "../matrix/matrix.js";
 
 export class TracePanel {
   /** @param {App} app @param {HTMLElement} parent */
@@ -128,10 +128,10 @@ const rowName = ({ textContent }) =>
 /** @param {Matrix} D @param {number} row @param {number} column */
 function whatIsExplained(D, row, column) {
   const index = indexOfCell(D, { row, column });
-  const [cell, value] = [`D[${row}][${column}]`, cellText(D, index, 7)];
+  const [cell, value] = [`D[${row}][${column}]`, editText(D, index)];
   if (!D.differ?.[index]) return `${cell} = ${value} has these bits`;
-  const other = cellText({ ...D, values: D.otherValues }, index, 9);
-  return `${cell} is ${cellText(D, index, 9)} on ${D.chips[0]} and ${other} on ${D.chips[1]}`;
+  const other = editText({ ...D, values: D.otherValues }, index);
+  return `${cell} is ${value} on ${D.chips[0]} and ${other} on ${D.chips[1]}`;
 }
 
 /** @param {HTMLElement} parent @param {Grid} grid @param {number | null} part the row at which two chips part */
