@@ -1,4 +1,4 @@
-"""Lesson 23: nvfp4 with tcgen05, from floats to scales in tensor memory and to a product."""
+"""Lessons 23 and 29: scale factors in tensor memory, and an nvfp4 product with tcgen05."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def errors(size: int) -> Picture:
     cases = {
         "mxfp8": quantise(X, "mxfp8"),
         "mxfp4": quantise(X, "mxfp4"),
-        "nvfp4, scales alone": quantise(X, two_levels=False),
-        "nvfp4, and one f32": quantise(X),
+        "nvfp4, scale factors alone": quantise(X, two_levels=False),
+        "nvfp4, and a tensor scale": quantise(X),
     }
     values = {name: error(X, case.values) for name, case in cases.items()}
     notes = (
@@ -254,23 +254,24 @@ KERNEL = "\n" + source_text("nvfp4.cu")
 
 #: The parts of the kernel: a name, what the first line contains, and what is to be seen there.
 STOPS = {
-    ("what there is", 'extern "C"'): "One block of 128 threads. A, B and the tiles of scales fit into shared "
-    "memory, all 256 along K at once. `tensor_scale` is the product of the tensor scales of A and B.",
-    ("to shared memory", "// Copy everything to"): "The scales were stored as tiles of 128 x 4, so they are "
-    "copied just like A and B: 512 bytes for every 64 along K. The fence hands everything over to the async "
-    "proxy, for `cp` as well as `mma`.",
+    ("what there is", 'extern "C"'): "One block of 128 threads. A, B and the tiles of scale factors fit into "
+    "shared memory, all 256 along K at once. `tensor_scale` is the product of the tensor scales of A and B.",
+    ("to shared memory", "// Copy everything to"): "The scale factors were stored as tiles of 128 x 4, so "
+    "they are copied just like A and B: 512 bytes for every 64 along K. The fence hands everything over to "
+    "the async proxy, for `cp` as well as `mma`.",
     ("tensor memory", "// Tensor memory:"): "64 columns are allocated. The kernel decides what is where: D "
-    "first, then 16 columns for the scales of A and 16 for those of B.",
+    "first, then 16 columns for the scale factors of A and 16 for those of B.",
     ("scales", "// Scales: each"): "One thread issues eight copies. The descriptor says that rows of 16 "
-    "bytes are contiguous; `warpx4` makes the four copies in tensor memory. No thread has seen a scale.",
+    "bytes are contiguous; `warpx4` makes the four copies in tensor memory. No thread has seen a scale "
+    "factor.",
     ("products", "// Products: 64"): "The same thread goes on at once. Each product gets two more addresses "
-    "than in lesson 22, the columns of its scales. The descriptor `0x08080480` is the same for all: with "
-    "nvfp4 both ids are 0.",
+    "than `kind::f16` takes, the columns of its scale factors. The descriptor `0x08080480` is the same for "
+    "all: with nvfp4 both ids are 0.",
     ("wait", "// All wait"): "The mbarrier signals the end of the products, and they come after the copies: "
     "one wait is enough for both.",
     ("epilogue", "// The epilogue"): "D leaves tensor memory, and the second level is applied: one "
     "multiplication by the tensor scales. A real kernel also converts here, often to the next layer's nvfp4, "
-    "and must then find new scales.",
+    "and must then find new scale factors.",
 }
 PARTS = [name for name, _ in STOPS]
 
@@ -313,7 +314,7 @@ def packed(X: Quantised) -> NDArray[np.uint8]:
 
 
 def scale_tiles(X: Quantised) -> NDArray[np.uint8]:
-    """The scales as bytes, in tiles of 128 x 4.
+    """The scale factors as bytes, in tiles of 128 x 4.
 
     >>> scale_tiles(quantise(weights(32, 256))).shape
     (2048,)
@@ -349,8 +350,8 @@ class Extreme(NamedTuple):
     scales: dict[str, _Matrix]
 
 
-def extreme() -> Extreme:
-    """A product with scales 2^34 apart: C and the first block cancel, the second block is tiny.
+def extreme(exponent: int = -9) -> Extreme:
+    """A product in which C and the first block cancel; the scale factors of the second are 2^exponent.
 
     >>> case = extreme()
     >>> float((case.A[0] * case.B[:, 0]).sum()), case.C[0, 0] == 2.0**17
@@ -362,7 +363,7 @@ def extreme() -> Extreme:
     A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)
     scale_a, scale_b = np.ones(ins.scale_a.shape), np.ones(ins.scale_b.shape)
     A[0, :2], A[0, 16], B[:, 0] = (-4, 2), 0.5, 1
-    scale_a[0, :2], scale_b[:2, 0] = (256, 2.0**-9), (256, 2.0**-9)
+    scale_a[0, :2], scale_b[:2, 0] = (256, 2.0**exponent), (256, 2.0**exponent)
     C[0, 0] = 2.0**17
     return Extreme(A, B, C, {"scale_a": scale_a, "scale_b": scale_b})
 
@@ -388,7 +389,7 @@ def rules() -> Picture:
     return table(rows, columns, "Two rules", notes)
 
 
-# -- its exercises -------------------------------------------------------------------------------------------
+# -- exercises -----------------------------------------------------------------------------------------------
 
 _ROWS, _DEPTH, _WIDE = 4096, 14336, 192
 
@@ -422,41 +423,6 @@ def _bytes(answer: object) -> Sentences:
     }
 
 
-_AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
-
-
-@checks("23.2")
-def _two_levels(answer: object) -> Sentences:
-    submitted = numbers(answer, "`(tensor scale, scale, first element, second element)`", 4)
-    whole, scale, first, second = submitted
-    right = _AMAX / 2688
-    block = _BLOCK_MAX / right / 6
-    kind = dtype("e2m1")
-    stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
-    return {
-        correct(submitted == (right, block, *stored)): "The value of an element is what is stored times "
-        f"{block:g}, a number that `ue4m3` has, times 1/32. The instruction multiplies by the block's scale; "
-        "the tensor scale is applied last, when D leaves tensor memory.",
-        when(whole == 1 / right): "That is the inverse. The matrix is *divided* by its tensor scale, to "
-        "reach 2688.",
-        when(whole == _AMAX / 6): "That would map the largest magnitude to 6. The scales have room up to "
-        "448.",
-        when(whole == _AMAX / 448): "That forgets the 6: the largest is an element times a scale, 6 x 448.",
-        when(whole != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the tensor scale?",
-        when(scale == _BLOCK_MAX / 6): "The tensor scale is right. That is the block's scale without it: "
-        "divide the block by the tensor scale first.",
-        when(scale == _BLOCK_MAX / right): f"The tensor scale is right. {scale:g} is the block's largest "
-        "magnitude after the first division; the scale maps it to 6.",
-        when(scale != block): "The tensor scale is right. Divide the block's largest by the tensor scale, "
-        "then by 6.",
-        when(first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float)): "Both "
-        "scales are right. Divide each element by both; `e2m1` has 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
-        when(second == -stored[1]): "Both scales are right. `e2m1` has a sign.",
-        otherwise: "Both scales are right. Divide each element by both of them, and take the nearest of 0, "
-        "0.5, 1, 1.5, 2, 3, 4, 6.",
-    }
-
-
 def _picks() -> list[tuple[int, int, int]]:
     """(row, k, K) of elements: every part of the formula alone first, then anywhere."""
     rng = np.random.default_rng(233)
@@ -476,7 +442,7 @@ def _picks() -> list[tuple[int, int, int]]:
     return plain
 
 
-@checks("23.3")
+@checks("23.2")
 def _scale_byte(answer: object) -> Sentences:
     form = "`scale_byte(row, k, K)` returns a byte"
     for row, k, depth in _picks():
@@ -499,10 +465,10 @@ def _scale_byte(answer: object) -> Sentences:
             "is the right place in a tile, but in another tile. Count the tiles along K first, then those "
             "below.",
             when(submitted // TILE_BYTES == right // TILE_BYTES): f"{about} you returned {submitted}, which "
-            "is in the right tile. In it are lines of 16 bytes: a line for each row % 32, with four rows in "
-            "each, 32 apart.",
+            "is in the right tile. A tile has 16 bytes for each row % 32: the words of four rows that are "
+            "32 apart.",
             otherwise: f"{about} you returned {submitted}. Which tile is it, and how many are before it? "
-            "Then, within the tile: which line of 16 bytes, which four bytes of it, which byte?",
+            "Then, within the tile: which 16 bytes, which four of them, which byte?",
         }
     return {
         correct(True): "Right for all of them. A kernel that quantises must compute this for each scale "
@@ -513,7 +479,7 @@ def _scale_byte(answer: object) -> Sentences:
 _SFA_ROW, _SFA_K = 77, 50
 
 
-@checks("23.4")
+@checks("23.3")
 def _in_tensor_memory(answer: object) -> Sentences:
     column, byte, *lanes = whole_numbers(answer, 6, "`(column, byte, lane, lane, lane, lane)`")
     places = _scales_of(NVFP4, "SFA").where(_SFA_ROW, _SFA_K // 16)
@@ -547,7 +513,7 @@ _PAIR = NVFP4.replace("cta_group::1", "cta_group::2")
 _BOTH = 200
 
 
-@checks("23.5")
+@checks("23.4")
 def _pair(answer: object) -> Sentences:
     cta, column_a, column_b, ctas = whole_numbers(answer, 4, "`(CTA, column of SFA, column of SFB, CTAs)`")
     of_a = _scales_of(_PAIR, "SFA", m=256, n=256).where(_BOTH, 0)
@@ -574,7 +540,7 @@ def _pair(answer: object) -> Sentences:
 _FIRST = 32  # column of tensor memory at which SFB begins
 
 
-@checks("23.6")
+@checks("23.5")
 def _loop(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 8, "`(column, id)` four times")
     columns, ids = submitted[::2], submitted[1::2]
@@ -602,10 +568,47 @@ def _loop(answer: object) -> Sentences:
     }
 
 
+_AMAX, _BLOCK_MAX, _ELEMENTS = 84.0, 5.25, (1.75, -3.2)
+
+
+@checks("29.1")
+def _two_levels(answer: object) -> Sentences:
+    submitted = numbers(answer, "`(tensor scale, scale factor, first element, second element)`", 4)
+    whole, scale, first, second = submitted
+    right = _AMAX / 2688
+    block = _BLOCK_MAX / right / 6
+    kind = dtype("e2m1")
+    stored = kind.decode(kind.encode(np.array(_ELEMENTS) / (right * block))).astype(float).tolist()
+    return {
+        correct(submitted == (right, block, *stored)): "The value of an element is what is stored times "
+        f"{block:g}, a number that `ue4m3` has, times 1/32. The instruction multiplies by the scale factor; "
+        "the tensor scale is applied last, when D leaves tensor memory.",
+        when(whole == 1 / right): "That is the inverse. The matrix is *divided* by its tensor scale, to "
+        "reach 2688.",
+        when(whole == _AMAX / 6): "That would map the largest magnitude to 6. Scale factors go up to 448.",
+        when(
+            whole == _AMAX / 448
+        ): "That forgets the 6: the largest is an element times a scale factor, 6 x 448.",
+        when(whole != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the tensor scale?",
+        when(scale == _BLOCK_MAX / 6): "The tensor scale is right. That is the scale factor without it: "
+        "divide the block by the tensor scale first.",
+        when(scale == _BLOCK_MAX / right): f"The tensor scale is right. {scale:g} is the block's largest "
+        "magnitude after the first division; the scale factor maps it to 6.",
+        when(scale != block): "The tensor scale is right. Divide the block's largest by the tensor scale, "
+        "then by 6.",
+        when(first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float)): "The "
+        "tensor scale and the scale factor are right. Divide each element by both; `e2m1` has 0, 0.5, 1, "
+        "1.5, 2, 3, 4, 6.",
+        when(second == -stored[1]): "Both are right. But `e2m1` has a sign.",
+        otherwise: "The tensor scale and the scale factor are right. Divide each element by both, and take "
+        "the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
+    }
+
+
 _WRITTEN = InstructionDescriptor("mxf4", m=256, n=128, scale_a_id=2, scale_b_id=2)
 
 
-@checks("23.7")
+@checks("29.2")
 def _write(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
     right = _WRITTEN.code
@@ -620,7 +623,7 @@ def _write(answer: object) -> Sentences:
         correct(submitted == right): "The loop changes only the two ids: a fast kernel keeps one descriptor "
         "for each value, and uses them in turn.",
         when(not 0 <= submitted < 1 << 32): "A descriptor has 32 bits.",
-        when(submitted & 0x30 == 0x10): "Bits 4 and 5 were the type of D in lesson 22. Here D is always "
+        when(submitted & 0x30 == 0x10): "With `kind::f16` bits 4 and 5 are the type of D. Here D is always "
         "f32, and they are the id of SFB.",
         when(len(wrong) == 1): f"All fields are right but one: {(wrong[0] if wrong else '')}.",
         when(len(wrong) > 1): f"These fields are not right: {', '.join(wrong)}. The picture above has the "
@@ -633,7 +636,7 @@ _LEFT_OVER = 0x08100490
 _PORTED = InstructionDescriptor("mxf4nvf4", m=128, n=64)
 
 
-@checks("23.8")
+@checks("29.3")
 def _fault(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits")
     right = _PORTED.code
@@ -648,7 +651,7 @@ def _fault(answer: object) -> Sentences:
         "are `ue4m3`, with code 0.",
         when(submitted >> 27 & 3 != 1): "M is right as it was: bit 27 is 128 in both formats, as 8 x 16 "
         "from bit 24 on or as 1 x 128.",
-        when(submitted & 0x30): "Bits 4 and 5 are still not 0. What were they in lesson 22, and what are "
+        when(submitted & 0x30): "Bits 4 and 5 are still not 0. What are they with `kind::f16`, and what are "
         "they here?",
         otherwise: "Too much has changed. Read the old one as `kind::mxf4nvf4`, field by field: which of "
         "them says what it should not?",
@@ -662,7 +665,7 @@ _AT_ROW, _AT_K = 300, 1700
 _CODES, _SCALE_CODES = (0xB, 0x6), (0x2C, 0x41)
 
 
-@checks("23.9")
+@checks("29.4")
 def _capstone(answer: object) -> Sentences:
     form = "`(byte in shared memory, lane, column, byte, what is added)`"
     offset, lane, column, byte, added = numbers(answer, form, 5)
@@ -684,8 +687,8 @@ def _capstone(answer: object) -> Sentences:
         f"{k} of the stage's 256, and a tile has 64 of them.",
         when(offset == right_offset - scale): "The tile is right, and the row. Which of the "
         "row's four scales in this tile is it?",
-        when(offset != right_offset): f"The tile is right. In it, this is row {row} of 128: which line of "
-        "16 bytes, and which four of them?",
+        when(offset != right_offset): f"The tile is right. In it, this is row {row} of 128: which 16 "
+        "bytes, and which four of them?",
         when(lane == row): f"Shared memory is right. Row {row} of the block is not in lane {row}: 32 lanes "
         "have all 128 rows.",
         when(lane != place.lane): f"Shared memory is right. The lane is the block's row, {row}, % 32.",

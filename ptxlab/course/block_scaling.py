@@ -1,4 +1,4 @@
-"""Lesson 11: block scales, their bytes and lanes, how to quantise a block; its pictures."""
+"""Lesson 11: scale factors of blocks, their bytes and lanes, how to quantise a block; its pictures."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def selectors() -> Picture:
     return table(dict(sorted(texts.items())), columns, title)
 
 
-def errors(weights: _Matrix, tensor_scale: bool = False) -> Picture:
-    """How far the weights are off after quantisation in each format, nvfp4 with a tensor scale or without.
+def errors(weights: _Matrix) -> Picture:
+    """How far the weights are off after quantisation in each format.
 
     >>> [cell.text for cell in errors(np.full((1, 32), 1.2)).grids[0].cells if cell.lines][:2]
     ['4.2%', '16.7%']
@@ -160,10 +160,6 @@ def errors(weights: _Matrix, tensor_scale: bool = False) -> Picture:
         )
         for element, block, scale in formats
     }
-    if tensor_scale:
-        whole = np.abs(weights).max() / (LARGEST_VALUE["e2m1"] * 448)  # the largest scale becomes 448
-        back = restore(*quantise(weights / whole, "e2m1", 16, "ue4m3")) * whole
-        values["the same, and one f32 for the whole matrix"] = error(weights, back)
     return bars(values, "Relative error of the weights", ("root mean square",), text="{:.1%}".format)
 
 
@@ -235,7 +231,7 @@ def _scaled_product(answer: object) -> Sentences:
 
 
 @checks("11.2")
-def _factor_bytes(answer: object) -> Sentences:
+def _scale_bytes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(byte as ue8m0, byte as ue4m3)`")
     power, small = (int(dtype(name).encode([_SCALE])[0]) for name in ("ue8m0", "ue4m3"))
     exponent = int(math.log2(_SCALE))

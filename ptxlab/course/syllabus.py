@@ -107,8 +107,10 @@ _QUESTIONS = {
     "19-how-fast-is-it": "How fast is one instruction, and what would make it faster?",
     "20-from-instruction-to-gemm": "What stands between an instruction and a fast kernel?",
     "21-sparse-gemm": "What does a sparse product gain, and what does it lose?",
-    "22-tensor-memory-and-tcgen05": "Where are the sums, if no register holds them?",
-    "23-block-scaled-tcgen05": "Who brings the scales, and where to?",
+    "22-tensor-memory": "Where are the sums, if no register holds them?",
+    "28-one-thread-multiplies": "How does one thread start a product of 128 x 256?",
+    "23-scale-factors-in-tensor-memory": "Who brings the scale factors, and where to?",
+    "29-a-product-in-four-bits": "What does a product in four bits take, and how exact is it?",
     "24-layouts-in-other-words": "How do CuTe and Triton say where an element is?",
     "atlas": "Every instruction, browsable",
 }

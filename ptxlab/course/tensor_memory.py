@@ -1,4 +1,4 @@
-"""Lesson 22: tensor memory, descriptors of tcgen05, where D lies, and how a thread gets it."""
+"""Lessons 22 and 28: where D is in tensor memory, and the product that one thread issues."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def part(source: str, stop: str) -> Reading:
     return reading(source, stop, STOPS)
 
 
-# -- its exercises -------------------------------------------------------------------------------------------
+# -- exercises -----------------------------------------------------------------------------------------------
 
 _WIDTH, _DEPTH = 96, 64  # columns of an accumulator, K of A
 
@@ -370,52 +370,13 @@ def _warps(answer: object) -> Sentences:
     }
 
 
-_WANTED = InstructionDescriptor("f16", m=128, n=160, a="bf16", b="bf16", d="f32")
-
-
-def _decoded(number: int) -> tuple[InstructionDescriptor, str]:
-    """The fields of a reader's descriptor, and what is wrong with its bits if they are not a descriptor."""
-    try:
-        return InstructionDescriptor.decode(number, "f16"), ""
-    except PtxlabError as error:
-        return _WANTED, f"That is not a descriptor of `kind::f16`: {error}."
-
-
-@checks("22.3")
-def _build(answer: object) -> Sentences:
-    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
-    fields, refusal = _decoded(number)
-    m, n = _WANTED.m, _WANTED.n
-    types = _WANTED.code & 0xFFFF
-    return {
-        correct(number == _WANTED.code): f"{n} / 8 = {n // 8} from bit 17 on, {m} / 16 = {m // 16} from bit "
-        "24 on, and a 1 for each of the three types, at bits 4, 7 and 10. A kernel usually has it as a "
-        "constant.",
-        when(number == types | n << 17 | m << 24): "M and N are not stored as they are: units of 16, and of "
-        "8.",
-        when(number == types | n // 8 << 17 | m // 16 << 23): "Bit 23 is not used: M begins at bit 24.",
-        when(number == types | n // 8 << 17 | m // 8 << 24): "M counts units of 16; only N counts units of "
-        "8.",
-        when(number == types | n // 16 << 17 | m // 16 << 24): "N counts units of 8; only M counts units of "
-        "16.",
-        when(refusal): refusal,
-        when(fields.m != m): f"It says M = {fields.m}. Bits 24 to 28 hold M / 16.",
-        when(fields.n != n): f"M is right. It says N = {fields.n}. Bits 17 to 22 hold N / 8.",
-        when((fields.a, fields.b) != ("bf16", "bf16")): "The shape is right. The types "
-        "of A (bits 7 to 9) and B (bits 10 to 12) are not: what is the code of bf16?",
-        when(fields.d != "f32"): "Shape and the types of A and B are right. D would be "
-        "f16: look at bits 4 and 5.",
-        otherwise: "Shape and types are right, but some other bit is 1: transpose, negate or saturate.",
-    }
-
-
 _ROW, _COL, _N = 21, 100, 128
 _F = mma_form("mma.cta_group::1.kind::f16", m=64, n=_N)
 _E = mma_form("mma.ws.cta_group::1.kind::f16", m=64, n=_N)
 _G = mma_form("mma.ws.cta_group::1.kind::f16", m=32, n=_N)
 
 
-@checks("22.4")
+@checks("22.3")
 def _places(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times lane and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
@@ -424,7 +385,7 @@ def _places(answer: object) -> Sentences:
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return {
         correct(first and second and third): "Three layouts, one idea: keep the lanes of all four warps "
-        "busy, each with their own rows or their own columns. To check: `ins.d.where(21, 100)`.",
+        "busy, each with their own rows or their own columns. To check: `half.d.where(21, 100)`.",
         when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. Each 32 lanes have 16 rows: in "
         "which 32 is this one?",
         when(pairs[0][0] == 2 * _ROW): "M = 64: rows do not take every second lane. 16 rows stay together, "
@@ -448,34 +409,11 @@ def _places(answer: object) -> Sentences:
     }
 
 
-_MEANT = InstructionDescriptor("f16", m=128, n=192, a="bf16", b="bf16", d="f32")
-_SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
-
-
-@checks("22.5")
-def _repair(answer: object) -> Sentences:
-    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
-    fields, refusal = _decoded(number)
-    slipped = InstructionDescriptor.decode(_SLIPPED, "f16")
-    return {
-        correct(number == _MEANT.code): f"It said M = {slipped.m}: 128 / 16 had been shifted by 23 bits "
-        "instead of 24. That is a legal product, with layout F, so nothing complains. The pattern of the "
-        "lanes gives it away.",
-        when(number == _SLIPPED): "That is the descriptor that the kernel has.",
-        when(refusal): refusal,
-        when(fields.m == slipped.m): f"Its M is still {slipped.m}. M / 16 belongs in bits 24 to 28.",
-        when(fields.m == 256): "M = 256 is for two CTAs. M / 16 belongs in bits 24 to 28.",
-        when(fields.m != _MEANT.m): f"It says M = {fields.m}. M / 16 belongs in bits 24 to 28.",
-        when(fields.n != _MEANT.n): f"M is right now, but it says N = {fields.n}. Leave N as it was.",
-        otherwise: "M and N are right. Leave the lower 16 bits as they were: the types, and no other flag.",
-    }
-
-
 _AT = (77, 13)
 _PLAIN, _FRAGMENT = load_form("32x32b.x64"), load_form("16x256b.x8")
 
 
-@checks("22.6")
+@checks("22.4")
 def _threads(answer: object) -> Sentences:
     one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
     plain, fragment = (form.slots(*_AT)[0] for form in (_PLAIN, _FRAGMENT))
@@ -507,7 +445,7 @@ _FP8 = mma_form("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
 _A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
 
 
-@checks("22.7")
+@checks("22.5")
 def _operand(answer: object) -> Sentences:
     lane, column, low = whole_numbers(answer, 3, "`(lane, column, lowest bit)`")
     (place,) = _FP8.tensors["A"].where(_A_ROW, _A_K)
@@ -531,6 +469,68 @@ def _operand(answer: object) -> Sentences:
     }
 
 
+_WANTED = InstructionDescriptor("f16", m=128, n=160, a="bf16", b="bf16", d="f32")
+
+
+def _decoded(number: int) -> tuple[InstructionDescriptor, str]:
+    """The fields of a reader's descriptor, and what is wrong with its bits if they are not a descriptor."""
+    try:
+        return InstructionDescriptor.decode(number, "f16"), ""
+    except PtxlabError as error:
+        return _WANTED, f"That is not a descriptor of `kind::f16`: {error}."
+
+
+@checks("28.1")
+def _build(answer: object) -> Sentences:
+    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
+    fields, refusal = _decoded(number)
+    m, n = _WANTED.m, _WANTED.n
+    types = _WANTED.code & 0xFFFF
+    return {
+        correct(number == _WANTED.code): f"{n} / 8 = {n // 8} from bit 17 on, {m} / 16 = {m // 16} from bit "
+        "24 on, and a 1 for each of the three types, at bits 4, 7 and 10. A kernel usually has it as a "
+        "constant.",
+        when(number == types | n << 17 | m << 24): "M and N are not stored as they are: units of 16, and of "
+        "8.",
+        when(number == types | n // 8 << 17 | m // 16 << 23): "Bit 23 is not used: M begins at bit 24.",
+        when(number == types | n // 8 << 17 | m // 8 << 24): "M counts units of 16; only N counts units of "
+        "8.",
+        when(number == types | n // 16 << 17 | m // 16 << 24): "N counts units of 8; only M counts units of "
+        "16.",
+        when(refusal): refusal,
+        when(fields.m != m): f"It says M = {fields.m}. Bits 24 to 28 hold M / 16.",
+        when(fields.n != n): f"M is right. It says N = {fields.n}. Bits 17 to 22 hold N / 8.",
+        when((fields.a, fields.b) != ("bf16", "bf16")): "The shape is right. The types "
+        "of A (bits 7 to 9) and B (bits 10 to 12) are not: what is the code of bf16?",
+        when(fields.d != "f32"): "Shape and the types of A and B are right. D would be "
+        "f16: look at bits 4 and 5.",
+        otherwise: "Shape and types are right, but some other bit is 1: transpose, negate or saturate.",
+    }
+
+
+_MEANT = InstructionDescriptor("f16", m=128, n=192, a="bf16", b="bf16", d="f32")
+_SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
+
+
+@checks("28.2")
+def _repair(answer: object) -> Sentences:
+    (number,) = whole_numbers(answer, 1, "one number of 32 bits")
+    fields, refusal = _decoded(number)
+    slipped = InstructionDescriptor.decode(_SLIPPED, "f16")
+    return {
+        correct(number == _MEANT.code): f"It said M = {slipped.m}: 128 / 16 had been shifted by 23 bits "
+        "instead of 24. That is a legal product, with layout F, so nothing complains. The pattern of the "
+        "lanes gives it away.",
+        when(number == _SLIPPED): "That is the descriptor that the kernel has.",
+        when(refusal): refusal,
+        when(fields.m == slipped.m): f"Its M is still {slipped.m}. M / 16 belongs in bits 24 to 28.",
+        when(fields.m == 256): "M = 256 is for two CTAs. M / 16 belongs in bits 24 to 28.",
+        when(fields.m != _MEANT.m): f"It says M = {fields.m}. M / 16 belongs in bits 24 to 28.",
+        when(fields.n != _MEANT.n): f"M is right now, but it says N = {fields.n}. Leave N as it was.",
+        otherwise: "M and N are right. Leave the lower 16 bits as they were: the types, and no other flag.",
+    }
+
+
 #: The steps in the order in which the exercise numbers them.
 _SHUFFLED = (
     "ld", "commit", "alloc", "fence.proxy", "dealloc",
@@ -551,7 +551,7 @@ _ORDER_RULES = (
 )
 
 
-@checks("22.8")
+@checks("28.3")
 def _order(answer: object) -> Sentences:
     order = whole_numbers(answer, len(_SHUFFLED), "a list of the numbers 0 to 9")
     if sorted(order) != list(range(len(_SHUFFLED))):
@@ -598,7 +598,7 @@ _KERNELS = (
 )
 
 
-@checks("22.9")
+@checks("28.4")
 def _capstone(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times row and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))

@@ -17,6 +17,7 @@ from . import (
     lessons16to19,
     lessons20to23,
     lessons24to27,
+    lessons28to31,
 )
 
 __all__ = ["RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
@@ -51,6 +52,7 @@ _MODULES = (
     lessons16to19,
     lessons20to23,
     lessons24to27,
+    lessons28to31,
 )
 SOLUTIONS: dict[str, str] = {name: answer for module in _MODULES for name, answer in module.SOLUTIONS.items()}
 SECRET: dict[str, str] = {name: pattern for module in _MODULES for name, pattern in module.SECRET.items()}

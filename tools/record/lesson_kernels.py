@@ -1,6 +1,6 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20, 21 and 23 are
+The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20, 21 and 29 are
 in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """

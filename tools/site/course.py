@@ -27,7 +27,7 @@ PARTS = {
     "Memory": ("15", "16"),
     "Whole kernels": ("17", "18"),
     "Speed": ("19", "21"),
-    "Blackwell": ("22", "23"),
+    "Blackwell": ("22", "29"),
     "Other libraries": ("24", "24"),
 }
 
@@ -81,7 +81,8 @@ def contents() -> str:
     """The lessons of each part of the course as a table, with the tree that puts them beside every page."""
     blocks = []
     for part, (first, last) in PARTS.items():
-        lessons = [lesson for lesson in LESSONS if lesson.number and first <= lesson.number <= last]
+        numbers = [lesson.number for lesson in LESSONS]
+        lessons = list(LESSONS[numbers.index(first) : numbers.index(last) + 1])
         entries = [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
         blocks += [f"## {part}", _table(lessons), _tree(part, entries)]
     others = [lesson for lesson in (*LESSONS, *SHAPES) if not lesson.number]
