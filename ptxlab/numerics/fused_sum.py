@@ -5,6 +5,7 @@ Exact products and C, aligned, truncated, summed and rounded in one step, over w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,8 +18,8 @@ from .compiled import fused_codes, serves, side_by_side
 from .fused_step import Alignment, Array, FusedCodes, FusedStep
 
 _ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
-_BLOCK = 1 << 17  # elements of D decoded at a time: NumPy's innermost loops are long
-_IN_CACHE = 1 << 15  # elements of D summed at a time: their products stay in the cache
+_BLOCK = 1 << 18  # elements of D decoded at a time: NumPy's innermost loops are long
+_IN_CACHE = 1 << 16  # elements of D summed at a time: their products stay in the cache
 
 
 class _Numbers(NamedTuple):
@@ -60,8 +61,19 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
     Values are float32, or float64 of types of at most 8 bits, among which is ue8m0.
     """
     if float_type.bits <= 8:
-        values, exponents = _table(float_type)
-        return _Numbers(values[codes], exponents[codes])
+        table = _table(float_type)
+        return _Numbers(*(np.take(each, codes, mode="clip") for each in table))
+    values = np.empty(codes.shape, dtype=np.float32)
+    exponents = np.empty(codes.shape, dtype=np.int16)
+    rows = max(1, _IN_CACHE // max(1, math.prod(codes.shape[1:])))
+    for first in range(0, len(codes), rows):
+        part = slice(first, first + rows)
+        values[part], exponents[part] = _decoded_part(codes[part], float_type)
+    return _Numbers(values, exponents)
+
+
+def _decoded_part(codes: Array, float_type: DType) -> _Numbers:
+    """Those of a part that is small enough for the cache, of a type of more than 8 bits."""
     low = codes.dtype.type(float_type.fraction_bits + float_type.ignored_bits)
     highest = codes.dtype.type((1 << float_type.exponent_bits) - 1)
     exponents = (codes >> low & highest).astype(np.int16)
