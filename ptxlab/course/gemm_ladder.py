@@ -101,9 +101,13 @@ def simulated_rung(chosen: Rung | SparseRung, A: Any, B: NDArray[Any]) -> Climb:
     """
     call = chosen.call(A, B)
     result = call.simulate(kernel(chosen.source), show=False)
-    _, *own = _HEADERS.split(source_files()[chosen.row.file])
-    first_line = chosen.source[: chosen.source.index(own[0])].count("\n") + 1
-    return Climb(chosen.row.number, call.D, result, first_line)
+    return Climb(chosen.row.number, call.D, result, first_own_line(chosen.source, chosen.row.file))
+
+
+def first_own_line(source: str, file: str) -> int:
+    """The first line of a kernel's own file, below its headers."""
+    _, *own = _HEADERS.split(source_files()[file])
+    return source[: source.index(own[0])].count("\n") + 1
 
 
 def by_rung(climbs: list[Climb], what: str) -> Picture:

@@ -12,6 +12,7 @@ from .._util.arguments import is_name
 from .._util.files import notebooks
 from ..errors import PtxlabError, listing, quoted
 from . import (  # noqa: F401  # each registers its exercises
+    attention,
     block_scaled_tcgen05,
     block_scaling,
     descriptors,
@@ -112,6 +113,7 @@ _QUESTIONS = {
     "23-scale-factors-in-tensor-memory": "Who brings the scale factors, and where to?",
     "29-a-product-in-four-bits": "What does a product in four bits take, and how exact is it?",
     "24-layouts-in-other-words": "How do CuTe and Triton say where an element is?",
+    "27-attention": "How does a softmax fit between two matrix products?",
     "atlas": "Every instruction, browsable",
 }
 #: What the first cell of a notebook promises.

@@ -15,6 +15,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gemm, lessons
 from ptxlab.course import (
+    attention,
     block_scaled_tcgen05,
     first_kernel,
     gemm_ladder,
@@ -120,6 +121,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
+    sources += attention.sources()
     sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record lesson_kernels`"
@@ -178,6 +180,14 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (layouts.in_memory, layouts.MEMORIES),
         (layouts.tiled_mma, layouts.WARPS),
         (layouts.bit_matrix, layouts.BITS),
+        (attention.step, range(1, 6)),
+        (attention.rates, attention.ALL_KEYS),
+        (attention.online, range(4)),
+        (attention.causal_tiles, (32, 64, 128)),
+        (attention.diagonal, range(32)),
+        (attention.schedule, attention.SCHEDULES),
+        (attention.part, attention.PARTS),
+        (attention.broken, attention.BROKEN),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]
@@ -212,6 +222,36 @@ def test_rates_that_lessons_name_are_those_recorded() -> None:
         named[f"cuSPARSELt {size}"] = (rate, rows["sparse f16", size]["library"])
     for name, (said, measured) in named.items():
         assert said == pytest.approx(measured, rel=0.07), name
+
+
+def test_attention_has_the_rates_that_were_recorded() -> None:
+    file = record_lesson_kernels.ROOT / "benchmarks" / "results.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))["attention"]["rows"]
+    for row in rows:
+        said = (attention.CAUSAL if row["causal"] else attention.ALL_KEYS)[row["sequence"]]
+        assert said == {name: rate for name, rate in row.items() if name in said}
+        assert all(0.00025 < error < 0.0003 for error in row["errors"].values())  # as the lesson says
+    assert len(rows) == len(attention.CAUSAL) + len(attention.ALL_KEYS)
+
+
+def test_what_lesson_27_says_of_its_kernels() -> None:
+    """Only the order of blocks separates kernels 2 and 5; four of the changes do not change a bit of O."""
+    q, k, v = attention.problem()
+    two, five = attention.simulate(2, q, k, v), attention.simulate(5, q, k, v)
+    turned = attention.simulate(2, q, *(attention.reordered(each, [3, 2, 1, 0]) for each in (k, v)))
+    assert turned.O.tobytes() == five.O.tobytes() != two.O.tobytes()
+    reports = {name: attention.broken(name) for name in attention.BROKEN}
+    assert sum(report.numbers == "every bit is right." for report in reports.values()) == 4
+    assert sum(report.hazard.startswith("no hazards") for report in reports.values()) == 2
+    for name, word in {
+        "4: no cp_async_wait": "missing wait",
+        "5: no wait for V": "missing wait",
+        "5: V released early": "missing wait",
+        "5: no proxy fence": "missing proxy fence",
+        "5: producer's parity": "deadlock",
+    }.items():
+        assert word in reports[name].hazard, name
+    assert "64 of them NaN" in reports["3: mask with >="].numbers
 
 
 def test_unknown_exercise() -> None:

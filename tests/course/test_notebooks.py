@@ -132,7 +132,19 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
 
 #: What sliders choose that needs no unit: names, numbers of things, and counts that say of what.
 _WITHOUT_UNIT = {
-    *("ids", "kernel", "lane", "layout", "left_out", "load", "memory", "nibble", "operand"),
+    *(
+        "block",
+        "change",
+        "ids",
+        "kernel",
+        "lane",
+        "layout",
+        "left_out",
+        "load",
+        "memory",
+        "nibble",
+        "operand",
+    ),
     *("order", "part", "row", "rung", "selector", "warp", "warps", "weights"),
     *("which", "chains", "rows", "stages"),
 }

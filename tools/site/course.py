@@ -29,6 +29,7 @@ PARTS = {
     "Speed": ("19", "21"),
     "Blackwell": ("22", "29"),
     "Other libraries": ("24", "24"),
+    "Capstone": ("27", "27"),
 }
 
 
