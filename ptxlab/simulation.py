@@ -87,15 +87,20 @@ class Simulation(Result):
 
 
 def kernel(
-    source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()
+    source: str,
+    name: str | None = None,
+    target: str = "sm_90a",
+    options: Sequence[str] = (),
+    *,
+    link: Sequence[str] = (),
 ) -> Kernel[Simulation]:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
-    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `k.simulate(...)` runs it without a GPU,
-    `k.launch(...)` on one.
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
+    and variables it uses. `k.simulate(...)` runs it without a GPU, `k.launch(...)` on one.
 
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
     """
-    return build_kernel(Simulation, source, name, target, options)
+    return build_kernel(Simulation, source, name, target, options, link)

@@ -10,7 +10,6 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -42,7 +41,7 @@ from .serialise import (
     sources,
 )
 from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
-from .static_html import save_page
+from .static_html import page_data
 from .tensor_view import Load, find_load, load_data, thread_of
 from .timeline import dot_product_steps
 from .transfer import AnyTransfer
@@ -311,11 +310,11 @@ class Presenter:
             look["load"] = _without_none(state.load)
         return share_link(state, look)
 
-    def save_html(self, path: str | Path, title: str, link: str) -> Path:
-        """Write a page."""
+    def page_data(self, link: str, **limits: int) -> dict[str, Any]:
+        """What a saved page holds."""
         cell = self.trace.cell_or_first
         questions = self.quiz.questions if self.state.transfer is None else []
-        return save_page(path, title, self.state, self.view, link, self.trace.data, cell, questions)
+        return page_data(self.state, self.view, link, self.trace.data, cell, questions, **limits)
 
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         """A Plotly figure."""

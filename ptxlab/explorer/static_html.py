@@ -36,7 +36,7 @@ from .tensor_view import find_load, load_data
 from .view import View
 
 POLICY = (
-    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
 FRAME = Template("""\
@@ -70,19 +70,17 @@ class TraceData(Protocol):
     def __call__(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]: ...
 
 
-def save_page(
-    path: str | Path,
-    title: str,
+def page_data(
     state: ExplorerState,
     view: View,
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
     questions: Sequence[Question],
-) -> Path:
-    """Write the view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
-    target, form = check_path(path), state.form
-    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
+    most_products: int = _MOST_PRODUCTS,
+) -> dict[str, Any]:
+    """The view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
+    form = state.form
     notebook = f'open it in a notebook with ptxlab.explore("{form.mnemonic}")'
     saved: dict[str, Any] = {
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
@@ -97,18 +95,22 @@ def save_page(
         "not_saved": "",
     }
     if state.transfer is None:
-        saved |= _saved_product(state, trace_data, cell, questions)
+        saved |= _saved_product(state, trace_data, cell, questions, most_products)
         saved["state"] |= {"trace": trace_data(*cell, with_picture=True)}
-    return write_page(target, title, form.mnemonic, saved)
+    return saved
 
 
 def _saved_product(
-    state: ExplorerState, trace_data: TraceData, cell: tuple[int, int], questions: Sequence[Question]
+    state: ExplorerState,
+    trace_data: TraceData,
+    cell: tuple[int, int],
+    questions: Sequence[Question],
+    most_products: int,
 ) -> dict[str, Any]:
     ins = state.ins
     rows, width = ins.d.shape
     is_small = (
-        state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
+        state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= most_products
     )
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
     options = [_option_note(name, value) for name, value in state.options.items()]
@@ -254,16 +256,29 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
 
 
 def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page that front/saved_page.js opens. Without a title the window shows the name."""
+    """Write the page of an Explorer. Without a title the window shows the name."""
+    return write_packed(path, title, name, pack(saved))
+
+
+def write_packed(
+    path: str | Path,
+    title: str,
+    name: str,
+    packed: Mapping[str, Any],
+    module: str = "saved_page",
+    *sheets: str,
+) -> Path:
+    """Write the page that a module of front/ opens, with more style sheets."""
     target = check_path(path)
-    code = script("saved_page")
+    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
+    code = script(module)
     page = FRAME.substitute(
         policy=POLICY.format(base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
-        style=style("saved_page"),
-        saved=_escape_json(json.dumps(_pack(saved), separators=(",", ":"), allow_nan=False)),
+        style=style("saved_page", *sheets),
+        saved=_escape_json(json.dumps(packed, separators=(",", ":"), allow_nan=False)),
         script=code,
     )
     try:
@@ -278,7 +293,7 @@ def _escape_json(text: str) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _pack(value: Any) -> Any:
+def pack(value: Any) -> Any:
     """Deflate bytes, and everything that would be long as JSON."""
     if isinstance(value, bytes | memoryview):
         return {"deflated": _deflate(bytes(value))}
@@ -288,8 +303,8 @@ def _pack(value: Any) -> Any:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     except TypeError:  # bytes are in it
         if isinstance(value, dict):
-            return {key: _pack(inner) for key, inner in value.items()}
-        return [_pack(inner) for inner in value]
+            return {key: pack(inner) for key, inner in value.items()}
+        return [pack(inner) for inner in value]
     return value if len(text) < 2000 else {"deflated": _deflate(text.encode()), "json": True}
 
 

@@ -48,6 +48,7 @@ from .quiz import Quiz, choose_questions
 from .refusals import explorable, explorable_candidates
 from .serialise import MATRICES
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
+from .static_html import check_path, write_page
 from .transfer import AnyTransfer, first_transfer
 from .view import (
     MAX_PINNED,
@@ -249,6 +250,13 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     @instruction.setter
     def instruction(self, ins: Form | str) -> None:
         self._presenter.choose(explorable(ins))
+        self._presenter.show()
+
+    def restart(self, ins: Form | str) -> None:
+        """Show an instruction with the matrices that an Explorer of it starts with; nothing is to undo."""
+        self.state.replace_instruction(ExplorerState(explorable(ins), self.state.seed))
+        self.state.history = History()
+        self._presenter.forget_refusal()
         self._presenter.show()
 
     @property
@@ -486,7 +494,12 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         ...     ex.save_html(f"{folder}/m16n8k16.html").name
         'm16n8k16.html'
         """
-        return self._presenter.save_html(path, title, self.link)
+        check_path(path)
+        return write_page(path, title, self.instruction.mnemonic, self.page_data())
+
+    def page_data(self, **limits: int) -> dict[str, Any]:
+        """What a saved page holds; with `most_products` all dot products only of a D that has no more."""
+        return self._presenter.page_data(self.link, **limits)
 
     def static_html(self) -> str:
         """What is on the screen as an image, which a saved notebook shows where no kernel runs.

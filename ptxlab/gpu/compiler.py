@@ -107,6 +107,27 @@ def compile_kernel(
     return _compiled(source, target, options, name, "cubin")
 
 
+def link_modules(texts: Sequence[str], target: str) -> bytes:
+    """PTX modules -> machine code for a target, through nvJitLink or the driver.
+
+    >>> module = ".version 8.0 .target sm_90a .address_size 64 .visible .func nothing() { ret; }"
+    >>> link_modules([module], "sm_90a")[1:4]
+    b'ELF'
+    """
+    core = load("cuda.core")
+    names = ("the source", *(f"link[{number}]" for number in range(len(texts))))
+    try:
+        objects = [
+            core.ObjectCode.from_ptx(text.encode(), name=name)
+            for text, name in zip(texts, names, strict=False)
+        ]
+        options = core.LinkerOptions(arch=check_target(target))
+        code: bytes = core.Linker(*objects, options=options).link("cubin").code
+    except Exception as error:  # of nvJitLink or of the driver
+        raise PtxlabError(f"linking for {target} failed: {' '.join(str(error).split())[:400]}") from None
+    return code
+
+
 _FLAGS = ("-std=c++17", "--device-as-default-execution-space")
 #: `--no-cache` comes with them: NVRTC's own cache gives the same machine code with and without
 #: `--use_fast_math`. As nvcc does, <math.h> is included, for INFINITY and NAN.

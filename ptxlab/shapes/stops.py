@@ -103,6 +103,17 @@ class Question(NamedTuple):
     example: str
     answers: tuple[tuple[int, int], ...]
 
+    @property
+    def hints(self) -> dict[str, str]:
+        """What is said to an answer that is wrong in one way; a saved page says the same."""
+        first, second = self.example.split(", ")
+        return {
+            "unread": f"Type two numbers: {self.example}.",
+            "swapped": f"The {first} comes first, then the {second}.",
+            "first": f"The {first} is right. ",
+            "second": f"The {second} is right. ",
+        }
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -175,7 +186,7 @@ class Stop:
         """What differs from the stop before, in a sentence or two.
 
         >>> print(next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32").news)
-        K doubles: registers 2..3 of A hold columns 8..15, register 1 of B holds rows 8..15.
+        K doubles: registers 2..3 of A hold columns 8..15; register 1 of B holds rows 8..15.
         """
         if self.form.family in CONTROL_FAMILIES:
             return "These allocate tensor memory, commit, order and wait; they place no element of a matrix."
@@ -192,7 +203,8 @@ class Stop:
         parts += [f"{name} is no longer in registers" for name in gone]
         if not parts:
             parts = [self._first().rstrip(".")]
-        return f"{lead}{', '.join(parts)}."
+        sentence = f"{lead}{'; '.join(parts)}."
+        return sentence[0].upper() + sentence[1:]
 
     def _first(self) -> str:
         words = []
@@ -254,22 +266,35 @@ Register 2 of lane 5 holds A[1][10..11].
             return Verdict(self.name, "right", "There is nothing to place.")
         numbers = [int(number[:9]) for number in re.findall(r"\d+", as_text(answer, "answer"))]
         if len(numbers) != 2:
-            return Verdict(self.name, "not yet", f"Type two numbers: {question.example}.")
+            return Verdict(self.name, "not yet", question.hints["unread"])
         given = (numbers[0], numbers[1])
         if given in question.answers:
             return Verdict(self.name, "right", f"{question.example.capitalize()}: {given[0]}, {given[1]}.")
         return Verdict(self.name, "wrong", self._hint(question, given))
 
     def _hint(self, question: Question, given: tuple[int, int]) -> str:
-        first, second = question.example.split(", ")
+        firsts, seconds = zip(*question.answers, strict=True)
         if given[::-1] in question.answers:
-            return f"The {first} comes first, then the {second}."
+            return question.hints["swapped"]
         start = ""
-        if given[0] in [lane for lane, _ in question.answers]:
-            start = f"The {first} is right. "
-        elif given[1] in [register for _, register in question.answers]:
-            start = f"The {second} is right. "
+        if given[0] in firsts:
+            start = question.hints["first"]
+        elif given[1] in seconds:
+            start = question.hints["second"]
         return start + self._held(given)
+
+    def held(self) -> list[list[str]]:
+        """What every place that could be named holds, [lane][register], for a page without Python."""
+        if not self.in_registers or self.question is None:
+            return []
+        _, operand = self._asked()
+        lanes, registers = range(operand.lanes), range(operand.registers)
+        return [[self._held((lane, register)) for register in registers] for lane in lanes]
+
+    @property
+    def beyond(self) -> str:
+        """What is said of a place that does not exist."""
+        return self._held((1 << 30, 0))
 
     def _held(self, given: tuple[int, int]) -> str:
         """What the place that was named holds instead."""
@@ -356,7 +381,7 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
         bits = counted(now.width, "bit")
         first = f"{name}[{_range(rows)}][{_range(columns)}]"
-        yield f"a register of {name} has {elements} of {bits}, that of lane 1 begins with {first}"
+        yield f"a register of {name} has {elements} of {bits} (lane 1 begins with {first})"
         return
     new = _added(earlier.layout, now.layout, now.elements_per_register)
     if new:
@@ -365,7 +390,7 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         yield f"{name} has {counted(now.registers, 'register')} a lane instead of {earlier.registers}"
     else:
         lane = [(row, column) for _, row, column in now.holds(1, 0)]
-        yield f"{name} is placed anew, lane 1 begins with {name}[{lane[0][0]}][{lane[0][1]}]"
+        yield f"{name} is laid out differently (lane 1 begins with {name}[{lane[0][0]}][{lane[0][1]}])"
 
 
 def _added(before: Layout, now: Layout, per_register: int) -> tuple[str, str] | None:

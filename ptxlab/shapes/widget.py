@@ -15,8 +15,11 @@ import numpy as np
 import traitlets
 
 from .._util.arguments import as_index, as_text
+from .._version import __version__
 from ..course.record import record, solved
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
+from ..explorer.bundle import script, sheet
+from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES
@@ -25,8 +28,8 @@ from ..views.palette import LIGHT
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, sharing, stops
 
-_FOLDER = Path(__file__).parent
 _PICTURED = ("A", "B", "D", "S", "T")  # operands with a small picture
+_MOST_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
 
 
 class HtmlText(str):
@@ -41,9 +44,17 @@ class HtmlText(str):
 class WalkBar(anywidget.AnyWidget):
     """The map of the stops, what is new at this one, and its question."""
 
-    _esm = (_FOLDER / "walk.js").read_text(encoding="utf-8")
-    _css = (_FOLDER / "walk.css").read_text(encoding="utf-8")
+    _esm = script("walk")
+    _css = sheet("walk")
     shown = traitlets.Dict().tag(sync=True)
+
+
+class WalkFragments(anywidget.AnyWidget):
+    """The fragments of a stop, each with the manual's formula beside it."""
+
+    _esm = script("walk_fragments")
+    _css = sheet("walk")
+    fragments = traitlets.List(traitlets.Dict()).tag(sync=True)
 
 
 class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
@@ -61,11 +72,10 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         self.stops = stops(as_text(family, "family"))
         self.verdict: dict[str, str] = {}
         self._number = self._numbered(stop)
-        self.explorer = Explorer(self._opened(self.stop))
-        self.bar = WalkBar()
-        self.formulas = ipywidgets.HTML()
+        self.explorer = Explorer(_opened(self.stop, self.stops))
+        self.bar, self.fragments = WalkBar(), WalkFragments()
         self.bar.on_msg(lambda _, content, __: self._receive(content))
-        super().__init__([self.bar, self.explorer.view, self.formulas])
+        super().__init__([self.bar, self.explorer.view, self.fragments])
         self._show()
 
     @property
@@ -75,16 +85,17 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def table(self) -> HtmlText:
-        """All layouts at a glance."""
+        """All layouts at a glance, each a link to its stop."""
         return HtmlText(glance_html(self.stops))
 
     def go(self, stop: int | str) -> None:
         """Go to a stop, by its number or by an instruction of it."""
         self._number = self._numbered(stop)
         self.verdict = {}
-        if self.stop.form.family not in CONTROL_FAMILIES:
-            self.explorer.instruction = self.stop.form
+        if _has_matrices(self.stop):
+            self.explorer.restart(self.stop.form)
         self._show()
+        self.redraw_saved()
 
     def answer(self, text: str) -> bool:
         """Answer the question of this stop; whether that is right. Progress is kept with the course's."""
@@ -94,6 +105,42 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         self._show()
         return bool(verdict)
 
+    def save(self, path: str | Path, title: str = "") -> Path:
+        """Write the walk as one HTML file that needs no Python and no network.
+
+        Every stop is there with its question; the one where the walk is has the matrices as they were edited.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Walk("wgmma").save(f"{folder}/wgmma.html").name
+        'wgmma.html'
+        """
+        check_path(path)
+        walk = self.stop.walk
+        saved = {
+            "walk": walk,
+            "start": self._number,
+            "notes": [f"Saved with ptxlab {__version__}", "To change a matrix, open the stop in a notebook"],
+            "stops": [_saved_stop(stop) for stop in self.stops],
+        }
+        other = Explorer(_opened(self.stop, self.stops))
+        explorers = [
+            self._saved_explorer(stop, self.explorer if stop is self.stop else other) for stop in self.stops
+        ]
+        other.view.close()
+        page = {"walk": pack(saved), "explorers": explorers}
+        return write_packed(path, title or f"Every layout of {walk}", "", page, "saved_walk", "walk")
+
+    def _saved_explorer(self, stop: Stop, explorer: Explorer) -> Any:
+        """What the Explorer shows at a stop; None where there is no matrix."""
+        if not _has_matrices(stop):
+            return None
+        if explorer is not self.explorer:
+            explorer.restart(stop.form)
+        data = explorer.page_data(most_products=_MOST_PRODUCTS)
+        again = f"open it in a notebook with {_call(stop)}"
+        return pack({**data, "code": "", "refusal": f"this page cannot be edited: {again}"})
+
     def _numbered(self, stop: int | str) -> int:
         if not isinstance(stop, str):
             return as_index(stop, "stop", len(self.stops))
@@ -101,10 +148,6 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             if stop == each.title or any(form.mnemonic == stop for form in each.forms):
                 return number
         raise PtxlabError(f"this walk has no stop with {stop!r}; it goes from 0 to {len(self.stops) - 1}")
-
-    def _opened(self, stop: Stop) -> Any:
-        shown = next(each for each in (stop, *self.stops) if each.form.family not in CONTROL_FAMILIES)
-        return shown.form
 
     def _receive(self, message: object) -> None:
         match message:
@@ -116,19 +159,13 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
                 self._show()
 
     def _show(self) -> None:
-        stop, right = self.stop, solved()
-        question = stop.question
-        self.explorer.view.layout.display = "none" if stop.form.family in CONTROL_FAMILIES else None
-        self.formulas.value = formulas_html(stop)
+        right = solved()
+        self.explorer.view.layout.display = None if _has_matrices(self.stop) else "none"
+        self.fragments.fragments = _fragments(self.stop)
         self.bar.shown = {
-            "walk": stop.walk,
+            "walk": self.stop.walk,
             "number": self._number,
-            "title": stop.title,
-            "mnemonic": stop.form.mnemonic,
-            "news": stop.news,
-            "sharing": sharing(stop.forms),
-            "forms": [form.mnemonic for form in stop.forms],
-            "question": question._asdict() | {"answers": []} if question else {},
+            **_facts(self.stop),
             "verdict": self.verdict,
             "stops": [
                 {"title": each.title, "done": each.name in right, "images": _images(each)}
@@ -137,19 +174,57 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         }
 
     def static_html(self) -> str:
-        """The layouts at a glance, where no kernel runs."""
-        return glance_html(self.stops)
+        """This stop as an image with its fragments and formulas, where no kernel runs."""
+        picture = self.explorer.static_html() if _has_matrices(self.stop) else ""
+        heading = f"{self.stop.walk}: stop {self._number + 1} of {len(self.stops)}"
+        return (
+            f"<p><strong><code>{escape(self.stop.title)}</code></strong> {escape(heading)}</p>"
+            f"<p>{escape(self.stop.news)}</p>{picture}{_fragments_html(self.stop)}"
+        )
 
 
-def formulas_html(stop: Stop) -> str:
-    """Row and column of every operand in registers, as the manual writes them, beside its fragment."""
-    cards = [
-        f'<figure style="margin:0 18px 8px 0"><figcaption style="font-weight:600">{name} of '
-        f'{escape(stop.title)}</figcaption><pre style="margin:2px 0;font-size:12px;line-height:1.45">'
-        f"{escape(formula)}</pre></figure>"
-        for name, formula in stop.formulas.items()
-    ]
-    return f'<div style="display:flex;flex-wrap:wrap">{"".join(cards)}</div>'
+def _has_matrices(stop: Stop) -> bool:
+    return stop.form.family not in CONTROL_FAMILIES
+
+
+def _opened(stop: Stop, every: Sequence[Stop]) -> Any:
+    """What an Explorer opens with at a stop."""
+    return next(each for each in (stop, *every) if _has_matrices(each)).form
+
+
+def _call(stop: Stop) -> str:
+    return f'ptxlab.walk("{stop.walk}", {stop.number})'
+
+
+def _facts(stop: Stop) -> dict[str, Any]:
+    """What the bar shows of a stop."""
+    question = stop.question
+    return {
+        "title": stop.title,
+        "mnemonic": stop.form.mnemonic,
+        "news": stop.news,
+        "sharing": sharing(stop.forms),
+        "forms": [form.mnemonic for form in stop.forms],
+        "question": {"text": question.text, "example": question.example} if question else {},
+    }
+
+
+def _saved_stop(stop: Stop) -> dict[str, Any]:
+    """A stop for a page without Python, which checks the answer itself."""
+    question = stop.question
+    more = {"beyond": stop.beyond, "held": stop.held()} if question else {}
+    return {
+        **_facts(stop),
+        "name": stop.name,
+        "code": f"import ptxlab\n{_call(stop)}",
+        "fragments": _fragments(stop),
+        "images": _images(stop),
+        "answers": question.answers if question else [],
+        "hints": {**question.hints, **more} if question else {},
+    }
+
+
+# -- fragments as pictures -------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
@@ -165,32 +240,56 @@ def _thumbnail(operand: Operand) -> str:
     return "data:image/png;base64," + base64.b64encode(png(pixels, colours)).decode()
 
 
+def _image(name: str, operand: Operand) -> dict[str, Any]:
+    rows, columns = operand.shape
+    return {"name": name, "rows": rows, "columns": columns, "image": _thumbnail(operand)}
+
+
 def _images(stop: Stop) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "rows": operand.shape[0], "columns": operand.shape[1], "image": _thumbnail(operand)}
-        for name, operand in stop.in_registers.items()
-        if name in _PICTURED
+    return [_image(name, operand) for name, operand in stop.in_registers.items() if name in _PICTURED]
+
+
+def _fragments(stop: Stop) -> list[dict[str, Any]]:
+    """Every operand in registers, with its formula as the manual writes it."""
+    fragments = []
+    for name, formula in stop.formulas.items():
+        operand = stop.in_registers[name]
+        rows, columns = operand.shape
+        held = counted(operand.registers, "register")
+        title = f"{name}, {rows} × {columns} {operand.dtype.name}, {held} a lane"
+        fragments.append({**_image(name, operand), "title": title, "formula": formula})
+    return fragments
+
+
+def _fragments_html(stop: Stop) -> str:
+    cards = [
+        f'<figure style="margin:0 18px 8px 0"><figcaption>{escape(each["title"])}</figcaption>'
+        f"<div>{_image_tag(each)}</div><pre>{escape(each['formula'])}</pre></figure>"
+        for each in _fragments(stop)
     ]
+    return f'<div style="display:flex;flex-wrap:wrap">{"".join(cards)}</div>'
 
 
 def glance_html(every: Sequence[Stop]) -> str:
-    """The layouts of a walk as a table: what each is, what is new, how many forms share it."""
-    rows = "".join(
-        f"<tr><td style='text-align:left'><code>{escape(stop.title)}</code></td>"
-        f"<td style='white-space:nowrap'>{_row_of_images(stop)}</td>"
-        f"<td style='text-align:left'>{escape(stop.news)}</td><td>{escape(sharing(stop.forms))}</td></tr>"
+    """The layouts of a walk side by side: each with its fragments, what shares it, and a link to its stop.
+
+    >>> glance_html(stops("wgmma")).count("<a ")
+    6
+    """
+    cards = "".join(
+        f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.news)}">'
+        f'<a href="#walk-{stop.walk}-{stop.number + 1}"><code>{escape(stop.title)}</code></a>'
+        f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
+        f"<div>{escape(sharing(stop.forms))}</div></div>"
         for stop in every
     )
-    head = "<tr><th>layout</th><th></th><th style='text-align:left'>what is new</th><th>shared by</th></tr>"
-    return f"<table>{head}{rows}</table>"
+    columns = "repeat(auto-fill,minmax(210px,1fr))"
+    return f'<div style="display:grid;grid-template-columns:{columns};gap:10px 16px">{cards}</div>'
 
 
-def _row_of_images(stop: Stop) -> str:
-    """Fragments at two pixels an element, four where they are small."""
-    tags = []
-    for each in _images(stop):
-        scale = 4 if max(each["rows"], each["columns"]) <= 16 else 2 if each["columns"] <= 64 else 1
-        size = f"width={each['columns'] * scale} height={each['rows'] * scale}"
-        style = "image-rendering:pixelated;margin-right:4px;display:inline"
-        tags.append(f"<img {size} alt='{each['name']}' style='{style}' src='{each['image']}'>")
-    return "".join(tags)
+def _image_tag(image: dict[str, Any]) -> str:
+    """A fragment at two pixels an element, four where it is small."""
+    scale = 4 if max(image["rows"], image["columns"]) <= 16 else 2 if image["columns"] <= 64 else 1
+    size = f"width={image['columns'] * scale} height={image['rows'] * scale}"
+    style = "image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
+    return f"<img {size} alt='{image['name']}' style='{style}' src='{image['image']}'>"

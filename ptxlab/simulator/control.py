@@ -15,7 +15,7 @@ from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
 from .operands import Write, announced, reader, writer
-from .ptx.syntax import LabelTarget, OperandList, PtxInstruction, Symbol, Targets
+from .ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets
 from .threads import Threads
 
 
@@ -95,7 +95,7 @@ def _call(instruction: PtxInstruction, context: Context) -> MachineStep:
     unknown = [name for name in (*result_names, *argument_names) if name not in context.local]
     if unknown:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no parameter {unknown[0]}")
-    if isinstance(callee, Symbol) and callee.name in _BUILT_IN:
+    if isinstance(callee, Symbol) and callee.name in BUILT_IN:
         return _built_in(instruction, callee.name, argument_names, result_names, context)
     addresses = None if isinstance(callee, Symbol) else reader(callee, 64, instruction, context)
     name = callee.name if isinstance(callee, Symbol) else ""
@@ -157,9 +157,6 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
         else:
             memory.set_local(threads, child.base + program.local[parameter.name], content)
     machine.schedule(child, 0, threads)
-
-
-_BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
 
 
 def _built_in(

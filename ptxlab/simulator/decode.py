@@ -61,7 +61,7 @@ class Image:
 
     module: Module
     entry: Function
-    text: str = ""  # what the module was read from
+    texts: tuple[str, ...] = ()  # what the module was read from
     symbols: dict[str, int] = field(default_factory=dict)
     spaces: dict[str, str] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)
@@ -157,7 +157,10 @@ class Image:
         if name not in self._programs:
             function = self.module.functions.get(name)
             if function is None or not function.defined:
-                raise PtxlabError(f"the function {name} is called, but it is not in the module")
+                raise PtxlabError(
+                    f"the function {name} is called, but it is not in the module; if another PTX module has "
+                    "it, pass that as link=[...]"
+                )
             self._programs[name] = self._decoded(function)
         return self._programs[name]
 

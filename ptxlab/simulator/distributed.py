@@ -28,7 +28,7 @@ from .arguments import Array, KernelArgument
 from .decode import Image
 from .events import Access, Observer
 from .memory import Buffer
-from .ptx.reader import read_ptx
+from .ptx.linker import read_modules
 from .ptx.syntax import Module, PtxInstruction, registers_of
 from .result import limit_error, merged
 from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
@@ -47,7 +47,7 @@ _OPERATIONS = {
 class _Task:
     """Blocks for another process or machine, with everything that they need."""
 
-    ptx: str
+    texts: tuple[str, ...]  # PTX
     name: str
     setup: Setup
     first: int
@@ -116,7 +116,7 @@ def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
     step = max(grid.cluster_size, min(step, share))
     kept = KEPT_BYTES // -(-grid.block_count // step)
     for first in range(0, grid.block_count, step):
-        yield _Task(image.text, name, setup, first, min(first + step, grid.block_count), kept)
+        yield _Task(image.texts, name, setup, first, min(first + step, grid.block_count), kept)
 
 
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
@@ -135,7 +135,7 @@ def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
 
 def _run_task(task: _Task) -> _Gathered:
     """Run the blocks of a task, on copies of its arrays."""
-    image = _image(task.ptx, task.name)
+    image = _image(task.texts, task.name)
     setup = deepcopy(task.setup)  # threads of one process would share the arrays and the report
     if setup.traced is not None and not task.first <= setup.traced[0] < task.last:
         setup = replace(setup, traced=None)
@@ -156,9 +156,9 @@ def _run_task(task: _Task) -> _Gathered:
 
 
 @lru_cache(maxsize=8)
-def _image(ptx: str, name: str) -> Image:
-    module = read_ptx(ptx)
-    return Image(module, module.functions[name], ptx)
+def _image(texts: tuple[str, ...], name: str) -> Image:
+    module = read_modules(texts)
+    return Image(module, module.functions[name], texts)
 
 
 # -- atomic updates ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .._util.arguments import as_int, as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
-from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version
+from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
@@ -21,7 +21,7 @@ from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
 from .hazard import HazardError, Report
-from .ptx.reader import read_ptx
+from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, Special, plain_name
 from .result import Result
 from .simulate import Setup, simulate
@@ -40,6 +40,7 @@ class Kernel(Generic[R]):
     """A kernel; `ptxlab.kernel` makes one. Its simulations give results of type R.
 
     `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes.
+    Modules that it is linked with follow in `ptx`, and in `source` if that is PTX.
     """
 
     def __init__(
@@ -52,13 +53,15 @@ class Kernel(Generic[R]):
         source: str,
         options: tuple[str, ...] = (),
         expression: str | None = None,
+        link: tuple[str, ...] = (),
     ) -> None:
         self._result_type = result_type
         self.module = module
         self.function = function
         self.target = target
-        self.ptx = ptx
-        self.source = source
+        self._texts = (ptx, *link)
+        self.ptx = joined(self._texts) if link else ptx
+        self.source = self.ptx if source is ptx else source
         self.options = options
         self._expression = expression  # the name, as C++ has it
         self._image: Image | None = None
@@ -141,7 +144,7 @@ class Kernel(Generic[R]):
             shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
-            self._image = Image(self.module, self.function, self.ptx)
+            self._image = Image(self.module, self.function, self._texts)
         if model is not None and not is_name(model, GENERATIONS):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         if not isinstance(check, bool) and as_text(check, "check") != "error":
@@ -212,7 +215,9 @@ class Kernel(Generic[R]):
             )
         values = check_arguments(self.function, host_values, self.title)
         code = self.ptx.encode()
-        if self.source is not self.ptx:
+        if len(self._texts) > 1:
+            code = _linked_code(self._texts, device_target())
+        elif self.source is not self.ptx:
             code = _machine_code(self.source, device_target(), self.options, self._expression)
         passed = [value.values if isinstance(value, Array) else value for value in values]
         if on_gpu:
@@ -249,18 +254,20 @@ def kernel(
     target: str = "sm_90a",
     options: Sequence[str] = (),
     *,
+    link: Sequence[str] = (),
     file: str | None = None,
 ) -> Kernel[Result]:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
 
     PTX is for the target that it names; another `target` must be one that the assembler takes it for.
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
-    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. Messages call the source `file`.
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
+    and variables it uses. Messages call the source `file`.
 
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
     """
-    return build_kernel(Result, source, name, target, options, file)
+    return build_kernel(Result, source, name, target, options, link, file)
 
 
 def build_kernel(
@@ -269,6 +276,7 @@ def build_kernel(
     name: str | None,
     target: str,
     options: Sequence[str],
+    link: Sequence[str] = (),
     file: str | None = None,
 ) -> Kernel[R]:
     """The same with the type of its simulations' results."""
@@ -276,8 +284,9 @@ def build_kernel(
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
     text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
     target = check_target(target)
+    others = _as_modules(link)
     if _PTX.search(text):
-        module = read_ptx(text)
+        module = read_modules((text, *others))
         if (
             target != _DEFAULT_TARGET
             and module.target in TARGETS
@@ -293,16 +302,20 @@ def build_kernel(
                 f"the PTX says .version {PtxVersion(*module.version)}, and its target {module.target} came "
                 f"with PTX {since}: state .version {since} or later"
             )
-        return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
+        function = _chosen(module, name)
+        return Kernel(result_type, module, function, module.target or target, text, text, link=others)
     try:
         compiler_version()
     except PtxlabError as error:  # e.g. on macOS
         raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
     flags = _as_options(options)
+    if others:
+        flags = (*flags, "--relocatable-device-code=true")  # what is extern stays so
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = read_ptx(ptx)
-    return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+    module = read_modules((ptx, *others))
+    function = _chosen(module, lowered or name)
+    return Kernel(result_type, module, function, target, ptx, text, flags, expression, others)
 
 
 def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:
@@ -328,6 +341,21 @@ def _add_earlier(error: PtxlabError, report: Report) -> None:
 def _machine_code(source: str, target: str, options: tuple[str, ...], expression: str | None) -> bytes:
     """What a launch loads; launches are many."""
     return compile_kernel(source, target, options, expression)[0]
+
+
+@lru_cache(maxsize=64)
+def _linked_code(texts: tuple[str, ...], target: str) -> bytes:
+    return link_modules(texts, target)
+
+
+def _as_modules(link: object) -> tuple[str, ...]:
+    """The texts of PTX modules."""
+    if isinstance(link, str) or not isinstance(link, Sequence):
+        raise PtxlabError(f"link={quoted(link)}: it is a list of PTX modules, as texts")
+    for number, text in enumerate(link):
+        if not isinstance(text, str) or not _PTX.search(text):
+            raise PtxlabError(f"link[{number}]: found {quoted(text)}; it takes a PTX module as text")
+    return tuple(link)
 
 
 def _as_options(options: object) -> tuple[str, ...]:

@@ -177,6 +177,102 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
     context.close()
 
 
+# -- a walk ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def walk(page: Any, tmp_path: Path) -> Iterator[Any]:
+    """A walk whose page is open in the browser, without a network; nothing is complained of."""
+    shown = ptxlab.walk("wgmma")
+    path = shown.save(tmp_path / "wgmma.html")
+    complaints: list[str] = []
+    listen = lambda message: complaints.append(message.text) if message.type == "error" else None  # noqa: E731
+    page.on("console", listen)
+    page.context.set_offline(True)
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-pane=D] canvas")
+    yield shown
+    page.remove_listener("console", listen)
+    assert not complaints
+
+
+def is_at(page: Any, shown: Any, number: int) -> None:
+    """The bar, the Explorer, the formulas and the address are those of a stop."""
+    expect(page.locator(".ptx-walk .head strong")).to_have_text(shown.stops[number].title)
+    expect(page.locator(".ptx-mnemonic")).to_have_text(shown.stops[number].form.mnemonic)
+    expect(page.locator(".ptx-walk .news p")).to_have_text(shown.stops[number].news)
+    expect(page.locator(".ptx-walk-fragments figure")).to_have_count(len(shown.stops[number].formulas))
+
+
+def test_a_saved_walk(walk: Any, page: Any) -> None:
+    """Previous, next, arrow keys, the map and addresses lead to stops; one Explorer shows them all."""
+    is_at(page, walk, 0)
+    page.evaluate("() => { window.first = document.querySelector('.ptx-explorer'); }")
+    page.get_by_role("button", name="next stop").click()
+    is_at(page, walk, 1)
+    page.keyboard.press("ArrowRight")
+    is_at(page, walk, 2)
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("ArrowLeft")
+    is_at(page, walk, 0)
+    page.get_by_role("button", name="4: ").click()
+    is_at(page, walk, 3)
+    assert page.url.endswith("#walk-wgmma-4")
+    page.evaluate("() => { location.hash = '#walk-wgmma-6'; }")
+    is_at(page, walk, 5)
+    assert page.get_by_role("button", name="next stop").is_disabled()
+    page.evaluate("() => { location.hash = '#walk-mma-2'; }")  # of another walk
+    is_at(page, walk, 5)
+    page.get_by_role("button", name="all layouts at a glance").click()
+    page.locator(".glance .dot").nth(1).click()
+    is_at(page, walk, 1)
+    assert page.locator(".glance img").first.evaluate("image => image.naturalWidth") > 1
+    assert page.evaluate("() => window.first === document.querySelector('.ptx-explorer')")
+    page.reload()
+    is_at(page, walk, 1)
+
+    # the lanes are those of this stop; an edit is refused with the way out
+    page.locator(".ptx-lane[data-lane='17']").click()
+    expect(page.locator(".ptx-lane-title b").first).to_contain_text("17")
+    walk.go(1)
+    before = hexes(page)
+    assert before == [f"0x{word:08x}" for word in walk.explorer.registers["A"][17][: len(before)]]
+    page.mouse.click(*at(page, "A", 2, 3))
+    type_line(page, "1")
+    remedy = 'this page cannot be edited: open it in a notebook with ptxlab.walk("wgmma", 1)'
+    expect(page.locator(".ptx-problem").first).to_have_text(remedy)
+
+
+def test_questions_of_a_saved_walk(walk: Any, page: Any) -> None:
+    """The page says of every answer what Python says, and remembers right ones."""
+    for number, stop in enumerate(walk.stops[:3]):
+        (first, second), *_ = stop.question.answers
+        page.evaluate("stop => { location.hash = `#walk-wgmma-${stop}`; }", number + 1)
+        is_at(page, walk, number)
+        box = page.locator(".ptx-walk .question input")
+        for answer in (
+            "lane",
+            f"{first + 1}, {second}",
+            f"{first} {second + 1}",
+            f"{second}, {first}",
+            "999999999999 7",
+            f"lane {first}, register {second}",
+        ):
+            box.fill(answer)
+            box.press("Enter")
+            verdict = stop.check(answer)
+            sign = {"right": "✓", "wrong": "✗", "not yet": "…"}[verdict.state]
+            expect(page.locator(".ptx-walk .verdict")).to_have_text(f"{sign} {verdict.text}")
+    page.reload()
+    expect(page.locator(".ptx-walk .count")).to_have_text("wgmma: stop 3 of 6, 3 answered")
+    page.evaluate("() => localStorage.clear()")
+    if AXE.exists():
+        page.evaluate(AXE.read_text(encoding="utf-8"))  # which the policy of the page would not load
+        axe = page.evaluate("async () => await axe.run('.ptx-walk, .ptx-walk-fragments')")
+        assert len(axe["passes"]) > 5 and not axe["violations"], axe["violations"]
+
+
 # -- the timeline of lesson 09 -----------------------------------------------------------------------------
 
 TIMELINE = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>

@@ -123,7 +123,8 @@ def _top() -> Iterator[Call]:
     half = np.tile([1.0, 0, 0, 2], (20, 10))
     yield call("ptxlab.compress", ptxlab.compress, A=half, instruction=_SPARSE_F16)
     yield call("ptxlab.prune", ptxlab.prune, A=half, instruction=_SPARSE_F16)
-    yield call("ptxlab.kernel", ptxlab.kernel, source=PTX, name="put", target="sm_90a", options=())
+    yield call("ptxlab.kernel", ptxlab.kernel, source=PTX, name="put", target="sm_90a", options=(),
+               link=())  # fmt: skip
     yield call("ptxlab.kernel compiled", ptxlab.kernel, source=_KERNEL, options=("-DN=1",), only="options")
     kernel = ptxlab.kernel(PTX)
     yield call(

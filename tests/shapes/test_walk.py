@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +97,8 @@ def test_stops_open_and_edit(walk: str, monkeypatch: pytest.MonkeyPatch) -> None
         ex = shown.explorer
         assert ex.instruction.mnemonic == shown.stop.form.mnemonic
         before = np.array(ex.A)
-        ex.apply(SetCell("A", 0, 0, "0" if before.flat[0] else "1"))
+        row, column = (int(index) for index in np.argwhere(before)[0])
+        ex.apply(SetCell("A", row, column, "0"))  # which no structure of a sparse A forbids
         assert not np.array_equal(before, ex.A)
         assert ex.D.shape or ex.view.D["unknown"]
 
@@ -136,6 +142,70 @@ def test_refusals() -> None:
 
 
 def test_at_a_glance() -> None:
+    """Every layout with its fragments, and a link that the walk, a saved page and the site follow."""
     html = glance_html(stops("mma.sp"))
-    assert html.count("<tr>") == len(stops("mma.sp")) + 1 and html.count("<img") >= 3 * len(stops("mma.sp"))
+    links = re.findall(r'<a href="#walk-mma\.sp-(\d+)"', html)
+    assert links == [str(stop.number + 1) for stop in stops("mma.sp")]
+    assert html.count("<img") >= 3 * len(links)
     assert ptxlab.walk("mma.sp").table._repr_html_() == html
+
+
+def test_a_notebook_without_its_kernel_shows_the_stop() -> None:
+    """Its name, what is new, the picture of its matrices, and the formulas."""
+    shown = ptxlab.walk("wgmma", 1)
+    html = shown.static_html()
+    assert "stop 2 of 6" in html and shown.stop.title.replace(">", "&gt;") in html and shown.stop.news in html
+    assert "data:image/svg+xml" in html and "groupID" in html
+    shown.go(2)
+    assert "stop 3 of 6" in shown.static_html()
+
+
+def saved(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """The stops of a saved page, and what its Explorer shows at each."""
+
+    def unpack(value: Any) -> Any:
+        if isinstance(value, dict) and "deflated" in value:
+            raw = zlib.decompress(base64.b64decode(value["deflated"]))
+            return json.loads(raw) if value.get("json") else raw
+        if isinstance(value, dict):
+            return {key: unpack(inner) for key, inner in value.items()}
+        return [unpack(inner) for inner in value] if isinstance(value, list) else value
+
+    (text,) = re.findall(
+        r'<script type="application/json" id="saved">(.*?)</script>', path.read_text("utf-8")
+    )
+    page = json.loads(text)
+    return unpack(page["walk"]), [unpack(explorer) for explorer in page["explorers"]]
+
+
+def test_saved_as_a_page(tmp_path: Path) -> None:
+    """Every stop, with the answers and the hints of its question; the matrices of this one as edited."""
+    shown = ptxlab.walk("wgmma", 1)
+    shown.explorer.apply(SetCell("A", 0, 0, "99"))
+    path = shown.save(tmp_path / "wgmma.html")
+    assert path.stat().st_size < 1_200_000
+    walk, explorers = saved(path)
+    assert walk["start"] == 1 and [stop["title"] for stop in walk["stops"]] == [s.title for s in shown.stops]
+    assert [each["state"]["instruction"]["mnemonic"] for each in explorers] == [
+        stop.form.mnemonic for stop in shown.stops
+    ]
+    assert "99" in explorers[1]["lanes"]["A"]["fields"]["text"][0][0]
+    assert shown.stop.number == 1 and shown.explorer.A[0, 0] == 99  # saving changes nothing
+    for stop, page in zip(shown.stops, walk["stops"], strict=True):
+        assert stop.question is not None
+        assert [tuple(answer) for answer in page["answers"]] == list(stop.question.answers)
+        for lane, registers in enumerate(page["hints"]["held"]):
+            for register, hint in enumerate(registers):
+                if (lane, register) not in stop.question.answers:
+                    assert stop.check(f"{lane} {register}").text.endswith(hint)
+        assert 'ptxlab.walk("wgmma", ' in explorers[stop.number]["refusal"]
+
+
+def test_a_page_of_stops_without_a_matrix(tmp_path: Path) -> None:
+    shown = ptxlab.walk("transfer", len(stops("transfer")) - 1)
+    walk, explorers = saved(shown.save(tmp_path / "transfer.html"))
+    without = [number for number, explorer in enumerate(explorers) if explorer is None]
+    assert without == [stop.number for stop in shown.stops if stop.form.family in CONTROL_FAMILIES] != []
+    assert all(walk["stops"][number]["question"] == {} for number in without)
+    with pytest.raises(PtxlabError, match="a page is written as .html"):
+        shown.save(tmp_path / "x.pdf")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu
+from ptxlab.gpu.compiler import link_modules
 from ptxlab.simulator import Result
 
 from .kernel_cases import CASES, Case, digest, recorded
@@ -335,3 +337,123 @@ def test_clusters_of_the_launch_on_a_gpu() -> None:
     if gpu.device_target() != "sm_90a":
         pytest.skip("what is recorded is of sm_90a")
     _with_clusters("launch")
+
+
+# -- functions and variables of other modules ----------------------------------------------------------------
+
+_CALLER = (
+    _HEAD
+    + """
+.extern .func (.param .b32 result) scaled(.param .b32 value);
+.extern .global .align 4 .u32 offset;
+.global .align 4 .u32 factor = 7;
+.weak .func (.param .b32 result) common(.param .b32 value) {
+  .reg .b32 %r<2>; ld.param.b32 %r1, [value]; add.u32 %r1, %r1, 1; st.param.b32 [result], %r1; ret;
+}
+.visible .entry call(.param .u64 .ptr .global .align 1 x) {
+  .reg .b32 %r<8>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+  ld.global.u32 %r2, [%rd3];
+  { .param .b32 in; .param .b32 out; st.param.b32 [in], %r2; call.uni (out), scaled, (in);
+    ld.param.b32 %r3, [out]; }
+  { .param .b32 in; .param .b32 out; st.param.b32 [in], %r3; call.uni (out), common, (in);
+    ld.param.b32 %r3, [out]; }
+  ld.global.u32 %r4, [offset]; add.u32 %r3, %r3, %r4;
+  ld.global.u32 %r5, [factor]; add.u32 %r3, %r3, %r5;
+  st.global.u32 [%rd3], %r3;
+  ret;
+}
+"""
+)
+#: Its own `factor` and `helper` are not those of other modules; its weak `common` is not the first.
+_SCALED = (
+    _HEAD
+    + """
+.global .align 4 .u32 factor = 3;
+.extern .func (.param .b32 result) square(.param .b32 value);
+.func (.param .b32 result) helper(.param .b32 value) {
+  .reg .b32 %r<3>; ld.param.b32 %r1, [value]; ld.global.u32 %r2, [factor]; mul.lo.u32 %r1, %r1, %r2;
+  st.param.b32 [result], %r1; ret;
+}
+.weak .func (.param .b32 result) common(.param .b32 value) { trap; ret; }
+.visible .func (.param .b32 result) scaled(.param .b32 value) {
+  .reg .b32 %r<4>; ld.param.b32 %r1, [value];
+  { .param .b32 in; .param .b32 out; st.param.b32 [in], %r1; call.uni (out), square, (in);
+    ld.param.b32 %r2, [out]; }
+  { .param .b32 in; .param .b32 out; st.param.b32 [in], %r2; call.uni (out), helper, (in);
+    ld.param.b32 %r3, [out]; }
+  st.param.b32 [result], %r3; ret;
+}
+"""
+)
+_SQUARE = (
+    _HEAD.replace("sm_90a", "sm_80").replace("9.0", "7.0")
+    + """
+.visible .global .align 4 .u32 offset = 1000;
+.func (.param .b32 result) helper(.param .b32 value) {
+  .reg .b32 %r<2>; ld.param.b32 %r1, [value]; mul.lo.u32 %r1, %r1, %r1; st.param.b32 [result], %r1; ret;
+}
+.visible .func (.param .b32 result) square(.param .b32 value) {
+  .reg .b32 %r<3>; ld.param.b32 %r1, [value];
+  { .param .b32 in; .param .b32 out; st.param.b32 [in], %r1; call.uni (out), helper, (in);
+    ld.param.b32 %r2, [out]; }
+  st.param.b32 [result], %r2; ret;
+}
+"""
+)
+_CALLER_IN_CPP = """
+extern "C" __device__ unsigned scaled(unsigned);
+extern "C" __device__ unsigned offset;
+extern "C" __global__ void call(unsigned* x) { x[threadIdx.x] = scaled(x[threadIdx.x]) + offset + 8; }
+"""
+
+
+def _with_modules(run: str) -> None:
+    for source in (_CALLER, _CALLER_IN_CPP):
+        x = np.arange(32, dtype=np.uint32)
+        getattr(ptxlab.kernel(source, link=[_SCALED, _SQUARE]), run)(1, 32, x)
+        assert x.tolist() == [3 * i * i + 1 + 1000 + 7 for i in range(32)]
+
+
+def test_functions_of_other_modules() -> None:
+    """nvJitLink takes them, too; each module has its own `factor` and `helper`."""
+    _with_modules("simulate")
+    assert link_modules([_CALLER, _SCALED, _SQUARE], "sm_90a").startswith(b"\x7fELF")
+    compiled = ptxlab.kernel(_CALLER_IN_CPP, link=[_SCALED, _SQUARE])
+    assert link_modules(compiled._texts, "sm_90a").startswith(b"\x7fELF")
+    kernel = ptxlab.kernel(_CALLER, link=[_SCALED, _SQUARE])
+    x = np.arange(64, dtype=np.uint32).reshape(2, 32)
+    with ThreadPoolExecutor(2) as pool:
+        kernel.simulate(1, 32, x[1], executor=pool, show=False)
+    assert x[1, 0] == 3 * 32 * 32 + 1008
+    lines = kernel.ptx.splitlines()
+    for function in kernel.module.functions.values():
+        for instruction in function.instructions:
+            assert instruction.opcode in lines[instruction.line - 1]
+
+
+def test_modules_that_do_not_fit() -> None:
+    for link, sentence in (
+        ([_SCALED], "no module defines offset, square: link= takes the PTX modules that do"),
+        ([_SQUARE], "no module defines scaled: link="),
+        (
+            [_SCALED, _SQUARE, _SQUARE],
+            r"offset is defined twice: in link\[1\] and in link\[2\]|square is defined",
+        ),
+        ([_SCALED, _CALLER_IN_CPP], r"link\[1\]: found .* takes a PTX module as text"),
+        (_SCALED, "link=.*: it is a list of PTX modules, as texts"),
+        ([_SCALED, _SQUARE.replace("ret;", "ret")], r"link\[1\]: PTX line \d+: found"),
+        (
+            [_SCALED.replace("sm_90a", "sm_100a"), _SQUARE],
+            r"link\[0\] says .target sm_100a, .* the kernel's, sm_90a",
+        ),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            ptxlab.kernel(_CALLER, link=link)
+    with pytest.raises(PtxlabError, match=r"scaled is called, but .* pass that as link=\[...\]"):
+        ptxlab.kernel(_CALLER).simulate(1, 32, np.zeros(32, np.uint32))
+
+
+@pytest.mark.gpu
+def test_functions_of_other_modules_on_a_gpu() -> None:
+    _with_modules("launch")

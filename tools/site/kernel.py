@@ -1,14 +1,15 @@
 """Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
-An Explorer becomes the page that `Explorer.save_html` writes, in a frame; the timeline of lesson 09 and the
-sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws with the copy of
-plotly.js in the site.
+An Explorer becomes the page that `Explorer.save_html` writes, in a frame, and so does a walk; the timeline of
+lesson 09 and the sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws
+with the copy of plotly.js in the site.
 """
 
 from __future__ import annotations
 
 import html
 import os
+import re
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,19 @@ from ptxlab.course.timeline import static_html
 from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
 from ptxlab.lessons import Progress
+from ptxlab.shapes.widget import HtmlText, Walk
 from ptxlab.simulation import Simulation
 from ptxlab.views.static_fallback import StaticFallback
 
 from . import EXPLORERS
 
 __all__ = ["install"]
+
+
+def frame(name: str, title: str, more: str = "") -> str:
+    """A saved page within a page."""
+    where = f'src="../explorers/{name}" title="{html.escape(title)}"'
+    return f'<iframe class="explorer" {where}{more} loading="lazy"></iframe>'
 
 
 class _PlotlyData(MimetypeRenderer):  # type: ignore[misc]
@@ -52,9 +60,17 @@ def install(notebook: str) -> None:
     def explorer_frame(explorer: Explorer, include: Any = None, exclude: Any = None) -> dict[str, str]:
         name = f"{notebook}-{next(numbers)}.html"
         explorer.save_html(folder / name)
-        title = html.escape(f"Explorer: {explorer.instruction.mnemonic}")
-        frame = f'<iframe class="explorer" src="../explorers/{name}" title="{title}" loading="lazy"></iframe>'
-        return {"text/html": frame}
+        return {"text/html": frame(name, f"Explorer: {explorer.instruction.mnemonic}")}
+
+    def walk_frame(walk: Walk, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        name = f"walk-{walk.stop.walk}"
+        walk.save(folder / f"{name}.html")
+        return {"text/html": frame(f"{name}.html", f"Walk: {walk.stop.walk}", f' name="{name}"')}
+
+    def links_to_stops(table: HtmlText) -> str:
+        """They open the stop in the walk's frame, by that frame's name."""
+        walk = r'href="#(walk-[^"]+)-(\d+)"'
+        return re.sub(walk, r'href="../explorers/\1.html#\1-\2" target="\1"', table)
 
     def progress_table(progress: Progress) -> str:
         return progress._repr_html_().replace('.ipynb"', '.html"')
@@ -68,6 +84,8 @@ def install(notebook: str) -> None:
     for shown in (StaticFallback, Simulation):
         formatter.ipython_display_formatter.for_type(shown, as_one_output)
     formatter.mimebundle_formatter.for_type(Explorer, explorer_frame)
+    formatter.mimebundle_formatter.for_type(Walk, walk_frame)
+    formatter.formatters["text/html"].for_type(HtmlText, links_to_stops)
 
     def slider(widget: Slider, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": widget._repr_html_()}

@@ -818,3 +818,73 @@ interface SavedPage {
   refusal: string;
   not_saved: string;
 }
+
+/** What the bar of a walk shows: one stop, and a map of all. */
+interface WalkShown {
+  walk: string;
+  number: number;
+  title: string;
+  mnemonic: string;
+  news: string;
+  sharing: string;
+  forms: string[];
+  question: { text?: string; example?: string };
+  verdict: { state?: string; text?: string; answer?: string };
+  stops: {
+    title: string;
+    done: boolean;
+    images: { name: string; rows: number; columns: number; image: string }[];
+  }[];
+}
+
+/** An operand in registers: its picture, coloured by lane, and the manual's formula. */
+interface WalkFragment {
+  name: string;
+  title: string;
+  formula: string;
+  image: string;
+  rows: number;
+  columns: number;
+}
+
+interface WalkFragmentsModel {
+  get(name: "fragments"): WalkFragment[];
+  on(event: string, call: () => void): void;
+  off(event: string, call: () => void): void;
+}
+
+type WalkMessage = { action: "go"; stop: number } | { action: "answer"; text: string };
+
+interface WalkModel {
+  get(name: "shown"): WalkShown;
+  on(event: string, call: () => void): void;
+  off(event: string, call: () => void): void;
+  send(message: WalkMessage): void;
+}
+
+/** A stop on a saved page, with what checks its answer. */
+interface SavedStop extends Pick<
+  WalkShown,
+  "title" | "mnemonic" | "news" | "sharing" | "forms" | "question"
+> {
+  name: string;
+  code: string;
+  fragments: WalkFragment[];
+  images: WalkShown["stops"][number]["images"];
+  answers: [number, number][];
+  hints: {
+    unread: string;
+    swapped: string;
+    first: string;
+    second: string;
+    beyond: string;
+    held: string[][];
+  };
+}
+
+interface SavedWalk {
+  walk: string;
+  start: number;
+  notes: string[];
+  stops: SavedStop[];
+}

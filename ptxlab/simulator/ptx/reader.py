@@ -222,33 +222,33 @@ class _Reader(ConstantReader):
 
     def _definition(self, functions: dict[str, Function], variables: dict[str, Variable]) -> None:
         """A function or variables of the module; a definition counts more than a declaration."""
-        external = False
+        linkage = ""
         while self._tokens[self._at].text[1:] in _LINKAGE and self._tokens[self._at].kind == "directive":
-            external |= self._next().text == ".extern"
+            linkage = self._next().text[1:]
         kind = self._next().text[1:]
         if kind in ("entry", "func"):
-            function = self._function(kind == "entry")
+            function = replace(self._function(kind == "entry"), linkage=linkage)
             if function.defined or function.name not in functions:
                 functions[function.name] = function
         elif kind in _SPACES:
-            for variable in self._variables(kind, external):
-                if variable.name not in variables or not variable.external:
+            for variable in self._variables(kind, linkage):
+                if variable.name not in variables or variable.defined:
                     variables[variable.name] = variable
         else:
             self._wrong_last("a function or a variable")
 
     # -- variables -------------------------------------------------------------------------------------------
 
-    def _variables(self, space: str, external: bool = False) -> list[Variable]:
+    def _variables(self, space: str, linkage: str = "") -> list[Variable]:
         """What follows a state space, up to and with the semicolon."""
-        variables = [self._variable(space, external)]
+        variables = [self._variable(space, linkage)]
         prefix = variables[0]
         while self._takes(","):
             variables.append(self._declarator(replace(prefix, values=None, count=1, array=False)))
         self._expect(";")
         return variables
 
-    def _variable(self, space: str, external: bool = False) -> Variable:
+    def _variable(self, space: str, linkage: str = "") -> Variable:
         """Types and attributes, and the first name that has them."""
         align, vector, type_name, pointer = 0, 1, "", False
         while self._tokens[self._at].kind == "directive":
@@ -274,7 +274,7 @@ class _Reader(ConstantReader):
                 self._wrong_last("a type")
         if not type_name:
             self._wrong("a type")
-        first = Variable("", space, type_name, align, vector=vector, pointer=pointer, external=external)
+        first = Variable("", space, type_name, align, vector=vector, pointer=pointer, linkage=linkage)
         return self._declarator(first)
 
     def _declarator(self, prefix: Variable) -> Variable:

@@ -291,8 +291,13 @@ class Variable:
     array: bool = False
     #: Initial values: numbers, or symbols whose generic address counts.
     values: tuple[int | Symbol, ...] | None = None
-    external: bool = False
+    linkage: str = ""  # "visible", "extern", "weak" or "common"
     line: int = 0
+
+    @property
+    def defined(self) -> bool:
+        """Whether it is here, not only declared; dynamic shared memory is declared only."""
+        return self.linkage != "extern"
 
     @property
     def element_bytes(self) -> int:
@@ -318,6 +323,11 @@ class Function:
     instructions: tuple[PtxInstruction, ...] = ()
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
     defined: bool = True
+    linkage: str = ""  # "visible", "extern" or "weak"
+
+
+#: Functions that the driver provides.
+BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
 
 
 @dataclass(frozen=True)

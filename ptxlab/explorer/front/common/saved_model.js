@@ -1,0 +1,202 @@
+// What a saved page has instead of Python: packed data, and a model that answers from it.
+
+import { make } from "./util.js";
+import { StaticQuiz } from "../quiz/saved.js";
+
+// What was packed in Python: bytes come back as a DataView, as from a kernel, and long lists as they were.
+/** @param {any} value @returns {Promise<any>} */
+export async function unpack(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (typeof value.deflated === "string") {
+    const packed = Uint8Array.from(atob(value.deflated), (letter) => letter.charCodeAt(0));
+    const stream = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
+    return value.json ? stream.json() : new DataView(await stream.arrayBuffer());
+  }
+  if (Array.isArray(value)) return Promise.all(value.map(unpack));
+  return Object.fromEntries(
+    await Promise.all(Object.entries(value).map(async ([key, inner]) => [key, await unpack(inner)])),
+  );
+}
+
+/** @param {Record<string, any>} columns @param {number[]} at @returns {any} */
+const pick = (columns, ...at) =>
+  Object.fromEntries(
+    Object.entries(columns).map(([key, column]) => [key, at.reduce((inner, index) => inner[index], column)]),
+  );
+
+// Registers of a lane, from the columns in which those of all lanes are saved.
+/** @param {SavedPage["lanes"]} lanes @param {number} lane */
+function registersOf(lanes, lane) {
+  /** @param {Columns} saved @param {number} index @returns {Register} */
+  const register = ({ own, fields }, index) => ({
+    ...pick(own, lane, index),
+    fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, each) =>
+      pick(fields, lane, index, each),
+    ),
+  });
+  return /** @type {Registers} */ (
+    Object.fromEntries(
+      Object.entries(lanes).map(([name, saved]) => [
+        name,
+        Array.from({ length: saved.count }, (_, index) => register(saved, index)),
+      ]),
+    )
+  );
+}
+
+/** @param {SavedPage} saved @returns {Traits} */
+function firstState({ state }) {
+  const what = state.instruction.tensor ? "where it is" : "which lane holds it";
+  return {
+    ...state,
+    hint: `Point at a cell to see ${what}; click to select it. To change it, open this in a notebook.`,
+  };
+}
+
+// What anywidget's model does for the view, without Python.
+export class StaticModel {
+  /** @param {SavedPage} saved */
+  constructor(saved) {
+    this.saved = saved;
+    this.state = firstState(saved);
+    this.quiz = new StaticQuiz(saved.quiz);
+    this.listeners = /** @type {Listener[]} */ ([]);
+    this.justRefused = false; // whether an edit was refused in this event
+    this.showLanes();
+  }
+
+  // Show another page's data: the next stop of a walk.
+  /** @param {SavedPage} saved */
+  open(saved) {
+    this.saved = saved;
+    this.state = firstState(saved);
+    this.quiz = new StaticQuiz(saved.quiz);
+    this.showLanes();
+    for (const name of Object.keys(this.state)) this.notify(`change:${name}`);
+  }
+
+  /** @template {keyof Traits} K @param {K} name */
+  get(name) {
+    return this.state[name];
+  }
+
+  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
+  set(name, value) {
+    if (JSON.stringify(this.state[name]) === JSON.stringify(value)) return;
+    this.state[name] = value;
+    if (name === "lane" || name === "pinned") this.showLanes();
+    if (name === "selected") this.showTrace(this.state.selected);
+    this.notify(`change:${name}`);
+  }
+
+  // Registers of the lanes that are shown, from those of all.
+  showLanes() {
+    const { lane, pinned } = this.state;
+    this.set(
+      "lane_registers",
+      Object.fromEntries([lane, ...pinned].map((each) => [each, registersOf(this.saved.lanes, each)])),
+    );
+  }
+
+  /** @param {string} event */
+  notify(event) {
+    for (const listener of this.listeners) if (listener.event === event) listener.call({});
+  }
+
+  /** @param {string} events @param {Listener["call"]} call */
+  on(events, call) {
+    for (const event of events.split(" ")) this.listeners.push({ event, call });
+  }
+
+  /** @param {string} [events] @param {Listener["call"]} [call] */
+  off(events, call) {
+    /** @param {Listener} listener */
+    const gone = (listener) =>
+      (!events || events.split(" ").includes(listener.event)) && (!call || call === listener.call);
+    this.listeners = this.listeners.filter((listener) => !gone(listener));
+  }
+
+  save_changes() {}
+
+  // The bits are saved for one cell of D; the dot products for all cells if D is small.
+  /** @param {Sent<Cell>} cell */
+  showTrace({ name, row, column }) {
+    if (!this.justRefused) this.set("problem", "");
+    if (name !== "D") return;
+    const isSaved = row === this.saved.state.trace.row && column === this.saved.state.trace.column;
+    const other = this.saved.traces[row * (this.state.instruction.matrices?.D?.columns ?? 0) + column];
+    this.set(
+      "trace",
+      isSaved
+        ? this.saved.state.trace
+        : { row, column, ...other, title: this.saved.not_saved, notes: [this.saved.not_saved], grids: [] },
+    );
+  }
+
+  // Matrices in shared memory are saved in one layout each. Returns whether the message was about them.
+  /** @param {Message} message */
+  showMemory(message) {
+    if (message.type === "show_memory" && message.descriptor) return false;
+    const memory = message.type === "show_memory" ? this.saved.memories[message.name] : {};
+    if ((message.type !== "show_memory" && message.type !== "hide_memory") || !memory) return false;
+    this.set("memory", memory);
+    return true;
+  }
+
+  // Loads are saved for every shape. Returns whether the message was about one.
+  /** @param {Message} message */
+  showLoad(message) {
+    if (message.type !== "show_load") return false;
+    const same = this.saved.loads.filter(
+      ({ shape, lane }) => shape === message.shape && lane === (message.lane ?? 0),
+    );
+    if (same.length) this.set("load", same[0]);
+    return same.length > 0;
+  }
+
+  // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
+  /** @param {Message} message */
+  send(message) {
+    const quiz = this.quiz.take(message);
+    if (quiz) this.set("quiz", quiz);
+    if (message.type === "dismiss_refusal") this.set("problem", "");
+    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message) || this.showLoad(message))
+      return;
+    this.justRefused = true;
+    setTimeout(() => {
+      this.justRefused = false;
+    });
+    this.set("problem", ""); // seen as a change, also if the last edit was refused, too
+    queueMicrotask(() => this.set("problem", this.saved.refusal));
+  }
+}
+
+// The theme of the system, which the view follows by an attribute of the body that it watches.
+function followTheme() {
+  const theme = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches));
+  theme.addEventListener("change", follow);
+}
+
+// Draw the page from its data, or say why not.
+/** @param {(page: HTMLElement, notes: HTMLElement, saved: any) => Promise<void>} draw */
+export async function openPage(draw) {
+  const page = document.getElementById("page") ?? document.body;
+  const notes = make("p", "static-notes", page);
+  try {
+    await draw(page, notes, JSON.parse(document.getElementById("saved")?.textContent ?? ""));
+    followTheme();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error;
+    notes.textContent = `This page could not be drawn: ${reason}. It needs a browser from 2023 or later.`;
+    throw error;
+  }
+}
+
+// How to open the same in a notebook.
+/** @param {HTMLElement} page @param {string} code */
+export function showCode(page, code) {
+  const again = make("details", "static-open", page);
+  make("summary", "", again).textContent = "Open in a notebook";
+  return make("pre", "", again, { tabindex: "0", title: "click to select all of it", text: code });
+}

@@ -1,0 +1,159 @@
+// The bar of a walk: where one is, what is new here, the question, and a map of all stops.
+
+import { make, makeButton } from "../common/util.js";
+
+/** @type {Record<string, string>} */
+const SIGNS = { right: "✓", wrong: "✗", "not yet": "…" };
+const ADDRESS = /^#walk-(.+)-(\d+)$/; // of a stop, in a table of layouts and of a saved page: #walk-mma-12
+
+// The number of the stop that an address names; -1 for none of this walk.
+/** @param {string} address @param {WalkShown} shown */
+export function stopAt(address, { walk, stops }) {
+  const [, name, number] = ADDRESS.exec(decodeURIComponent(address)) ?? [];
+  return name === walk && stops[Number(number) - 1] ? Number(number) - 1 : -1;
+}
+
+/** @param {WalkShown["stops"][number]["images"][number]} image */
+function smallPicture({ name, rows, columns, image }) {
+  const scale = Math.max(rows, columns) <= 16 ? 3 : columns <= 64 ? 2 : 1;
+  const [width, height] = [columns * scale, rows * scale];
+  return make("img", "", null, { src: image, alt: name, title: name, width, height });
+}
+
+export class WalkBar {
+  /** @param {WalkModel} model @param {HTMLElement} el */
+  constructor(model, el) {
+    this.model = model;
+    this.root = make("section", "ptx-walk", el, { "aria-label": "walk", tabindex: "-1" });
+    this.unfolded = false; // whether the layouts are seen at a glance
+    this.draw = this.draw.bind(this);
+    this.follow = this.follow.bind(this);
+    this.root.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("click", this.follow, true);
+    model.on("change:shown", this.draw);
+    this.draw();
+  }
+
+  stop() {
+    document.removeEventListener("click", this.follow, true);
+    this.model.off("change:shown", this.draw);
+  }
+
+  get shown() {
+    return this.model.get("shown");
+  }
+
+  // A link to a stop, anywhere on the page, opens it here.
+  /** @param {MouseEvent} event */
+  follow(event) {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const stop = link ? stopAt(link.hash, this.shown) : -1;
+    if (stop < 0 || link?.target || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.go(stop);
+    this.root.scrollIntoView({ block: "start" });
+  }
+
+  // Arrow keys go on, wherever in the bar the focus is, but in the box.
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.target instanceof HTMLInputElement) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.go(this.shown.number + by);
+  }
+
+  /** @param {number} stop */
+  go(stop) {
+    if (stop >= 0 && stop < this.shown.stops.length) this.model.send({ action: "go", stop });
+  }
+
+  draw() {
+    const focused = /** @type {HTMLElement | null} */ (this.root.querySelector(":focus"))?.dataset.key;
+    this.root.replaceChildren();
+    this.drawHead();
+    this.drawMap();
+    this.drawNews();
+    this.drawQuestion();
+    if (!focused) return;
+    const again = /** @type {HTMLButtonElement | null} */ (
+      this.root.querySelector(`[data-key="${focused}"]`)
+    );
+    (again && !again.disabled ? again : this.root).focus({ preventScroll: true }); // keys still arrive
+  }
+
+  drawHead() {
+    const { number, stops, title, walk } = this.shown;
+    const head = make("div", "head", this.root);
+    const done = stops.filter((stop) => stop.done).length;
+    this.button(head, "‹", "previous stop", number > 0, () => this.go(number - 1));
+    this.button(head, "›", "next stop", number < stops.length - 1, () => this.go(number + 1));
+    make("strong", "", head, { text: title });
+    const text = `${walk}: stop ${number + 1} of ${stops.length}, ${done} answered`;
+    make("span", "count", head, { text });
+    const sign = this.unfolded ? "▾" : "▸";
+    this.button(head, `${sign} at a glance`, "all layouts at a glance", true, () => {
+      this.unfolded = !this.unfolded;
+      this.draw();
+    });
+  }
+
+  /** @param {Element} parent @param {string} text @param {string} label @param {boolean} on @param {() => void} press */
+  button(parent, text, label, on, press) {
+    const button = makeButton(parent, "", text, press, {
+      "aria-label": label,
+      title: label,
+      "data-key": label,
+    });
+    button.disabled = !on;
+  }
+
+  // A dot for every stop, full where its question was answered; or its fragments.
+  drawMap() {
+    const { number, stops } = this.shown;
+    const classes = this.unfolded ? "map glance" : "map";
+    const map = make("div", classes, this.root, { role: "group", "aria-label": "stops" });
+    stops.forEach(({ title, done, images }, index) => {
+      const label = `${index + 1}: ${title}${done ? ", answered" : ""}`;
+      const attributes = { title: label, "aria-label": label, "data-key": `stop ${index}` };
+      const dot = makeButton(map, done ? "dot done" : "dot", "", () => this.go(index), attributes);
+      if (index === number) dot.setAttribute("aria-current", "step");
+      if (!this.unfolded) return;
+      make("span", "", dot, { text: `${done ? "✓ " : ""}${title}` });
+      for (const each of images) dot.append(smallPicture(each));
+    });
+  }
+
+  drawNews() {
+    const { news, sharing, forms } = this.shown;
+    const node = make("div", "news", this.root);
+    make("p", "", node, { text: news });
+    const shared = make("details", "", node);
+    make("summary", "", shared, { text: `shared by ${sharing}`, "data-key": "sharing" });
+    make("pre", "", shared, { text: forms.join("\n"), tabindex: "0" });
+  }
+
+  drawQuestion() {
+    const { question, verdict } = this.shown;
+    const form = make("form", "question", this.root);
+    if (!question.text) return;
+    const label = make("label", "", form, { text: question.text });
+    const box = make("input", "", label, {
+      placeholder: question.example ?? "",
+      autocomplete: "off",
+      "data-key": "answer",
+    });
+    box.value = verdict.answer ?? "";
+    make("button", "", form, { type: "submit", text: "check", "data-key": "check" });
+    const said = verdict.state ? `${SIGNS[verdict.state]} ${verdict.text}` : "";
+    make("output", `verdict ${verdict.state ?? ""}`, form, { text: said, "aria-live": "polite" });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.model.send({ action: "answer", text: box.value });
+    });
+    for (const kind of ["keydown", "keyup"]) box.addEventListener(kind, (event) => event.stopPropagation());
+  }
+}

@@ -1,0 +1,197 @@
+"""Several PTX modules -> one `Module`, as a linker joins them. PTX ISA, "Linking Directives"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...errors import PtxlabError, listing
+from ...isa.targets import TARGETS, assembles_for
+from .reader import read_ptx
+from .syntax import (
+    BUILT_IN,
+    Address,
+    Function,
+    Module,
+    Operand,
+    OperandList,
+    Pair,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+#: Variables that the whole module sees even where a function declares them.
+_MODULE_SPACES = ("global", "const", "shared")
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The texts one after the other; lines of a linked module are those in this one."""
+    return "\n".join(texts)
+
+
+def read_modules(texts: Sequence[str]) -> Module:
+    """The first module, with the functions and variables that the others define.
+
+    `.visible` and `.weak` definitions are seen by all modules; what has no such directive belongs to its own,
+    and is renamed if another module has the same name. Kernels of the other modules are left out.
+    """
+    modules = [read_ptx(texts[0])]
+    for number, text in enumerate(texts[1:]):
+        try:
+            modules.append(read_ptx(text))
+        except PtxlabError as error:
+            raise PtxlabError(f"link[{number}]: {error}") from None
+        target, other = modules[0].target, modules[-1].target
+        if {target, other} <= set(TARGETS) and not assembles_for(other, target):
+            raise PtxlabError(
+                f"link[{number}] says .target {other}, which the assembler does not take for the kernel's, "
+                f"{target}"
+            )
+    if len(modules) == 1:
+        return modules[0]
+    owners = _owners(modules)
+    functions: dict[str, Function] = {}
+    variables: dict[str, Variable] = {}
+    line = 0
+    for number, module in enumerate(modules):
+        elsewhere = {name for other in modules if other is not module for name in _names(other)}
+        seen = {name for name, owner in owners.items() if owner == number}
+        renames = {
+            name: f"{name}'{number}"
+            for name in _names(module)
+            if number and name in elsewhere and name not in seen and _is_local(module, name)
+        }
+        for function in module.functions.values():
+            keeps = function.defined and owners.get(function.name, number) == number
+            if keeps and not (number and function.entry):
+                moved = _moved(function, renames, line)
+                functions[moved.name] = moved
+        for variable in module.variables.values():
+            is_dynamic = variable.space == "shared" and variable.count is None
+            if is_dynamic or (variable.defined and owners.get(variable.name, number) == number):
+                shifted = _renamed_variable(variable, renames, line)
+                variables.setdefault(shifted.name, shifted)
+        line += texts[number].count("\n") + 1
+    _check_resolved(modules, functions, variables)
+    declared = {name: each for module in modules for name, each in module.functions.items()}
+    functions |= {name: declared[name] for name in BUILT_IN if name in declared}
+    first = modules[0]
+    version = max(module.version for module in modules)
+    return replace(first, version=version, functions=functions, variables=variables)
+
+
+def _owners(modules: Sequence[Module]) -> dict[str, int]:
+    """Which module's definition of a name counts for all of them."""
+    owners: dict[str, int] = {}
+    strong: dict[str, int] = {}
+    for number, module in enumerate(modules):
+        for item in _items(module):
+            is_linked_kernel = isinstance(item, Function) and item.entry and number > 0
+            if not item.defined or not item.linkage or is_linked_kernel:
+                continue
+            owners.setdefault(item.name, number)
+            if item.linkage == "visible":
+                if item.name in strong:
+                    first, second = (_title(each) for each in (strong[item.name], number))
+                    raise PtxlabError(f"{item.name} is defined twice: in {first} and in {second}")
+                owners[item.name] = strong[item.name] = number
+    return owners
+
+
+def _items(module: Module) -> list[Function | Variable]:
+    return [*module.functions.values(), *module.variables.values()]
+
+
+def _title(number: int) -> str:
+    return f"link[{number - 1}]" if number else "the source"
+
+
+def _names(module: Module) -> Iterator[str]:
+    """All names that the module has beside its functions' own."""
+    yield from module.functions
+    yield from module.variables
+    for function in module.functions.values():
+        for variable in function.variables:
+            if variable.space in _MODULE_SPACES:
+                yield variable.name
+
+
+def _is_local(module: Module, name: str) -> bool:
+    """Whether a name is known to its own module only."""
+    item = module.functions.get(name) or module.variables.get(name)
+    if isinstance(item, Function):
+        return item.defined and not item.linkage
+    return item is None or not (item.linkage or item.count is None)
+
+
+def _moved(function: Function, renames: Mapping[str, str], line: int) -> Function:
+    """The function with other names for what it refers to, and its lines behind those of earlier modules."""
+    own = {each.name for each in (*function.returns, *function.parameters, *function.variables)}
+    shared = {each.name for each in function.variables if each.space in _MODULE_SPACES}
+    names = {old: new for old, new in renames.items() if old not in own or old in shared}
+    instructions = tuple(
+        replace(each, operands=tuple(_renamed(item, names) for item in each.operands), line=each.line + line)
+        for each in function.instructions
+    )
+    return replace(
+        function,
+        name=renames.get(function.name, function.name),
+        variables=tuple(_renamed_variable(each, names, line) for each in function.variables),
+        instructions=instructions,
+    )
+
+
+def _renamed_variable(variable: Variable, names: Mapping[str, str], line: int) -> Variable:
+    values = variable.values
+    if values is not None:
+        values = tuple(
+            replace(value, name=names.get(value.name, value.name)) if isinstance(value, Symbol) else value
+            for value in values
+        )
+    name = names.get(variable.name, variable.name)
+    return replace(variable, name=name, values=values, line=variable.line + line)
+
+
+def _renamed(operand: Operand, names: Mapping[str, str]) -> Operand:
+    if not names:
+        return operand
+    if isinstance(operand, Symbol):
+        return replace(operand, name=names.get(operand.name, operand.name))
+    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        return replace(
+            operand, base=replace(operand.base, name=names.get(operand.base.name, operand.base.name))
+        )
+    if isinstance(operand, Vector | OperandList):
+        return replace(operand, items=tuple(_renamed(item, names) for item in operand.items))
+    if isinstance(operand, Pair):
+        return Pair(_renamed(operand.first, names), _renamed(operand.second, names))
+    return operand
+
+
+def _symbols(operands: Iterable[Operand]) -> Iterator[str]:
+    for operand in operands:
+        if isinstance(operand, Symbol):
+            yield operand.name
+        elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            yield operand.base.name
+        elif isinstance(operand, Vector | OperandList):
+            yield from _symbols(operand.items)
+
+
+def _check_resolved(
+    modules: Sequence[Module], functions: Mapping[str, Function], variables: Mapping[str, Variable]
+) -> None:
+    """Refuse names that are used, declared, and defined nowhere."""
+    declared = {item.name for module in modules for item in _items(module) if not item.defined}
+    used = {
+        name
+        for function in functions.values()
+        for instruction in function.instructions
+        for name in _symbols(instruction.operands)
+    }
+    missing = sorted((used & declared).difference(functions, variables, BUILT_IN))
+    if missing:
+        raise PtxlabError(
+            f"no module defines {listing(missing)}: link= takes the PTX modules that do, where it is .visible"
+        )
