@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,17 @@ from ..memory.tensor_maps import MapPointer
 from .launcher import DeviceArrays
 from .tensor_maps import encode_tensor_map
 
+#: What the kernel gets: the address of an array, bytes, a tensor map, or the address of one.
+Value: TypeAlias = NDArray[Any] | bytes | TensorMap | MapPointer
+
+
+@dataclass(frozen=True)
+class Members:
+    """A struct: its size, and its members with their offsets."""
+
+    size: int
+    values: Sequence[tuple[int, Value]]
+
 
 def launch_kernel(
     code: bytes,
@@ -22,7 +34,7 @@ def launch_kernel(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     shared: int,
-    arguments: Sequence[NDArray[Any] | bytes | TensorMap | MapPointer],
+    arguments: Sequence[Value | Members],
     stream: int | None = None,
     cooperative: bool = False,
     cluster: tuple[int, int, int] | None = None,
@@ -43,8 +55,10 @@ def launch_kernel(
         )
 
 
-def _on_host(argument: NDArray[Any] | bytes | TensorMap | MapPointer) -> bool:
+def _on_host(argument: Value | Members) -> bool:
     """Whether the argument is memory of the host, which the kernel's results must reach."""
+    if isinstance(argument, Members):
+        return any(_on_host(value) for _, value in argument.values)
     if isinstance(argument, MapPointer):
         return _on_host(argument.tensor)
     if isinstance(argument, TensorMap):
@@ -52,10 +66,14 @@ def _on_host(argument: NDArray[Any] | bytes | TensorMap | MapPointer) -> bool:
     return isinstance(argument, np.ndarray)
 
 
-def _value(
-    argument: NDArray[Any] | bytes | TensorMap | MapPointer, arrays: DeviceArrays
-) -> NDArray[np.uint8]:
+def _value(argument: Value | Members, arrays: DeviceArrays) -> NDArray[np.uint8]:
     """The bytes of a parameter."""
+    if isinstance(argument, Members):
+        content = np.zeros(argument.size, dtype=np.uint8)
+        for offset, value in argument.values:
+            part = _value(value, arrays)
+            content[offset : offset + len(part)] = part
+        return content
     if isinstance(argument, MapPointer):
         return _value(_value(argument.tensor, arrays), arrays)
     if isinstance(argument, TensorMap):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -31,8 +31,30 @@ class Array:
     values: NDArray[Any]
 
 
-#: A checked argument: memory, the bytes of a value, or a tensor map.
-KernelArgument: TypeAlias = Array | bytes | TensorMap | MapPointer
+#: What a parameter, or a part of a struct, is: memory, the bytes of a value, or a tensor map.
+_Value: TypeAlias = Array | bytes | TensorMap | MapPointer
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct with pointers in it: its size, and its members: offset, value, what messages call it."""
+
+    size: int
+    members: tuple[tuple[int, _Value, str], ...]
+
+
+#: A checked argument.
+KernelArgument: TypeAlias = _Value | Struct
+
+
+def values_of(arguments: Sequence[KernelArgument]) -> Iterator[tuple[str, _Value]]:
+    """All arguments and members of structs, with what messages call them."""
+    for number, argument in enumerate(arguments, 1):
+        if isinstance(argument, Struct):
+            for _, value, name in argument.members:
+                yield f"{number}{name}", value
+        else:
+            yield f"{number}", argument
 
 
 def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int, int] = (1, 1, 1)) -> Grid:
@@ -110,29 +132,40 @@ def check_arguments(function: Function, arguments: Sequence[object], title: str)
         _checked(argument, parameter, f"argument {number} of {title}")
         for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)
     ]
-    _join_views(checked, title)
-    return checked
+    return _with_joined_views(checked, title)
 
 
-def _join_views(arguments: list[KernelArgument], title: str) -> None:
+def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[KernelArgument]:
     """Arrays of the same bytes are one argument; those that share some of them cannot be device memory."""
-    arrays = sorted(
-        (argument.values.ctypes.data, argument.values.nbytes, number)
-        for number, argument in enumerate(arguments)
-        if isinstance(argument, Array) and argument.values.nbytes
-    )
-    for (start, size, number), (next_start, next_size, other) in pairwise(arrays):
-        if next_start >= start + size:
+    values = list(values_of(arguments))
+    order = {name: number for number, (name, _) in enumerate(values)}
+    sized = [(name, value) for name, value in values if isinstance(value, Array) and value.values.nbytes]
+    sized.sort(key=lambda each: (each[1].values.ctypes.data, each[1].values.nbytes, order[each[0]]))
+    same: dict[int, Array] = {}  # which one an array is, by its id
+    for (name, one), (other, two) in pairwise(sized):
+        start, next_start = (each.values.ctypes.data for each in (one, two))
+        if next_start >= start + one.values.nbytes:
             continue
-        if (start, size) != (next_start, next_size):
-            first, second = sorted((number + 1, other + 1))
+        if (start, one.values.nbytes) != (next_start, two.values.nbytes):
+            first, second = sorted((name, other), key=order.__getitem__)
             raise PtxlabError(
                 f"arguments {first} and {second} of {title}: the arrays share a part of their memory; pass "
                 "one array and where to begin in it, or copies"
             )
-        one, two = arguments[number], arguments[other]
-        if isinstance(one, Array) and isinstance(two, Array) and one.values is not two.values:
-            arguments[other] = arguments[number] = one if one.values.flags.writeable else two
+        if one.values is not two.values:
+            one = same.get(id(one.values), one)
+            chosen = one if one.values.flags.writeable else two
+            same |= {id(each.values): chosen for each in (one, two)}
+
+    def joined(value: _Value) -> _Value:
+        return same.get(id(value.values), value) if isinstance(value, Array) else value
+
+    return [
+        replace(each, members=tuple((at, joined(value), name) for at, value, name in each.members))
+        if isinstance(each, Struct)
+        else joined(each)
+        for each in arguments
+    ]
 
 
 def _describe(parameter: Variable) -> str:
@@ -144,6 +177,8 @@ def _describe(parameter: Variable) -> str:
 
 
 def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument:
+    if isinstance(argument, tuple):
+        return _as_members(argument, parameter, what)
     if isinstance(argument, TensorMap):
         if parameter.size == 8 and not parameter.type.startswith("f"):
             return MapPointer(argument)
@@ -198,6 +233,62 @@ def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
     if len(content) != parameter.size:
         raise PtxlabError(f"{what}: found {len(content)} bytes; the kernel takes {parameter.size}")
     return content
+
+
+def _as_members(argument: tuple[object, ...], parameter: Variable, what: str) -> Struct:
+    """A tuple is a struct: its elements in order, each at a multiple of its alignment, as C++ has it."""
+    size, alignment, members = _laid_out(argument, what, "")
+    whole = -(-size // alignment) * alignment
+    if parameter.size not in (size, whole):
+        listed = ", ".join(f"{name} at {offset}" for offset, _, name in members)
+        raise PtxlabError(
+            f"{what}: found a struct of {counted(whole, 'byte')} ({listed}); the kernel takes "
+            f"{parameter.size}"
+        )
+    return Struct(parameter.size, tuple(members))
+
+
+def _laid_out(
+    elements: tuple[object, ...], what: str, path: str
+) -> tuple[int, int, list[tuple[int, _Value, str]]]:
+    """Bytes and alignment of a struct, and its members; those of a struct in it are among them."""
+    size, most = 0, 1
+    members: list[tuple[int, _Value, str]] = []
+    for number, element in enumerate(elements):
+        name = f"{path}[{number}]"
+        if isinstance(element, tuple):
+            length, alignment, inner = _laid_out(element, what, name)
+            length = -(-length // alignment) * alignment
+        else:
+            value, length, alignment = _as_member(element, f"{what}: its element {name}")
+            inner = [(0, value, name)]
+        size = -(-size // alignment) * alignment
+        members += [(size + offset, value, inner_name) for offset, value, inner_name in inner]
+        size, most = size + length, max(most, alignment)
+    return size, most, members
+
+
+_POINTER = Variable("", "param", "u64", 8)
+
+
+def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
+    """A member of a struct, its bytes and its alignment."""
+    if isinstance(element, np.ndarray) and element.ndim > 0:
+        return _as_memory(element, _POINTER, what), 8, 8
+    if gpu_layout(element) is not None:
+        raise PtxlabError(f"{what} is on the GPU; simulate takes NumPy arrays, launch takes both")
+    if element is None:
+        return bytes(8), 8, 8
+    if isinstance(element, TensorMap):
+        return element, 128, 64
+    if isinstance(element, bytes | bytearray):
+        return bytes(element), len(element), 1
+    if isinstance(element, np.generic | np.ndarray) and not element.dtype.hasobject:
+        return element.tobytes(), element.dtype.itemsize, max(element.dtype.alignment, 1)
+    raise PtxlabError(
+        f"{what} is {quoted(element)}; a struct takes arrays, NumPy scalars (np.int32(3)), bytes, tensor "
+        "maps, None and tuples"
+    )
 
 
 def _as_value(argument: object, parameter: Variable, what: str) -> bytes:

@@ -24,7 +24,7 @@ from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import Array, KernelArgument
+from .arguments import Array, KernelArgument, values_of
 from .decode import Image
 from .events import Access, Observer
 from .memory import Buffer
@@ -122,7 +122,7 @@ def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
     """The bytes of every array that a kernel may write, each once."""
     arrays: dict[int, NDArray[Any]] = {}
-    for argument in arguments:
+    for _, argument in values_of(arguments):
         if isinstance(argument, Array):
             arrays[id(argument.values)] = argument.values
         elif isinstance(argument, TensorMap | MapPointer):

@@ -8,15 +8,17 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import numpy as np
+
 from .._util.arguments import as_int, as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
 from ..gpu.device import device_target
-from ..gpu.kernel_launch import launch_kernel
+from ..gpu.kernel_launch import Members, Value, launch_kernel
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
-from .arguments import Array, as_cluster, as_grid, check_arguments
+from .arguments import Array, Struct, as_cluster, as_grid, check_arguments
 from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
@@ -116,9 +118,10 @@ class Kernel(Generic[R]):
 
         As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
         memory and are written in place; the same array twice is the same memory. Scalars go by value,
-        structs as bytes, `ptxlab.tensor_map` as a tensor map. `shared` is dynamic shared memory in bytes;
-        `cluster` is the number of blocks in a cluster, of a kernel that does not state it itself;
-        `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
+        structs as bytes or as tuples of their members (an array is its address there), `ptxlab.tensor_map`
+        as a tensor map. `shared` is dynamic shared memory in bytes; `cluster` is the number of blocks in a
+        cluster, for a kernel that does not state it itself; `model` names the chip whose matrix arithmetic
+        counts; `show` turns the progress bar on or off.
         `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
         update each other's memory with atomic operations.
 
@@ -205,21 +208,19 @@ class Kernel(Generic[R]):
         host_values: list[object] = []
         on_gpu: dict[str, GpuArray] = {}
         for number, argument in enumerate(arguments, 1):
-            array = as_gpu_array(
-                argument.array if isinstance(argument, TensorMap) else argument, f"argument {number}"
-            )
-            if array is not None:
-                on_gpu[f"argument {number}"] = array
-            host_values.append(
-                argument if array is None or isinstance(argument, TensorMap) else self._pointer(array, number)
-            )
+            host_values.append(self._on_host(argument, f"argument {number}", on_gpu))
         values = check_arguments(self.function, host_values, self.title)
         code = self.ptx.encode()
         if len(self._texts) > 1:
             code = _linked_code(self._texts, device_target())
         elif self.source is not self.ptx:
             code = _machine_code(self.source, device_target(), self.options, self._expression)
-        passed = [value.values if isinstance(value, Array) else value for value in values]
+        passed = [
+            Members(each.size, [(offset, _passed(value)) for offset, value, _ in each.members])
+            if isinstance(each, Struct)
+            else _passed(each)
+            for each in values
+        ]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
         cooperative = any(  # grid.sync() of cooperative groups reads it
@@ -239,13 +240,26 @@ class Kernel(Generic[R]):
             None if cluster is None else shape.cluster,
         )
 
-    def _pointer(self, array: GpuArray, number: int) -> int:
+    def _on_host(self, argument: object, name: str, on_gpu: dict[str, GpuArray]) -> object:
+        """The argument with addresses in place of arrays on the GPU, which are listed by name."""
+        if isinstance(argument, tuple):
+            members = [
+                self._on_host(each, f"{name}[{number}]", on_gpu) for number, each in enumerate(argument)
+            ]
+            return tuple(members)
+        array = as_gpu_array(argument.array if isinstance(argument, TensorMap) else argument, name)
+        if array is None:
+            return argument
+        on_gpu[name] = array
+        return argument if isinstance(argument, TensorMap) else self._pointer(array, name)
+
+    def _pointer(self, array: GpuArray, name: str) -> np.uint64:
         if not array.contiguous:
             raise PtxlabError(
-                f"argument {number} of {self.title}: found an array on the GPU that is not contiguous; pass "
+                f"{name} of {self.title}: found an array on the GPU that is not contiguous; pass "
                 "a contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
             )
-        return array.pointer
+        return np.uint64(array.pointer)
 
 
 def kernel(
@@ -316,6 +330,11 @@ def build_kernel(
     module = read_modules((ptx, *others))
     function = _chosen(module, lowered or name)
     return Kernel(result_type, module, function, target, ptx, text, flags, expression, others)
+
+
+def _passed(value: Array | Value) -> Value:
+    """An argument as `launch_kernel` takes it."""
+    return value.values if isinstance(value, Array) else value
 
 
 def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:

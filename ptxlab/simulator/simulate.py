@@ -14,7 +14,7 @@ from .._util.progress import bar
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import Array, KernelArgument
+from .arguments import Array, KernelArgument, Struct, values_of
 from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer
@@ -204,11 +204,16 @@ def _argument_buffers(
         buffers.append(Buffer(title, start, data, writable))
         return start
 
-    for number, (argument, name) in enumerate(zip(arguments, image.parameters, strict=True), 1):
+    offsets: list[int] = []  # of what `values_of` gives
+    for argument, name in zip(arguments, image.parameters, strict=True):
+        start = image.parameters[name]
+        members = argument.members if isinstance(argument, Struct) else ((0, argument, ""),)
+        offsets += [start + offset for offset, *_ in members]
+    for (name, argument), offset in zip(values_of(arguments), offsets, strict=True):
         if isinstance(argument, Array):
             values = argument.values
             if id(values) not in addresses:
-                title = f"argument {number} ({values.dtype}{list(values.shape)})"
+                title = f"argument {name} ({values.dtype}{list(values.shape)})"
                 addresses[id(values)] = place(title, as_bytes(values), values.flags.writeable)
             content = addresses[id(values)].to_bytes(8, "little")
         elif isinstance(argument, TensorMap | MapPointer):
@@ -216,10 +221,9 @@ def _argument_buffers(
             content = encoded(maps[-1], len(maps))
             if isinstance(argument, MapPointer):
                 data = np.frombuffer(content, dtype=np.uint8)
-                content = place(f"the tensor map of argument {number}", data, False).to_bytes(8, "little")
+                content = place(f"the tensor map of argument {name}", data, False).to_bytes(8, "little")
         else:
             content = argument
-        offset = image.parameters[name]
         parameters[offset : offset + len(content)] = np.frombuffer(content, dtype=np.uint8)
     return buffers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import ptxlab
 from ptxlab import PtxlabError, gpu
 from ptxlab.gpu.compiler import link_modules
 from ptxlab.simulator import Result
+from ptxlab.simulator import kernel as kernel_module
 
 from .kernel_cases import CASES, Case, digest, recorded
 
@@ -457,3 +459,78 @@ def test_modules_that_do_not_fit() -> None:
 @pytest.mark.gpu
 def test_functions_of_other_modules_on_a_gpu() -> None:
     _with_modules("launch")
+
+
+# -- structs with pointers -----------------------------------------------------------------------------------
+
+_STRUCTS = """
+struct View { const float* data; int rows; short columns; };
+struct Params { char tag; View from; double scale; struct { float* data; unsigned char last; } to; };
+extern "C" __global__ void copy(int before, Params p, View more) {
+  int i = threadIdx.x;
+  if (i < p.from.rows * p.from.columns)
+    p.to.data[i] = p.scale * p.from.data[i] + before + p.tag + p.to.last + more.data[0] + more.rows;
+}
+"""
+
+
+def _with_structs(run: str) -> None:
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, dtype=np.float32)
+    more = np.full(4, 1024, dtype=np.float32)
+    view = (x, np.int32(5), np.int16(6))
+    params = (np.int8(1), view, np.float64(0.5), (y, b"\x02"))
+    getattr(ptxlab.kernel(_STRUCTS), run)(1, 32, 512, params, (more, np.int32(64), np.int16(0)))
+    assert y.tolist() == [i / 2 + 512 + 1 + 2 + 1024 + 64 if i < 30 else 0 for i in range(32)]
+
+
+def test_tuples_are_structs() -> None:
+    _with_structs("simulate")
+    kernel = ptxlab.kernel(_STRUCTS)
+    x = np.zeros(32, dtype=np.float32)
+    view = (x, np.int32(32), np.int16(1))
+    good = (np.int8(1), view, np.float64(0.5), (x, b"\x02"))
+    for params, sentence in (
+        (good[:3], r"argument 2 of copy: found a struct of 32 bytes \(\[0\] at 0, \[1\]\[0\] at 8, "
+         r"\[1\]\[1\] at 16, \[1\]\[2\] at 20, \[2\] at 24\); the kernel takes 48"),
+        ((1, *good[1:]), r"argument 2 of copy: its element \[0\] is 1; a struct takes arrays, NumPy scalars"),
+        ((*good[:3], (x[::2], b"\2")), r"its element \[3\]\[0\]: found an array that is not contiguous"),
+        ((*good[:3], (x[4:], b"\2")), r"arguments 2\[3\]\[0\] and 3\[0\] of copy: the arrays share"),
+        ((), "found a struct of 0 bytes"),
+    ):  # fmt: skip
+        with pytest.raises(PtxlabError, match=sentence):
+            kernel.simulate(1, 32, 512, params, view)
+    beyond = ptxlab.kernel(_STRUCTS.replace("more.data[0]", "more.data[4]"))
+    short = (np.zeros(4, dtype=np.float32), *view[1:])
+    with pytest.raises(PtxlabError, match=r"is byte 16 of argument 3\[0\] \(float32\[4\]\), 16 bytes long"):
+        beyond.simulate(1, 32, 512, good, short)
+
+
+def test_structs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views of the same bytes are one array; blocks in other processes write it; launches get addresses."""
+    x = np.arange(64, dtype=np.float32)
+    params = (np.int8(0), (x, np.int32(1), np.int16(32)), np.float64(1), (x[:].view(np.int32), b"\0"))
+    with ThreadPoolExecutor(2) as pool:
+        view = (np.zeros(1, np.float32), np.int32(1), np.int16(0))
+        ptxlab.kernel(_STRUCTS).simulate(1, 32, 0, params, view, executor=pool, show=False)
+    assert x.tolist() == [i + (i < 32) for i in range(64)]
+
+    class OnGpu:
+        __cuda_array_interface__: ClassVar[dict[str, Any]] = {
+            "shape": (32,), "typestr": "<f4", "data": (0x7F0000, False), "strides": None, "version": 3
+        }  # fmt: skip
+
+    passed: list[Any] = []
+    monkeypatch.setattr(kernel_module, "launch_kernel", lambda *arguments: passed.extend(arguments))
+    monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: passed.append(list(arrays)))
+    kernel = ptxlab.kernel(ptxlab.kernel(_STRUCTS).ptx)  # of PTX, which needs no device to be compiled for
+    kernel.launch(1, 32, 0, params, (OnGpu(), np.int32(1), np.int16(0)))
+    names, _, _, _, _, _, (_, struct, other), *_ = passed
+    assert names == ["argument 3[0]"] and struct.size == 48
+    assert [offset for offset, _ in struct.values] == [0, 8, 16, 20, 24, 32, 40]
+    assert struct.values[1][1] is struct.values[5][1]
+    assert other.values[0] == (0, (0x7F0000).to_bytes(8, "little"))
+
+
+@pytest.mark.gpu
+def test_tuples_are_structs_on_a_gpu() -> None:
+    _with_structs("launch")
