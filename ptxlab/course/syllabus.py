@@ -12,6 +12,7 @@ from .._util.arguments import is_name
 from .._util.files import notebooks
 from ..errors import PtxlabError, listing, quoted
 from . import (  # noqa: F401  # each registers its exercises
+    asynchronous_mistakes,
     attention,
     block_scaled_tcgen05,
     block_scaling,
@@ -105,6 +106,7 @@ _QUESTIONS = {
     "16-descriptors-swizzles-and-tma": "Which bytes does a descriptor name?",
     "17-your-first-tensor-core-kernel": "Can you write a tensor-core kernel without a GPU?",
     "18-what-goes-wrong": "It gives the right numbers: is it right?",
+    "30-what-goes-wrong-asynchronously": "Who says that it has arrived?",
     "19-how-fast-is-it": "How fast is one instruction, and what would make it faster?",
     "20-from-instruction-to-gemm": "What stands between an instruction and a fast kernel?",
     "21-sparse-gemm": "What does a sparse product gain, and what does it lose?",

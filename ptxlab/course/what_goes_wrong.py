@@ -1,8 +1,8 @@
-"""Lesson 18: ten broken kernels; the reader names the line, or repairs it."""
+"""Lesson 18: eight broken kernels; the reader names the line, or repairs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..gemm.matmul import matmul
-from ..instruction import mma_instruction
 from ..simulation import Simulation
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
@@ -34,16 +33,9 @@ from .reader_kernels import (
     where,
 )
 
-WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
-
 # -- the kernels ---------------------------------------------------------------------------------------------
 
-#: What the kernels call beside the functions of lesson 17, an instruction each; then the kernels themselves.
-_FUNCTIONS, *_TEXTS = source_text("broken_kernels.cu").rstrip("\n").split("\n\n")
-HELPERS = f"\n{_FUNCTIONS}\n"
-
-_BEFORE = MMA + LOAD + STORE + LDMATRIX + HELPERS
-_LINES = '\n#line 1 "kernel"\n'  # what is inlined from _BEFORE belongs to the line that calls it
+_LINES = '\n#line 1 "kernel"\n'  # what is inlined belongs to the line that calls it
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class Launch:
 
     blocks: int
     threads: int
-    arguments: tuple[NDArray[Any] | int, ...]
+    arguments: tuple[object, ...]
     output: NDArray[np.float32]
     expected: NDArray[Any]
 
@@ -64,7 +56,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class BrokenKernel:
-    """A kernel of the lesson, which a notebook shows with line numbers; what it does is folded away below.
+    """A kernel of lesson 18 or 30, shown with line numbers; what it does is folded away below.
 
     >>> print(broken(2).text.splitlines()[3].strip())
     if (row > M)
@@ -73,12 +65,13 @@ class BrokenKernel:
     number: int
     text: str
     launch: Callable[[], Launch]
+    functions: str  # that it calls
     changed: bool = False  # by the reader: then nothing is folded away
 
     @property
     def source(self) -> str:
         """All of it, with the functions that it calls: `ptxlab.kernel` takes it."""
-        return f"{_BEFORE}{_LINES}{self.text}"
+        return f"{self.functions}{_LINES}{self.text}"
 
     def edited(self, edit: dict[int, str]) -> BrokenKernel:
         """The kernel with other text in some of its lines, by their numbers.
@@ -101,6 +94,12 @@ class BrokenKernel:
         options = {"show": False, **options}
         result = self._kernel.simulate(launch.blocks, launch.threads, *launch.arguments, **options)
         return result, launch
+
+    def wrong_on_gpu(self) -> int:
+        """How many elements of the output are wrong after its launch on a GPU."""
+        launch = self.launch()
+        self._kernel.launch(launch.blocks, launch.threads, *launch.arguments)
+        return int((launch.output != launch.expected).sum())
 
     @property
     def _kernel(self) -> Kernel[Simulation]:
@@ -154,7 +153,7 @@ def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
     return Kernel(Simulation, built.module, built.function, built.target, built.ptx, text)
 
 
-def _product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> Launch:
+def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> Launch:
     """A of 16 x K times B by columns; what the kernel is told of their sizes comes last."""
     A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
     D = np.full((16, columns), np.nan, np.float32)
@@ -181,43 +180,47 @@ def _row_max() -> Launch:
     return Launch(1, 32, (D, most, 5), most, D.max(axis=1))
 
 
-def _warpgroup() -> Launch:
-    A, B = normal_numbers((64, 16), 9), normal_numbers((16, 8), 59)
-    D = np.full((64, 8), np.nan, np.float32)
-    return Launch(1, 128, (A, np.ascontiguousarray(B.T), D), D, WGMMA(A, B))
-
-
 _LAUNCHES: tuple[Callable[[], Launch], ...] = (
-    lambda: _product(128, 32, 48, 1, 32, 48),
+    lambda: product(128, 32, 48, 1, 32, 48),
     _bias,
     _fragment,
-    lambda: _product(32, 24, 32, 4, 24, 32),
+    lambda: product(32, 24, 32, 4, 24, 32),
     _row_max,
-    lambda: _product(32, 32, 16, 6),
-    lambda: _product(32, 8, 64, 7, 64),
-    lambda: _product(32, 8, 16, 8),
-    _warpgroup,
+    lambda: product(32, 32, 16, 6),
+    lambda: product(32, 8, 64, 7, 64),
 )
-_KERNELS = {
-    number: BrokenKernel(number, text, launch)
-    for number, (text, launch) in enumerate(zip(_TEXTS, _LAUNCHES, strict=True), 1)
-}
+
+
+def broken_kernels(file: str, launches: Sequence[Callable[[], Launch]]) -> tuple[BrokenKernel, ...]:
+    """The kernels of a file; first in it is what they call beside the functions of lessons 17 and 15."""
+    functions, *texts = source_text(file).rstrip("\n").split("\n\n")
+    before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
+    pairs = zip(texts, launches, strict=True)
+    return tuple(BrokenKernel(number, text, launch, before) for number, (text, launch) in enumerate(pairs, 1))
+
+
+def chosen(number: int, kernels: Sequence[BrokenKernel]) -> BrokenKernel:
+    """The kernel of that number, counted from 1."""
+    if not 1 <= as_int(number, "number") <= len(kernels):
+        raise PtxlabError(f"number={quoted(number)}: there are broken kernels 1 to {len(kernels)}")
+    return kernels[number - 1]
+
+
+_KERNELS = broken_kernels("broken_kernels.cu", _LAUNCHES)
 
 
 def broken(number: int) -> BrokenKernel:
-    """Kernel 1 to 9 of the lesson.
+    """Kernel 1 to 7 of the lesson.
 
-    >>> broken(8).simulate().hazards[0].kind
-    'missing proxy fence'
+    >>> broken(7).simulate().hazards[0].kind
+    'missing wait'
     """
-    if as_int(number, "number") not in _KERNELS:
-        raise PtxlabError(f"number={quoted(number)}: there are broken kernels {listing(_KERNELS, 9)}")
-    return _KERNELS[number]
+    return chosen(number, _KERNELS)
 
 
 def sources() -> list[str]:
-    """The sources of kernels 1 to 9, for the record of their PTX."""
-    return [each.source for each in _KERNELS.values()]
+    """The sources of the kernels, for the record of their PTX."""
+    return [each.source for each in _KERNELS]
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -269,42 +272,50 @@ def _pattern(wrong: NDArray[np.bool_]) -> Picture:
 # -- find the line -------------------------------------------------------------------------------------------
 
 
-def _line(answer: object, number: int, line: int, why: str, hints: dict[int, str], nudge: str) -> Sentences:
+def line_verdict(
+    answer: object, kernel: BrokenKernel, line: int, why: str, hints: dict[int, str], nudge: str
+) -> Sentences:
     """The verdict on a line number; `hints` are for the lines that readers choose most."""
-    lines = _KERNELS[number].text.splitlines()
-    (chosen,) = whole_numbers(answer, 1, "the number of a line, such as 1")
-    text = lines[chosen - 1].strip() if 1 <= chosen <= len(lines) else ""
+    lines = kernel.text.splitlines()
+    (number,) = whole_numbers(answer, 1, "the number of a line, such as 1")
+    text = lines[number - 1].strip() if 1 <= number <= len(lines) else ""
     return {
-        correct(chosen == line): why,
-        when(not 1 <= chosen <= len(lines)): f"The kernel has {len(lines)} lines, counted from 1.",
-        when(chosen in hints): hints.get(chosen, ""),
+        correct(number == line): why,
+        when(not 1 <= number <= len(lines)): f"The kernel has {len(lines)} lines, counted from 1.",
+        when(number in hints): hints.get(number, ""),
         when(text in ("", "}")): f"There is no statement to blame. {nudge}",
         otherwise: f"`{text}` is as it should be. {nudge}",
     }
 
 
-def _repaired(answer: object, number: int, advice: str) -> tuple[Simulation, NDArray[np.bool_], Launch]:
+def repaired(
+    answer: object, kernel: BrokenKernel, advice: str
+) -> tuple[Simulation, NDArray[np.bool_], Launch]:
     """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
-    broken_kernel = _KERNELS[number]
     try:
-        whole = _with_lines(broken_kernel.text, answer)
+        whole = _with_lines(kernel.text, answer)
     except PtxlabError as error:
         sentence = str(error)
         raise WrongForm(f"{sentence[0].upper()}{sentence[1:]}.") from None
-    if whole.split() == broken_kernel.text.split():
+    if whole.split() == kernel.text.split():
         raise WrongForm("That is the kernel as it was.")
-    launch = broken_kernel.launch()
-    built = _own_lines(compiled(whole, "the kernel", _BEFORE), whole)
+    launch = kernel.launch()
+    built = _own_lines(compiled(whole, "the kernel", kernel.functions), whole)
     result = simulated(built, (launch.blocks, 1), launch.threads, launch.arguments, advice)
     return result, launch.output != launch.expected, launch
 
 
+def is_right(result: Simulation, wrong: NDArray[np.bool_]) -> bool:
+    """Whether a repair left nothing to complain about."""
+    return not wrong.any() and not result.hazards
+
+
 @checks("18.1")
 def _second_barrier(answer: object) -> Sentences:
-    result, wrong, _ = _repaired(answer, 1, "All threads of the block have to reach a barrier.")
+    result, wrong, _ = repaired(answer, broken(1), "All threads of the block have to reach a barrier.")
     races = [hazard for hazard in result.hazards if hazard.kind == "race"]
     return {
-        correct(not wrong.any() and not result.hazards): "A tile needs two barriers in every iteration: one "
+        correct(is_right(result, wrong)): "A tile needs two barriers in every iteration: one "
         "between writing and reading, one between reading and writing again. With two tiles, used "
         "alternately, one barrier is enough, and copies overlap the `mma`s.",
         when(any(hazard.opcode.startswith("ldmatrix") for hazard in races)): "Now a warp reads elements of "
@@ -319,9 +330,9 @@ def _second_barrier(answer: object) -> Sentences:
 @checks("18.2")
 def _past_the_end(answer: object) -> Sentences:
     hurt = "That is where it goes wrong: the memory ends there. Which line let the thread get that far?"
-    return _line(
+    return line_verdict(
         answer,
-        2,
+        broken(2),
         4,
         "Row M is one too many: the last is M - 1. The error names the line of the access; the mistake is "
         "in the guard before it. And it takes an unlucky size: if 256 threads had 256 elements, nothing "
@@ -340,9 +351,9 @@ def _past_the_end(answer: object) -> Sentences:
 @checks("18.3")
 def _fragment_index(answer: object) -> Sentences:
     right_if = "The access is right, if the line before it is."
-    return _line(
+    return line_verdict(
         answer,
-        3,
+        broken(3),
         6,
         "Registers a1 and a2 are swapped: r % 2 goes down, r / 2 goes right. (In D it is the other way "
         "round, which is why the mistake is common.) A test with the identity as A would have passed.",
@@ -361,11 +372,11 @@ def _fragment_index(answer: object) -> Sentences:
 
 @checks("18.4")
 def _accumulators(answer: object) -> Sentences:
-    result, wrong, launch = _repaired(answer, 4, "")
+    result, wrong, launch = repaired(answer, broken(4), "")
     A, B, D = launch.arrays
     last = matmul(A[:, -16:], B.T[-16:], instruction=INS)
     return {
-        correct(not wrong.any() and not result.hazards): "The accumulators start at 0 for every tile. The "
+        correct(is_right(result, wrong)): "The accumulators start at 0 for every tile. The "
         "same goes for a *persistent* kernel, which is launched once and works through many tiles: what "
         "belongs to a tile is set inside its loop.",
         when(any(hazard.kind == "uninitialised register" for hazard in result.hazards)): "Now `mma` reads "
@@ -380,11 +391,13 @@ def _accumulators(answer: object) -> Sentences:
 
 @checks("18.5")
 def _missing_lanes(answer: object) -> Sentences:
-    result, wrong, _ = _repaired(
-        answer, 5, "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?"
+    result, wrong, _ = repaired(
+        answer,
+        broken(5),
+        "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
     )
     return {
-        correct(not wrong.any() and not result.hazards): "Every lane that the mask names must arrive, and "
+        correct(is_right(result, wrong)): "Every lane that the mask names must arrive, and "
         "every lane that arrives must be named. Shuffles belong outside branches that split a warp; only "
         "the loads and the stores depend on the row.",
         when(any(hazard.kind == "not in the mask" for hazard in result.hazards)): "It finishes now, but "
@@ -398,9 +411,9 @@ def _missing_lanes(answer: object) -> Sentences:
 
 @checks("18.6")
 def _bank_conflicts(answer: object) -> Sentences:
-    return _line(
+    return line_verdict(
         answer,
-        6,
+        broken(6),
         9,
         "A row has 32 floats, exactly as many as there are banks, so the rows of all eight groups begin in "
         "bank 0. Rows of 40 floats would fix it; the copy below then takes chunks i / 8 * 10 + i % 8.",
@@ -418,9 +431,9 @@ def _bank_conflicts(answer: object) -> Sentences:
 @checks("18.7")
 def _pipeline_tail(answer: object) -> Sentences:
     last = "Go through the last iteration: how many groups are in flight before it, and how many may stay so?"
-    return _line(
+    return line_verdict(
         answer,
-        7,
+        broken(7),
         14,
         "In the last iteration no new group follows, so the only one in flight is *the latest*, and the wait "
         "does not cover it. Either the last iteration waits for all groups, or an empty group is committed "
@@ -434,41 +447,4 @@ def _pipeline_tail(answer: object) -> Sentences:
             19: "Nobody overwrites what others still read: right. It does not wait for copies.",
         },
         last,
-    )
-
-
-@checks("18.8")
-def _proxy_fence(answer: object) -> Sentences:
-    result, wrong, _ = _repaired(answer, 8, "")
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(not wrong.any() and not result.hazards): "The usual order is store, fence, barrier, copy: "
-        "each thread makes its own stores visible to the async proxy, then all meet, and one thread starts "
-        "the copy. (On an H200 a fence by that one thread, after the barrier, works as well.) The same "
-        "order is needed before a `wgmma` that reads a tile written by threads.",
-        when("race" in kinds): "The fence does not wait for other lanes: the barrier is needed as well.",
-        when("missing proxy fence" in kinds): "The copy still reads what the stores wrote through the other "
-        "proxy. Which threads execute your fence, and have they stored already?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. Every line that was there is still needed.",
-    }
-
-
-@checks("18.9")
-def _too_early(answer: object) -> Sentences:
-    return _line(
-        answer,
-        9,
-        13,
-        "`wgmma` is still running while the threads go on; its accumulators belong to it until the wait. "
-        "The simulator computes immediately, so its numbers are right; on a chip, what is in d at that "
-        "point is undefined.",
-        {
-            14: "The wait is right, and comes too late rather than too early. What should come after it?",
-            12: "It closes the group that the wait is for, right after the `wgmma`.",
-            11: "Tiles are written, fenced and waited for: it may start.",
-            10: "It orders the registers that were set to 0 before the `wgmma`: right.",
-            8: "It belongs between the stores and the barrier, as in kernel 8.",
-        },
-        "What is asynchronous here, and what belongs to it until somebody waits?",
     )

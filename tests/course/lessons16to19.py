@@ -125,15 +125,10 @@ _EDITS: dict[str, list[dict[int, str]]] = {
         {10: "store_d(d, D + column, N); d[0] = d[1] = d[2] = d[3] = 0;"},
     ],
     "18.5": [_OUTSIDE, _TWENTY],
-    "18.8": [
-        {8: "store_d(d, tile, 8); fence_proxy_async();"},
-        {9: "fence_proxy_async();\n__syncwarp();"},
-        {10: "if (threadIdx.x == 0) { fence_proxy_async();"},
-    ],
 }
 
 
-_LINES = {"18.2": 4, "18.3": 6, "18.6": 9, "18.7": 14, "18.9": 13}
+_LINES = {"18.2": 4, "18.3": 6, "18.6": 9, "18.7": 14}
 _NAMES = sorted(_EDITS.keys() | _LINES.keys())
 
 
@@ -296,18 +291,6 @@ WRONG: list[tuple[str, Any, str]] = [
     ("18.7", 10, "beyond"),
     ("18.7", 15, "visible"),
     ("18.7", 9, "last iteration"),
-    ("18.8", {7: "mma(d, a, b); fence_proxy_async();"}, "have they stored"),
-    ("18.8", {11: "cp_async_bulk(D, tile, sizeof(tile)); fence_proxy_async();"}, "Which threads"),
-    ("18.8", {9: "fence_proxy_async();"}, "does not wait"),
-    ("18.8", {8: "fence_proxy_async();"}, "nobody"),
-    ("18.8", {11: "fence_proxy_async();"}, "still needed"),
-    ("18.8", {9: "fence_async();"}, "undefined"),
-    ("18.9", 14, "too late"),
-    ("18.9", 11, "may start"),
-    ("18.9", 12, "closes the group"),
-    ("18.9", 10, "orders"),
-    ("18.9", 8, "kernel 8"),
-    ("18.9", 3, "asynchronous"),
     ("19.1", 79, "counts each pair once"),
     ("19.1", 39.4, "on an SM at once"),
     ("19.1", 19.7, "four sub-partitions to an SM"),
@@ -379,8 +362,6 @@ SECRET: dict[str, str] = {
     "18.5": r"0xfffff\b|__activemask",
     "18.6": r"\bline 9\b",
     "18.7": r"\bline 14\b",
-    "18.8": r"after line 8",
-    "18.9": r"\bline 13\b",
     "19.1": r"\b15[78]\b",
     "19.2": r"\b4, 2\b|\b2, 1\b",
     "19.3": r"\b2731\b|\b4096\b|\b67\b|\b66",

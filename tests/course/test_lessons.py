@@ -15,6 +15,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gemm, lessons
 from ptxlab.course import (
+    asynchronous_mistakes,
     attention,
     block_scaled_tcgen05,
     first_kernel,
@@ -120,7 +121,8 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
 def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
-    sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
+    sources += what_goes_wrong.sources() + asynchronous_mistakes.sources()
+    sources += gemm_ladder.sources() + sparse_gemm.sources()
     sources += attention.sources()
     sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
@@ -137,7 +139,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("17.1", "{ }").text
-    assert what_goes_wrong.broken(9).simulate().hazards[0].line == 13
+    assert asynchronous_mistakes.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
 
 
@@ -176,6 +178,8 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
         (block_scaled_tcgen05.part_of_kernel, block_scaled_tcgen05.PARTS),
         (layouts.three_ways, layouts.OPERANDS),
+        (asynchronous_mistakes.phase, (512, 768, 1024)),
+        (asynchronous_mistakes.waits, range(5)),
         (layouts.index_sum, range(32)),
         (layouts.in_memory, layouts.MEMORIES),
         (layouts.tiled_mma, layouts.WARPS),

@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20, 21, 27 and 29
-are in their modules.
+The notebooks state sources as texts and sums of texts; the kernels of lessons
+18, 20, 21, 27, 29 and 30 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.course import (
+    asynchronous_mistakes,
     attention,
     block_scaled_tcgen05,
     gemm_ladder,
@@ -81,7 +82,7 @@ def _without_folder(ptx: str) -> str:
 def main() -> None:
     recorded = json.loads(lzma.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
-    modules = (what_goes_wrong, gemm_ladder, sparse_gemm, attention)
+    modules = (what_goes_wrong, asynchronous_mistakes, gemm_ladder, sparse_gemm, attention)
     for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)

@@ -25,7 +25,7 @@ PARTS = {
     "Other families": ("08", "11"),
     "The chip": ("12", "14"),
     "Memory": ("15", "16"),
-    "Whole kernels": ("17", "18"),
+    "Whole kernels": ("17", "30"),
     "Speed": ("19", "21"),
     "Blackwell": ("22", "29"),
     "Other libraries": ("24", "24"),

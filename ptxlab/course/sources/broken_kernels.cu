@@ -1,5 +1,4 @@
 typedef unsigned u32;
-typedef unsigned long long u64;
 #define PART __device__ __forceinline__
 PART u32 address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 PART void cp_async(void* to, const void* from) {
@@ -7,21 +6,6 @@ PART void cp_async(void* to, const void* from) {
 PART void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending> PART void cp_async_wait_group() {
     asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory"); }
-PART void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-PART void cp_async_bulk(void* to, const void* from, int bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
-        :: "l"(to), "r"(address(from)), "r"(bytes) : "memory"); }
-PART void cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-PART void cp_async_bulk_wait_group() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-PART int place(int row, int half) { return row / 8 * 16 + half * 8 + row % 8; }
-PART u64 descriptor(const void* tile) { return (u64)(address(tile) >> 4) | (u64)8 << 16 | (u64)16 << 32; }
-PART void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-PART void wgmma(float* d, u64 a, u64 b) {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b) : "memory"); }
-PART void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-PART void wgmma_wait_group() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
 
 extern "C" __global__ void side_by_side(const f16* A, const f16* B, float* D, int N, int K) {
     __shared__ __align__(16) f16 tile[16 * 24];  // 16 x 16 elements, rows padded
@@ -128,36 +112,4 @@ extern "C" __global__ void pipeline(const f16* A, const f16* B, float* D, int K)
         __syncwarp();
     }
     store_d(d, D, 8);
-}
-
-extern "C" __global__ void bulk_store(const f16* A, const f16* B, float* D) {
-    __shared__ __align__(128) float tile[16 * 8];
-    unsigned a[4], b[2];
-    float d[4] = {0, 0, 0, 0};
-    load_a(a, A, 16);
-    load_b(b, B, 16);
-    mma(d, a, b);
-    store_d(d, tile, 8);
-    __syncwarp();
-    if (threadIdx.x == 0) {
-        cp_async_bulk(D, tile, sizeof(tile));  // to global memory
-        cp_async_bulk_commit_group();
-        cp_async_bulk_wait_group();
-    }
-}
-
-extern "C" __global__ void warpgroup(const int4* A, const int4* B, float* D) {
-    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // chunks of 8 elements
-    float d[4] = {0, 0, 0, 0};
-    int row = threadIdx.x % 64, half = threadIdx.x / 64;
-    tile_a[place(row, half)] = A[row * 2 + half];
-    if (row < 8)
-        tile_b[place(row, half)] = B[row * 2 + half];
-    fence_proxy_async();
-    __syncthreads();
-    wgmma_fence();
-    wgmma(d, descriptor(tile_a), descriptor(tile_b));
-    wgmma_commit_group();
-    store_d(d, D + threadIdx.x / 32 * 16 * 8, 8);
-    wgmma_wait_group();
 }

@@ -1,0 +1,282 @@
+"""Lesson 30: kernels in which copies and products run on while threads do, each with a mistake."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..gemm.matmul import matmul
+from ..instruction import mma_instruction
+from ..memory import tensor_map
+from ..views import Picture
+from ..views.charts import table
+from .checking import Sentences, checks, correct, otherwise, when
+from .first_kernel import INS
+from .reader_kernels import first_hazard, normal_numbers, where
+from .what_goes_wrong import (
+    BrokenKernel,
+    Launch,
+    broken_kernels,
+    chosen,
+    is_right,
+    line_verdict,
+    product,
+    repaired,
+)
+
+WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+
+# -- the kernels ---------------------------------------------------------------------------------------------
+
+
+def _warpgroup(halves: int = 0) -> Launch:
+    """A B of a warpgroup; and half of a first product added to it."""
+    A, B = normal_numbers((64, 16), 9), normal_numbers((16, 8), 59)
+    D, expected = np.full((64, 8), np.nan, np.float32), WGMMA(A, B)
+    for _ in range(halves):
+        expected = WGMMA(A, B, expected * np.float32(0.5))
+    return Launch(1, 128, (A, np.ascontiguousarray(B.T), D), D, expected)
+
+
+def _boxes() -> Launch:
+    A, B = normal_numbers((16, 16), 4), normal_numbers((16, 8), 54)
+    D = np.full((16, 8), np.nan, np.float32)
+    maps = tensor_map(A, (16, 16)), tensor_map(np.ascontiguousarray(B.T), (8, 16))
+    return Launch(1, 32, (*maps, D), D, INS(A, B))
+
+
+def _chunks() -> Launch:
+    x, y = normal_numbers((160,), 5).astype(np.float32), np.full(160, np.nan, np.float32)
+    return Launch(1, 64, (x, y, 160), y, 2 * x)
+
+
+def _tiles(threads: int, seed: int) -> Launch:
+    """Four tiles of A by TMA."""
+    A, B = normal_numbers((16, 64), seed), normal_numbers((64, 8), seed + 50)
+    D = np.full((16, 8), np.nan, np.float32)
+    arguments = tensor_map(A, (16, 16)), np.ascontiguousarray(B.T), D, 64
+    return Launch(1, threads, arguments, D, matmul(A, B, instruction=INS))
+
+
+_KERNELS = broken_kernels(
+    "asynchronous_kernels.cu",
+    (
+        lambda: product(32, 8, 16, 8),
+        _warpgroup,
+        lambda: _warpgroup(halves=1),
+        _boxes,
+        _chunks,
+        lambda: _tiles(32, 6),
+        lambda: _tiles(64, 7),
+    ),
+)
+
+
+def broken(number: int) -> BrokenKernel:
+    """Kernel 1 to 7 of the lesson.
+
+    >>> broken(1).simulate().hazards[0].kind
+    'missing proxy fence'
+    """
+    return chosen(number, _KERNELS)
+
+
+def sources() -> list[str]:
+    """The sources of the kernels, for the record of their PTX."""
+    return [each.source for each in _KERNELS]
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+_SHADES = {"goes on too early": 0.7, "waits for ever": 0.7, "goes on: all is there": -0.4}
+_COPIES = {"A": 512, "B": 256}  # bytes
+_ALL = sum(_COPIES.values())
+
+
+def phase(announced: int) -> Picture:
+    """What an mbarrier counts while two copies come, if so many bytes were announced.
+
+    >>> phase(768).notes[0]
+    'the thread that waits for phase 0: goes on: all is there'
+    """
+    arrivals, pending, number, received, received_at_end = 1, 0, 0, 0, 0
+    steps = [("init: one arrival", 0, 0, 0), (f"arrive, expect {announced} bytes", 1, announced, 0)]
+    steps += [(f"{name} comes: {count} bytes", 0, 0, count) for name, count in _COPIES.items()]
+    rows: dict[str, list[str]] = {}
+    for step, arrived, expected, count in steps:
+        arrivals, pending, received = arrivals - arrived, pending + expected - count, received + count
+        if arrivals == pending == 0:  # the phase ends
+            arrivals, number, received_at_end = 1, number + 1, received
+        if number:
+            waiting = "goes on: all is there" if received_at_end == _ALL else "goes on too early"
+        else:
+            waiting = "waits for ever" if received == _ALL else "waits"
+        rows[step] = [str(number), str(arrivals), str(pending), waiting]
+    title = f"{announced} bytes announced, {_ALL} copied"
+    note = f"the thread that waits for phase 0: {rows[step][3]}"
+    return table(
+        rows,
+        ["phase", "arrivals pending", "bytes pending", "who waits for phase 0"],
+        title,
+        [note],
+        shades=_SHADES,
+    )
+
+
+def waits(ended: int) -> Picture:
+    """What a wait with either parity does at an mbarrier of which so many phases have ended.
+
+    >>> waits(0).grids[0].at(0, 1).text, waits(0).grids[0].at(1, 1).text
+    ('waits', 'returns at once')
+    """
+    rows = {}
+    for parity in (0, 1):
+        if parity == ended % 2:
+            rows[f"wait(bar, {parity})"] = [f"phase {ended}, under way", "waits"]
+            continue
+        before = (
+            f"phase {ended - 1}, which has ended"
+            if ended
+            else "the phase before the first, which counts as ended"
+        )
+        rows[f"wait(bar, {parity})"] = [before, "returns at once"]
+    title = f"Phases ended so far: {ended}. Phase {ended} is under way, its parity is {ended % 2}"
+    return table(rows, ["means", "what it does"], title, shades={"waits": 0.0, "returns at once": -0.4})
+
+
+# -- exercises -----------------------------------------------------------------------------------------------
+
+
+@checks("30.1")
+def _proxy_fence(answer: object) -> Sentences:
+    result, wrong, _ = repaired(answer, broken(1), "")
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): "The usual order is store, fence, barrier, copy: each thread "
+        "makes its own stores visible to the async proxy, then all meet, and one thread starts the copy. "
+        "(On an H200 a fence by that one thread, after the barrier, works as well.) The same order is "
+        "needed before a `wgmma` that reads a tile written by threads.",
+        when("race" in kinds): "The fence does not wait for other lanes: the barrier is needed as well.",
+        when("missing proxy fence" in kinds): "The copy still reads what the stores wrote through the "
+        "other proxy. Which threads execute your fence, and have they stored already?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. Every line that was there is still needed.",
+    }
+
+
+@checks("30.2")
+def _too_early(answer: object) -> Sentences:
+    return line_verdict(
+        answer,
+        broken(2),
+        13,
+        "`wgmma` is still running while the threads go on; its accumulators belong to it until the wait. "
+        "The simulator computes immediately, so its numbers are right; on a chip, what is in d at that "
+        "point is undefined.",
+        {
+            14: "The wait is right, and comes too late rather than too early. What should come after it?",
+            12: "It closes the group that the wait is for, right after the `wgmma`.",
+            11: "Tiles are written, fenced and waited for: it may start.",
+            10: "It orders the registers that were set to 0 before the `wgmma`: right.",
+            8: "It belongs between the stores and the barrier, as in kernel 1.",
+        },
+        "What is asynchronous here, and what belongs to it until somebody waits?",
+    )
+
+
+@checks("30.3")
+def _fence_again(answer: object) -> Sentences:
+    result, wrong, _ = repaired(answer, broken(3), "")
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): "Whenever threads have touched registers of a `wgmma`, a "
+        "`wgmma.fence` comes before the next one: `wgmma` does not wait for the multiplications of the "
+        "threads by itself. Attention rescales its accumulators in this way, tile by tile.",
+        when("wgmma registers" in kinds): "Now threads touch the accumulators while the first `wgmma` may "
+        "still write them: its wait is needed.",
+        when("missing wgmma.fence" in kinds): "The second `wgmma` may still use accumulators from before "
+        "they were halved. A fence orders what came *before* it: where is yours?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. Both products and the halving are needed; only their order was not "
+        "safe.",
+    }
+
+
+@checks("30.4")
+def _too_few_bytes(answer: object) -> Sentences:
+    advice = (
+        "How many bytes do the two copies bring together? A phase ends when exactly as many have come as "
+        "were announced, and every thread that `mbarrier_init` counts has arrived."
+    )
+    result, wrong, _ = repaired(answer, broken(4), advice)
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): "The phase ends when the bytes of *both* copies have come. With "
+        "too few it ends early, and the kernel is right only as long as the second copy is fast; whatever "
+        "comes later is missing in the next phase.",
+        when("uninitialised memory" in kinds): "Now nobody copies B: both tiles are needed.",
+        when("missing wait" in kinds): "A tile is still read before its copy is known to be complete. "
+        "Which bytes does the wait cover?",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. The tiles and the product were right; only the announcement was not.",
+    }
+
+
+@checks("30.5")
+def _too_many_bytes(answer: object) -> Sentences:
+    advice = "n is 160: how many bytes does the copy bring in each of the three iterations?"
+    result, wrong, _ = repaired(answer, broken(5), advice)
+    return {
+        correct(is_right(result, wrong)): "What is announced is what is copied, also in the last "
+        "iteration. (TMA is different: a box that leaves the array is filled with zeros, and counts in "
+        "full.)",
+        when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the chunk is read "
+        "before its copy is known to be complete. The wait is right; what it waits for was not.",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        when(not wrong[:128].any()): "The first two chunks are right. The last 32 numbers are needed as "
+        "well.",
+        otherwise: f"{where(wrong, 'y')}. Every number has to be copied once.",
+    }
+
+
+_PHASES = (
+    "In iteration 0 the copy ends phase 0, in iteration 1 phase 1, and so on. Which parity has each of them?"
+)
+
+
+@checks("30.6")
+def _wrong_parity(answer: object) -> Sentences:
+    result, wrong, _ = repaired(answer, broken(6), _PHASES)
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): "Every iteration waits for its own phase: 0, 1, 0, 1. With the "
+        "same parity in every iteration, each second wait asks for a phase that has ended already: while "
+        "the copy is under way it returns at once, and the loads find the old tile, or half of the new "
+        "one.",
+        when("missing wait" in kinds): "Nothing waits for the copy now: the loads may find the tile of "
+        "the iteration before.",
+        when("race" in kinds): "The parity is right. But now TMA may write the next tile while lanes "
+        "still read this one.",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. The tiles and the products were right. {_PHASES}",
+    }
+
+
+@checks("30.7")
+def _empty_at_first(answer: object) -> Sentences:
+    advice = (
+        "Go through the first iteration of both: who waits for whom? Nobody can free a stage that has never "
+        "been filled."
+    )
+    result, wrong, _ = repaired(answer, broken(7), advice)
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): "At first all stages are empty, although nobody has arrived at "
+        "`empty`. So the producer begins with the phase *before* the first, which counts as ended, and is "
+        "one phase behind the consumers from then on. CUTLASS starts its producers like that, too.",
+        when("uninitialised memory" in kinds): "Now the consumers read a stage that nobody has filled: their "
+        "wait was right.",
+        when("race" in kinds or "missing wait" in kinds): "Now the producer does not wait for the "
+        "consumers: a stage may be overwritten while it is read.",
+        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        otherwise: f"{where(wrong)}. The tiles and the products were right; only who waits when was not.",
+    }
