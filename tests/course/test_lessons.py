@@ -18,6 +18,7 @@ from ptxlab.course import (
     asynchronous_mistakes,
     attention,
     block_scaled_tcgen05,
+    epilogue,
     first_kernel,
     gemm_ladder,
     layouts,
@@ -123,6 +124,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + asynchronous_mistakes.sources()
     sources += gemm_ladder.sources() + sparse_gemm.sources()
+    sources += epilogue.sources()
     sources += attention.sources()
     sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
@@ -184,6 +186,9 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (layouts.in_memory, layouts.MEMORIES),
         (layouts.tiled_mma, layouts.WARPS),
         (layouts.bit_matrix, layouts.BITS),
+        (epilogue.stores, epilogue.STORES),
+        (epilogue.to_shared, epilogue.WAYS),
+        (epilogue.waiting, epilogue.WAITS),
         (attention.step, range(1, 6)),
         (attention.rates, attention.ALL_KEYS),
         (attention.online, range(4)),

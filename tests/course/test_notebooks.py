@@ -146,7 +146,7 @@ _WITHOUT_UNIT = {
         "operand",
     ),
     *("order", "part", "row", "rung", "selector", "warp", "warps", "weights"),
-    *("which", "chains", "rows", "stages"),
+    *("which", "chains", "rows", "stages", "store", "wait", "way"),
 }
 
 
