@@ -76,20 +76,27 @@ DARK_PAGES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'
 _DARK_PAPER = "#1C1C1C"
 
 
-def lane_shades(paper: str, ink: str, least_contrast: float) -> list[tuple[str, str]]:
+def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str, str]]:
     """Background and text of lanes 0..31 on a page of that colour; text is ink or white.
 
-    A shade on which neither can be read is weakened until one can.
+    `least` is the contrast that each of the two needs. A shade on which neither can be read gives way to the
+    nearest on which one can.
     """
 
     def shade(hue: str, strength: float) -> tuple[str, str]:
-        fill = mix(hue, strength, paper)
-        text = max((ink, PAPER), key=lambda text: contrast(text, fill))
-        if contrast(fill, text) >= least_contrast:
-            return fill, text
-        return shade(hue, strength - 0.01)
+        near = sorted((step / 100 for step in range(101)), key=lambda each: (abs(each - strength), each))
+        for fill in (mix(hue, each, paper) for each in near):
+            text = max((ink, PAPER), key=lambda text: contrast(text, fill))
+            if contrast(fill, text) >= least[text]:
+                return fill, text
+        raise AssertionError(f"no shade of {hue} can be read on {paper}")
 
     return [shade(hue, strength) for _, hue in HUES for strength in STRENGTHS]
+
+
+#: Small text needs 4.5. Black on a dark page needs more: it looks fainter than its contrast says.
+LEAST_ON_LIGHT = {INK: 4.5, PAPER: 4.5}
+LEAST_ON_DARK = {"#000000": 6.0, PAPER: 5.0}
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,6 @@ DARK = Theme(
     "#B8B8B8",
     "#767676",
     ("#000000", "#FFFFFF"),
-    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", 5)),
+    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", LEAST_ON_DARK)),
     sign="#56B4E9",
 )

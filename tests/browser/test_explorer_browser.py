@@ -765,7 +765,7 @@ def test_numbers_that_are_not_values_say_so(
     expect(caption).to_contain_text("numbers are lanes")
     expect(page.locator("[data-pane=B] .ptx-numbers")).to_contain_text("rounded to fit")
     corner = page.locator(".ptx-legends")
-    expect(corner).to_contain_text("numbers on A are lanes: cells are too small for values; zoom in")
+    expect(corner).to_contain_text("numbers on A are lanes; zoom in for values")
     expect(corner).to_contain_text("numbers of B are rounded to fit")
     written()
     caption.click()  # the camera comes near enough for all of them

@@ -571,6 +571,8 @@ def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
     colours = F16.explore().view.instruction["colours"]
     for theme, pairs in ((palette.LIGHT, colours["light"]), (palette.DARK, colours["dark"])):
         assert [background for background, _ in pairs] == list(theme.lanes)
+    faint = [palette.contrast(*pair) for pair in colours["dark"] if pair[1] == "#000000"]
+    assert faint and min(faint) >= 6  # black on a dark page looks fainter than it measures
 
 
 @each("picture", some_shown(6), ids=lambda picture: picture.title)

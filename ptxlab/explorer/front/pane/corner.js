@@ -29,6 +29,8 @@ export class Corner {
       if (event.buttons === 1) this.go(event);
     });
     this.legendKey = "";
+    this.measured = ""; // the legend, and the width, of which
+    this.legendEnd = 0; // is known
   }
 
   /** @param {Size} size */
@@ -45,21 +47,32 @@ export class Corner {
     this.map.style.left = holdsMap ? `${node.hidden ? 4 : left}px` : "";
     this.map.style.top = holdsMap ? "6px" : "";
     this.update(); // other cells have room for their numbers
-    this.placeStatus(height);
+    this.placeWords(height);
     const place = this.size === SMALL_MAP ? app.status : app.scene;
     if (this.map.parentElement !== place) place.append(this.map);
   }
 
-  // What is pointed at is in the corner if that has room for all of it, and else below the scene.
+  // The legend, and what is pointed at, are in the corner if that has room for all of it, and else below the
+  // scene.
   /** @param {number} height */
-  placeStatus(height) {
-    const { app, node } = this;
-    const free = node.hidden ? 0 : height - this.legend.offsetTop - this.legend.offsetHeight;
+  placeWords(height) {
+    const { app, node, legend } = this;
+    const key = [this.legendKey, node.style.width, node.hidden].join();
+    if (key !== this.measured) {
+      this.measured = key;
+      this.formula.after(legend);
+      this.legendEnd = node.hidden ? Infinity : legend.offsetTop + legend.offsetHeight;
+    }
+    const isRoomy = this.legendEnd <= height;
+    const end = isRoomy ? this.legendEnd : this.formula.offsetTop + this.formula.offsetHeight;
+    const free = node.hidden ? 0 : height - end;
     const above = app.stage.classList.contains("ptx-narrow") ? app.scene : app.stage;
     node.classList.toggle("ptx-tight", free < LINES_ROOM);
     if (free >= STATUS_ROOM) {
       if (app.status.parentElement !== node) node.append(app.status);
-    } else if (above.nextElementSibling !== app.status) above.after(app.status);
+    } else if (app.status.parentElement !== above.parentElement) above.after(app.status);
+    const after = isRoomy ? this.formula : above;
+    if (after.nextElementSibling !== legend) after.after(legend);
   }
 
   update() {
@@ -162,13 +175,11 @@ function numberNotes(app) {
     app.panes
       .filter((pane) => numbersShown(pane) === what)
       .map(({ names }) => app.matrices[names[0]].label)
-      .join(" and ");
+      .join(", ")
+      .replace(/, (?=[^,]*$)/, " and ");
   const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
-  if (lanes)
-    notes.push(
-      `numbers on ${lanes} are lanes: cells are too small for ${label === "value" ? "values" : label}; zoom in`,
-    );
+  if (lanes) notes.push(`numbers on ${lanes} are lanes; zoom in for ${label === "value" ? "values" : label}`);
   if (lanes) notes.push("paler there: the value is 0");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;

@@ -149,8 +149,9 @@ export class Pane extends ScrollArea {
   fitCaption() {
     const { caption } = this;
     const { width } = caption.getBoundingClientRect();
-    for (const length of ["", "ptx-short", "ptx-shorter", "ptx-shorter ptx-shortest"]) {
-      caption.className = `ptx-caption ${length}`;
+    const lengths = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least"];
+    for (let count = 0; count <= lengths.length; count += 1) {
+      caption.className = ["ptx-caption", ...lengths.slice(0, count)].join(" ");
       const boxes = [...caption.children]
         .map((node) => node.getBoundingClientRect())
         .filter((box) => box.width);
