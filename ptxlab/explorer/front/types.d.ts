@@ -310,7 +310,7 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 /** A column of A, one of B and D, a row of A and D, and one of B, in pixels. */
 type CellSize = { kx: number; nx: number; rowM: number; rowK: number };
 /** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
-type Tiers = { tiers: number; aboveA: boolean };
+type Tiers = { tiers: number; aboveA: boolean; isAbove: boolean };
 /** Columns of A and of B, rows of B and of A; pixels between products. */
 type CellCount = { a: number; n: number; b: number; m: number; gaps: number } & Tiers;
 /** The same in pixels: of the matrices, or of what is seen of them and of compressed A. */

@@ -6,7 +6,7 @@ import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/ut
 import { legendOf } from "../matrix/colours.js";
 import { numbersShown } from "./draw.js";
 
-const ROOMY = { width: 230, height: 60 }; // from which it has room for words,
+const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
 const LINES_ROOM = 150; // with a line for every part
 const MAP = { width: 132, height: 88 };
@@ -133,17 +133,18 @@ export class Corner {
       return pane ? pane.total[along] : 0;
     };
     const [a, n, b, m] = [long("kx", "width"), long("n", "width"), long("ky", "height"), long("m", "height")];
-    const first = panes.some(({ names }) => names[0] === "stored") ? Math.max(b, m) : b;
-    const tiers = panes.some(({ names }) => names[0] === "C") ? 2 : 1;
+    const { tiers, aboveA, isAbove } = this.app.plan.count;
+    const first = aboveA ? Math.max(b, m) : b;
     const across = (this.size.width - 14) / (a + n);
     const down = (this.size.height - 14) / (first + tiers * m);
     /** @type {Record<string, [x: number, y: number]>} */
-    const places = { A: [0, 1], B: [1, 0], D: [1, 1], stored: [0, 0], C: [1, 2] };
+    const places = { A: [0, 1], B: [1, 0], D: [1, 1], stored: [0, 0], C: isAbove ? [0, 0] : [1, 2] };
     return panes.map((pane) => {
       const [right, below] = places[pane.names[0]];
       const { width, height } = pane.total;
       const top = below ? first + (below - 1) * m : first - height;
-      const box = { x: 5 + right * (a * across + 4), y: 5 + top * down + 4 * below };
+      const aside = pane.names[0] === "C" && isAbove ? a - n : 0; // beside B
+      const box = { x: 5 + right * (a * across + 4) + aside * across, y: 5 + top * down + 4 * below };
       return { pane, box: { ...box, width: width * across, height: height * down } };
     });
   }

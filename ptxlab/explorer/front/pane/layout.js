@@ -1,5 +1,6 @@
-// One scene: A left of D, B above it, compressed A above A and C below D, as large as the view allows. A zoom
-// makes the cells larger, and each pane a window on its matrix.
+// One scene: A left of D, B above it, compressed A above A, as large as the view allows; C left of B, where it
+// takes no room from the others, or else below D. A zoom makes the cells larger, and each pane a window on its
+// matrix.
 
 import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
@@ -21,6 +22,7 @@ const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
 const SHARE = 0.55; // of the scene, that D may take for its digits
 const LEAST_OF_A = 0.22; // of the width, that A keeps,
 const MOST_OF_A = 0.68; // and that it may take from D
+const LEAST_CORNER = 0.6; // of the width of C, from which A is widened for it
 const LEAST_OF_B = 0.33; // of the height, that B keeps
 const LARGEST = 1.5; // how much larger cells of a small instruction may be
 const WIDEST = 1.8; // how far cells are widened to fill the view,
@@ -70,18 +72,42 @@ export function arrange(app) {
   app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
   app.stage.classList.toggle("ptx-narrow", !beside);
   const width = app.stage.clientWidth - (beside ? BESIDE : 0);
-  const count = countCells(app);
-  const legible = legibleCells(app);
-  const height = sceneHeight(app, count, legible, beside);
-  const room = roomIn(app, width, height);
-  const whole = roundedCells(app, count, legible, room) ?? wholeCells(count, legible, room);
-  app.plan = { count, whole, legible, nearest: nearestCells(app, legible, room), room, width };
+  const above = app.isUnfolded("C") && !app.matrices.stored ? planScene(app, width, beside, true) : null;
+  const { plan, height } = above && hasCorner(above.plan) ? above : planScene(app, width, beside, false);
+  app.plan = plan;
   app.scene.style.width = `${width}px`;
   app.scene.style.height = `${height}px`;
   app.beside.style.maxHeight = beside ? `${height}px` : "";
   app.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
   if (beside && app.beside.scrollHeight > height) app.beside.classList.remove("ptx-roomy");
   showScene(app);
+}
+
+/** @param {App} app @param {number} width @param {boolean} beside @param {boolean} isAbove whether C is left of B */
+function planScene(app, width, beside, isAbove) {
+  const count = countCells(app, isAbove);
+  const legible = legibleCells(app);
+  const height = sceneHeight(app, count, legible, beside);
+  const room = roomIn(app, width, height, count);
+  const cells = roundedCells(app, count, legible, room) ?? wholeCells(count, legible, room);
+  const whole = isAbove ? withCorner(count, cells) : cells;
+  return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
+}
+
+// Where A is a little narrower than C above it, the two get the same width.
+/** @param {CellCount} count @param {CellSize} cells @returns {CellSize} */
+function withCorner(count, cells) {
+  const { a, n } = extentOf(count, cells);
+  if (n <= a || a < LEAST_CORNER * n) return cells;
+  const half = (a + n) / 2;
+  return { ...cells, kx: half / count.a, nx: (half - count.gaps) / count.n };
+}
+
+// Whether C is narrow enough for the corner left of B and above A.
+/** @param {ScenePlan} plan */
+function hasCorner({ count, whole }) {
+  const { a, n } = extentOf(count, whole);
+  return n <= a + 1;
 }
 
 // What is planned, as the camera sees it: from all of it to single bits.
@@ -109,8 +135,8 @@ export function legibleNearness({ whole, legible, nearest }) {
 }
 
 // How many cells there are along each side; scale factors and gaps count as parts of cells.
-/** @param {App} app @returns {CellCount} */
-function countCells(app) {
+/** @param {App} app @param {boolean} isAbove @returns {CellCount} */
+function countCells(app, isAbove) {
   const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (app.matrices);
   const products = app.instruction.mma_count;
   const gaps = products > 1 ? products * BETWEEN : 0;
@@ -120,8 +146,9 @@ function countCells(app) {
     b: B.rows + (SFB ? SFB.rows : 0),
     m: A.rows,
     gaps,
-    tiers: app.isUnfolded("C") ? 2 : 1, // C is below D
-    aboveA: Boolean(stored), // compressed A is above A
+    tiers: app.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
+    isAbove, // or left of B
+    aboveA: Boolean(stored) || isAbove, // compressed A or C is above A
   };
 }
 
@@ -164,8 +191,8 @@ function nearestCells({ matrices: { A, B, D } }, legible, room) {
 }
 
 /** @param {CellCount} count @param {CellSize} cells @returns {Extent} */
-function extentOf({ a, n, b, m, gaps, tiers, aboveA }, { kx, nx, rowM, rowK }) {
-  return { a: a * kx, n: n * nx + gaps, b: b * rowK, m: m * rowM + gaps, tiers, aboveA };
+function extentOf({ a, n, b, m, gaps, tiers, aboveA, isAbove }, { kx, nx, rowM, rowK }) {
+  return { a: a * kx, n: n * nx + gaps, b: b * rowK, m: m * rowM + gaps, tiers, aboveA, isAbove };
 }
 
 // The height of B and what is beside it, and that of everything.
@@ -175,12 +202,12 @@ const aboveD = ({ b, m, aboveA }) => (aboveA ? Math.max(b, m) : b);
 const heightOf = (extent) => aboveD(extent) + extent.tiers * extent.m;
 
 // What cells have of the scene: all but names and headings.
-/** @param {App} app @param {number} width @param {number} height @returns {Size} */
-function roomIn(app, width, height) {
-  const strip = app.isUnfolded("C") ? HEAD + BETWEEN_ROWS : STRIP + BETWEEN_ROWS;
+/** @param {App} app @param {number} width @param {number} height @param {CellCount} count @returns {Size} */
+function roomIn(app, width, height, { tiers, isAbove }) {
+  const strip = (tiers > 1 ? HEAD : STRIP) + BETWEEN_ROWS;
   return {
     width: width - 2 * GUTTER.left - GAP - 6,
-    height: height - 2 * (HEAD + BETWEEN_ROWS) - (app.matrices.C ? strip : 0),
+    height: height - 2 * (HEAD + BETWEEN_ROWS) - (app.matrices.C && !isAbove ? strip : 0),
   };
 }
 
@@ -209,7 +236,7 @@ function wholeCells(count, legible, { width, height }) {
     kx = wideA / count.a;
     nx = (width - wideA - count.gaps) / count.n;
   }
-  const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA }), HIGHEST);
+  const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA, isAbove: false }), HIGHEST);
   // all of them a little smaller, as long as their digits are drawn; then those of B
   if (higher * Math.min(rowM, rowK) >= LEAST_DIGITS + 4) [rowM, rowK] = [rowM * higher, rowK * higher];
   else {
@@ -245,17 +272,19 @@ function roundedCells(app, count, legible, room) {
 // the height than B.
 /** @param {Extent} extent @param {Size} room @returns {Extent} */
 function windows(extent, { width, height }) {
-  const { a, n, b, m, tiers, aboveA } = extent;
+  const { a, n, b, m, tiers, aboveA, isAbove } = extent;
   const seenN = Math.min(n, Math.max(0.5 * width, width - a));
-  const above = Math.min(aboveD(extent), Math.max(0.4 * height, height - tiers * m));
+  const above = Math.min(aboveD(extent), Math.max((isAbove ? 0.5 : 0.4) * height, height - tiers * m));
+  const seenM = Math.min(m, (height - above) / tiers);
   return {
-    n: seenN,
+    n: isAbove ? Math.min(seenN, a, width - seenN) : seenN, // of C and D as much
     a: Math.min(a, width - seenN),
     b: Math.min(b, above),
-    m: Math.min(m, (height - above) / tiers),
+    m: isAbove ? Math.min(seenM, above) : seenM,
     above: aboveA ? Math.min(m, above) : 0,
     tiers,
     aboveA,
+    isAbove,
   };
 }
 
@@ -271,7 +300,9 @@ function placePanes(app, cells, seen, width) {
     B: [x.n, first - Math.ceil(seen.b), seen.n, seen.b],
     A: [x.a, second, seen.a, seen.m],
     D: [x.n, second, seen.n, seen.m],
-    C: [x.n, second + HEAD + Math.ceil(seen.m) + BETWEEN_ROWS, seen.n, seen.m],
+    C: seen.isAbove
+      ? [x.n - GAP - GUTTER.left - Math.ceil(seen.n), first - Math.ceil(seen.m), seen.n, seen.m]
+      : [x.n, second + HEAD + Math.ceil(seen.m) + BETWEEN_ROWS, seen.n, seen.m],
   };
   for (const pane of app.panes) {
     const [name] = pane.names;
@@ -280,7 +311,10 @@ function placePanes(app, cells, seen, width) {
     const row = name === "B" ? cells.rowK : cells.rowM;
     pane.arrange(layersOf(app, name, cells), row, { width: wide, height: high });
   }
-  app.corner.place({ width: x.n - GAP, height: seen.above ? places.stored[1] : second - BETWEEN_ROWS });
+  app.corner.place({
+    width: (seen.isAbove ? places.C[0] : x.n) - GAP,
+    height: seen.above && !seen.isAbove ? places.stored[1] : second - BETWEEN_ROWS,
+  });
 }
 
 // The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
