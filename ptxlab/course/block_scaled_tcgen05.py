@@ -331,7 +331,7 @@ def versus() -> Picture:
     rows = {
         "scales come from": ["registers of the warp", "tensor memory, 4 copies"],
         "brought by": ["each thread, ld.shared", "one thread, tcgen05.cp"],
-        "chosen by": ["byte-id, thread-id: in the line", "address and id in the descriptor"],
+        "chosen by": ["the selectors byte-id, thread-id", "address and id in the descriptor"],
         "M x N of an instruction": ["16 x 8", "128 x 8 to 256 x 256"],
         "issued by": ["32 threads", "one thread"],
         "K with nvfp4": ["64", "64; sm_103: also 96"],

@@ -278,7 +278,10 @@ def _line_width(line: _Line) -> float:
 
 
 def _bands(grid: Grid, size: int) -> _Line:
-    """A grid cut into as few bands of columns, of nearly one width, as fit a page."""
+    """A grid cut into as few bands of columns, of nearly one width, as fit a page.
+
+    It stays whole if a band would be a sliver, such as the signs of numbers alone.
+    """
     whole = _measure(grid, size)
     room = _ROOM - whole.side
     least = int(np.ceil(whole.across * grid.shape[1] / room))
@@ -294,9 +297,10 @@ def _bands(grid: Grid, size: int) -> _Line:
         if cuts:
             wanted = np.linspace(0, grid.shape[1], count + 1)
             edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)]
-        if max(stop - start for start, stop in pairwise(edges)) * whole.across <= room:
-            rows = range(grid.shape[0])
-            parts = [grid.part(rows, range(start, stop)) for start, stop in pairwise(edges) if start < stop]
+        bands = [range(start, stop) for start, stop in pairwise(edges) if start < stop]
+        narrowest, widest = min(map(len, bands)), max(map(len, bands))
+        if widest * whole.across <= room and widest <= 8 * narrowest:
+            parts = [grid.part(range(grid.shape[0]), columns) for columns in bands]
             return [(part, whole._replace(width=whole.side + whole.across * part.shape[1])) for part in parts]
     return [(grid, whole)]
 

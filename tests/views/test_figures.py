@@ -348,6 +348,14 @@ def test_what_is_wide_is_folded_below_one_another() -> None:
     assert whole.size < 12
 
 
+def test_no_part_of_what_is_folded_is_a_sliver() -> None:
+    """The bits of a trace that is a little too wide are not cut off behind their signs."""
+    ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", n=8)
+    scales = {"scale_a": np.full((128, 4), 64), "scale_b": np.full((4, 8), 128)}
+    trace = ins.trace(np.full((128, 64), 0.5), np.ones((64, 8)), None, 0, 0, **scales)
+    assert [panel.grid.shape[1] for panel in views.trace(trace).drawing().panels] == [42, 32]
+
+
 @each("picture", shown, ids=lambda picture: picture.title)
 @pytest.mark.slow
 def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
