@@ -42,7 +42,7 @@ def barrier_place(operand: Operand, instruction: PtxInstruction, context: Contex
 # -- what an mbarrier counts ---------------------------------------------------------------------------------
 
 
-class _State(NamedTuple):
+class BarrierState(NamedTuple):
     """mbarriers, as numbers; an array for each."""
 
     pending: NDArray[Any]  # arrivals that are still expected
@@ -51,7 +51,7 @@ class _State(NamedTuple):
     phase: NDArray[Any]  # its parity
 
     @classmethod
-    def of(cls, words: NDArray[Any]) -> _State:
+    def of(cls, words: NDArray[Any]) -> BarrierState:
         """Those in memory."""
         signed = words.astype(np.int64)
         tx = signed >> _TX_SHIFT & _TX
@@ -99,7 +99,7 @@ class Change(NamedTuple):
 
 def _changed(words: NDArray[Any], change: Change) -> NDArray[Any]:
     """mbarriers after one change each."""
-    pending, count, tx, phase = _State.of(words)
+    pending, count, tx, phase = BarrierState.of(words)
     if (change.arrivals > pending).any():
         raise PtxlabError(
             "an mbarrier gets more arrivals than its phase expects; mbarrier.init states how many"
@@ -110,7 +110,7 @@ def _changed(words: NDArray[Any], change: Change) -> NDArray[Any]:
     complete = (pending == 0) & (tx == 0)
     pending = np.where(complete, count, pending)
     phase = np.where(complete, 1 - phase, phase)
-    return _State(pending, count, tx, phase).words
+    return BarrierState(pending, count, tx, phase).words
 
 
 def update_barriers(
@@ -185,7 +185,7 @@ def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Chan
     if change.bytes.any() or (change.arrivals <= 0).any():
         return None
     total = np.bincount(which, weights=change.arrivals, minlength=len(words)).astype(np.int64)
-    if (total > _State.of(words).pending).any():
+    if (total > BarrierState.of(words).pending).any():
         return None
     return _changed(words, Change.arrive(total, change.drop))
 
@@ -258,7 +258,7 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
             count = number(machine, frame, threads).astype(np.int64)
         machine.changes += 1
         machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
-        states = _State(count, count, 0 * count, 0 * count).words
+        states = BarrierState(count, count, 0 * count, 0 * count).words
         machine.memory.store(instruction, "shared", threads, places, [states])
 
     return MachineStep(instruction, execute)
@@ -323,14 +323,17 @@ def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _why(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
     """What a thread waits for at the mbarrier at an address, for a sentence."""
     (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
-    pending, count, expected, phase = (int(field[0]) for field in _State.of(words))
-    names = [name for name, start in machine.launch.symbols.items() if start == at]
-    name = f" {plain_name(names[0])}" if names else ""
+    pending, count, expected, phase = (int(field[0]) for field in BarrierState.of(words))
+    before = [(start, plain_name(name)) for name, start in machine.launch.symbols.items() if start <= at]
+    start, name = max(before, default=(at, ""))
+    name = f" {name}{f' + {at - start} bytes' if at > start else ''}" if name else ""
     missing = []
     if pending:
         missing.append(f"{pending} of {count} arrivals")
-    if expected:
+    if expected > 0:
         missing.append(f"{expected} bytes")
+    if expected < 0:
+        missing.append(f"the announcement of {-expected} bytes that have come")
     if not missing:
         missing.append("the parity to change: it is complete, and the next phase has not begun")
     text = (

@@ -193,6 +193,32 @@ def test_a_copy_completes_at_its_mbarrier_through_the_generic_proxy() -> None:
     assert [(hazard.kind, hazard.other_line) for hazard in hazards] == [("race", 7)] * 2
 
 
+_SAME_BYTES = """
+struct alignas(64) Map { char bytes[128]; };
+extern "C" __global__ void copy(const __grid_constant__ Map x, int* y) {
+    __shared__ __align__(128) int tile[64];
+    __shared__ unsigned long long bars[2];
+    unsigned b = (unsigned)__cvta_generic_to_shared(&bars[1]), t = (unsigned)__cvta_generic_to_shared(tile);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+    __syncwarp();
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %2}], [%3];" :: "r"(t), "l"(&x), "r"(0), "r"(b) : "memory");
+    asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                 :: "r"(b) : "memory");
+    y[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+
+
+def test_lanes_that_copy_to_the_same_bytes_and_announce_none() -> None:
+    """When the second lane meets what the first writes, the mbarrier of that copy is not known yet."""
+    tensor = ptxlab.tensor_map(np.arange(64, dtype=np.int32).reshape(1, 64), box=(1, 64))
+    sentence = r"bars \+ 8 bytes at .* 1 of 1 arrivals and the announcement of 8192 bytes that have come"
+    with pytest.raises(HazardError, match=sentence) as error:
+        ptxlab.kernel(_SAME_BYTES).simulate(1, 32, tensor, np.zeros(64, np.int32))
+    assert [hazard.kind for hazard in error.value.hazards] == ["missing wait", "deadlock"]
+
+
 _CHOSEN = """
 .version 8.0
 .target sm_90a

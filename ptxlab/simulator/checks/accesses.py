@@ -554,7 +554,9 @@ class AccessCheck(Observer):
         if isinstance(owner, Warpgroup):
             return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
         at = "" if owner is None else f" ({self._report.shared_place(owner, owner + 7)})"
-        phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
+        phase = 0
+        if owner is not None:
+            phase = self._clocks.phase_time(stamp & ID, int(threads[0]) // self._batch.block_lanes)
         if 0 < phase < stamp >> TIME_SHIFT & TIME:
             return (
                 f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "

@@ -88,9 +88,13 @@ class Clocks:
     def knows_work(
         self, threads: NDArray[Any], columns: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Whether each thread knows that the work of a column, issued at a time, is done."""
-        places = self._slot[threads] * self._work.shape[2] + columns
-        return np.asarray(self._work.reshape(-1)[places] >= times)
+        """Whether each thread knows that the work of a column, issued at a time, is done.
+
+        A copy whose mbarrier is not known yet has no column: other threads of the same instruction meet it.
+        """
+        has_column = columns < self._work.shape[2]
+        places = self._slot[threads] * self._work.shape[2] + np.where(has_column, columns, 0)
+        return np.asarray(has_column & (self._work.reshape(-1)[places] >= times))
 
     # -- rows of lanes that know the same --------------------------------------------------------------------
 
