@@ -25,7 +25,7 @@ from ptxlab.views import types
 __all__ = ["README", "TEACHING", "WITH_COMPILER", "render"]
 
 #: The lessons that load NVRTC, which takes memory.
-WITH_COMPILER = ("13", "14", "15", "17", "18", "20", "21", "26", "27", "30")
+WITH_COMPILER = ("13", "14", "15", "17", "18", "20", "21", "25", "26", "27", "30")
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

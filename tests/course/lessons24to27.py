@@ -1,6 +1,7 @@
 """Answers to the exercises of lessons 24 to 27.
 
 Lesson 24: layouts in CuTe's and Triton's words, worked out by hand.
+Lesson 25: kernels around mbarriers, right in several ways and wrong in the typical ones.
 Lesson 26: parts of an epilogue, right in several ways and wrong in the typical ones.
 Lesson 27: attention: device functions, right in several ways and wrong in the typical ones; tiles and cycles.
 """
@@ -29,6 +30,115 @@ def by_halving(modes: Modes) -> list[int]:
 def _answer(name: str, body: str) -> str:
     """The text that the cell holds once the reader has written `body` in the place of the `...`."""
     return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
+
+
+_EXPECT = "mbarrier_arrive_expect_tx(full, 2048 + 256); "
+_COPIES = "tma_load(stage.a, A, 16 * i, 0, full); tma_load(stage.b, B, 16 * i, 0, full); "
+_LOAD = f"if (threadIdx.x == 0) {{ {_EXPECT}{_COPIES}}}"
+_CONSUME = (
+    "int s = i % STAGES; mbarrier_wait(&full[s], i / STAGES % 2); "
+    "multiply(d, stages[s], threadIdx.x / 32 - 1); mbarrier_arrive(&empty[s]);"
+)
+_RELEASE = " mbarrier_arrive(&empty[s]);"
+_PRODUCE = (
+    "if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) { int s = i % STAGES; "
+    "mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1); mbarrier_arrive_expect_tx(&full[s], sizeof(Stage)); "
+    "tma_load(stages[s].a, A, 16 * i, 0, &full[s]); tma_load(stages[s].b, B, 16 * i, 0, &full[s]); }"
+)
+_WAIT_EMPTY = "mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1); "
+_FLIPPED = (
+    "if (threadIdx.x % 32) return; int s = 0, parity = 1; for (int i = 0; i < tiles; i++) { "
+    "mbarrier_wait(&empty[s], parity); tma_load(stages[s].a, A, 16 * i, 0, &full[s]); "
+    "tma_load(stages[s].b, B, 16 * i, 0, &full[s]); mbarrier_arrive_expect_tx(&full[s], 2304); "
+    "if (++s == STAGES) { s = 0; parity ^= 1; } }"
+)
+_INIT = (
+    "if (threadIdx.x == 0) { for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); "
+    "mbarrier_init(&empty[s], 4); } fence_mbarrier_init(); } "
+)
+_ROLES = (
+    "if (threadIdx.x < 32) produce(stages, full, empty, A, B, tiles); else { float d[4] = {0, 0, 0, 0}; "
+    "consume(stages, full, empty, d, tiles); store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8); }"
+)
+_RING = f"{_INIT}__syncthreads(); {_ROLES}"
+_WRONG_KERNELS = [
+    ("25.2", f"{_EXPECT}{_COPIES}", "All 128 threads"),
+    ("25.2", _COPIES, "All 128 threads"),
+    ("25.2", f"if (threadIdx.x == 0) {{ {_COPIES}}}", "stays pending"),
+    ("25.2", f"if (threadIdx.x == 0) {{ {_EXPECT}}}", "Nothing is copied"),
+    ("25.2", f"if (threadIdx.x == 0) {{ mbarrier_arrive(full); {_COPIES}}}", "announces bytes"),
+    ("25.2", _LOAD.replace("2048 + 256", "2048"), "those of A"),
+    ("25.2", _LOAD.replace("2048 + 256", "256"), "those of B"),
+    ("25.2", _LOAD.replace("2048 + 256", "1024 + 128"), "number of elements"),
+    ("25.2", _LOAD.replace("2048 + 256", "4096"), "You announce 4096"),
+    ("25.2", _LOAD.replace(_EXPECT, _EXPECT + _EXPECT), "gets two"),
+    ("25.2", _LOAD.replace("tma_load(stage.b, B, 16 * i, 0, full);", ""), "Only one"),
+    ("25.2", _LOAD.replace("16 * i, 0, full); tma", "0, 0, full); tma"), "begins at column 16 i"),
+    ("25.2", _LOAD.replace("16 * i, 0", "i, 0"), "The simulator says"),
+    ("25.2", f"{_LOAD} mbarrier_wait(full, 1);", "The simulator says"),
+    ("25.4", _CONSUME.replace("mbarrier_wait(&full[s], i / STAGES % 2); ", ""), "Nobody waits"),
+    ("25.4", _CONSUME.replace("(&full[s], i", "(&empty[s], i"), "Nobody waits"),
+    (
+        "25.4",
+        _CONSUME.replace("multiply", "mbarrier_wait(&empty[s], i / STAGES % 2); multiply"),
+        "wait at `empty`",
+    ),
+    ("25.4", _CONSUME.replace("i / STAGES % 2", "0"), "same in every round"),
+    ("25.4", _CONSUME.replace("i / STAGES % 2", "i % 2"), "with every tile"),
+    ("25.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES % 2 ^ 1"), "opposite"),
+    ("25.4", _CONSUME.replace("i / STAGES % 2", "(i / STAGES + 1) / 2 % 2"), "tile by tile"),
+    ("25.4", _CONSUME.replace(_RELEASE, ""), "never learns"),
+    ("25.4", _CONSUME.replace(_RELEASE, f" if (threadIdx.x == 32){_RELEASE}"), "for itself"),
+    ("25.4", _CONSUME.replace(_RELEASE, f" if (threadIdx.x % 32 == 0){_RELEASE}"), "expects 128"),
+    ("25.4", _CONSUME.replace("empty[s]);", "full[s]);"), "arrive at `full`"),
+    ("25.4", _CONSUME.replace(_RELEASE, "").replace("multiply", f"{_RELEASE} multiply"), "before it is read"),
+    ("25.4", _CONSUME.replace(" - 1", ""), "The simulator says"),
+    ("25.4", _CONSUME.replace(" - 1", " % 4"), "which rows"),
+    ("25.4", _CONSUME.replace("multiply(d, stages[s]", "multiply(d, stages[0]"), "The simulator says"),
+    ("25.6", _PRODUCE.replace("if (threadIdx.x == 0) ", ""), "All 32 lanes"),
+    ("25.6", _PRODUCE.replace(_WAIT_EMPTY, ""), "Nobody waits"),
+    ("25.6", _PRODUCE.replace("% 2 ^ 1", "% 2"), "opposite"),
+    ("25.6", _PRODUCE.replace("i / STAGES % 2 ^ 1", "1"), "same in every round"),
+    ("25.6", _PRODUCE.replace("i / STAGES % 2 ^ 1", "i % 2 ^ 1"), "with every tile"),
+    ("25.6", _PRODUCE.replace("sizeof(Stage)", "2048"), "those of A"),
+    ("25.6", _PRODUCE.replace("sizeof(Stage)", "2 * sizeof(Stage)"), "You announce 4608"),
+    ("25.6", _PRODUCE.replace("mbarrier_arrive_expect_tx(&full[s], sizeof(Stage));", ""), "Nobody announces"),
+    (
+        "25.6",
+        _PRODUCE.replace("tma_load(stages", "mbarrier_arrive_expect_tx(&full[s], 0); tma_load(stages", 1),
+        "gets two",
+    ),
+    ("25.6", _PRODUCE.replace("; }", "; mbarrier_wait(&full[s], i / STAGES % 2); }"), "its own copies"),
+    ("25.6", _PRODUCE.replace("stages[s].b, B, 16 * i", "stages[s].b, B, 0"), "begins at column 16 i"),
+    ("25.7", f"{_ROLES}", "No mbarrier"),
+    ("25.7", _RING.replace("s < STAGES", "s < 1"), "mbarriers are initialised"),
+    ("25.7", f"{_INIT}{_ROLES}", "may not be initialised"),
+    ("25.7", _RING.replace("if (threadIdx.x == 0) {", "{"), "One thread does it"),
+    ("25.7", _RING.replace("fence_mbarrier_init(); ", ""), "one thing is missing"),
+    ("25.7", _RING.replace("&empty[s], 4", "&empty[s], 128"), "expects 128"),
+    ("25.7", _RING.replace("&empty[s], 4", "&empty[s], 1"), "in how many warps"),
+    ("25.7", _RING.replace("&empty[s], 4", "&empty[s], 5"), "in how many warps"),
+    ("25.7", _RING.replace("&full[s], 1", "&full[s], 2"), "Who arrives there"),
+    ("25.7", _RING.replace("&full[s], 1", "&full[s], 4").replace("&empty[s], 4", "&empty[s], 1"), "swapped"),
+    ("25.7", _RING.replace("threadIdx.x / 32 - 1", "0"), "The simulator says"),
+    ("25.7", _RING.replace("{0, 0, 0, 0}", "{0, 0, 0, 1}"), "begin with 0"),
+    ("25.7", _RING.replace("threadIdx.x < 32", "threadIdx.x >= 128"), "Does warp 0"),
+]
+
+
+def _wrong_kernels(exercise: str) -> list[tuple[str, str, str]]:
+    """The wrong kernels of one exercise, with a word of their hint."""
+    return [(name, _answer(name, body), words) for name, body, words in _WRONG_KERNELS if name == exercise]
+
+
+def by_rounds(i: int, stages: int) -> tuple[int, int]:
+    """Go through the ring, tile by tile."""
+    parity, stage = 0, 0
+    for _ in range(i):
+        stage += 1
+        if stage == stages:
+            stage, parity = 0, 1 - parity
+    return parity, 1 - parity
 
 
 _STORE = (
@@ -186,6 +296,13 @@ SOLUTIONS: dict[str, str] = {
     "24.7": '"((2,32),8):((256,1),32)"',
     "24.8": "[stride << bit for size, stride in modes for bit in range(size.bit_length() - 1)]",
     "24.9": '"((4,8),(4,2,2)):((64,1),(16,8,256))"',
+    "25.1": "(1, 512, 1)",
+    "25.2": _LOAD,
+    "25.3": "i // stages % 2, 1 - i // stages % 2",
+    "25.4": _CONSUME,
+    "25.5": "(1, 8, 49152)",
+    "25.6": _PRODUCE,
+    "25.7": _RING,
     "26.1": "(16, 8, 128, 64)",
     "26.2": _STORE,
     "26.3": _PUT,
@@ -212,6 +329,18 @@ RIGHT: list[tuple[str, Any]] = [
     ("24.8", by_halving),
     ("24.8", lambda modes: tuple(by_halving(modes))),
     ("24.9", "((2,2,2,2,2),(2,2,2,2)):((64,128,1,2,4),(16,32,8,256))"),
+    ("25.2", _answer("25.2", f"if (threadIdx.x > 0) return; {_COPIES}{_EXPECT}")),
+    ("25.3", by_rounds),
+    ("25.4", _answer("25.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES"))),
+    ("25.5", [1, 8, 48 * 1024]),
+    ("25.6", _answer("25.6", _FLIPPED)),
+    (
+        "25.7",
+        _answer(
+            "25.7",
+            _RING.replace("fence_mbarrier_init();", 'asm volatile("fence.proxy.async;" ::: "memory");'),
+        ),
+    ),
     (
         "26.2",
         _answer(
@@ -351,6 +480,33 @@ WRONG: list[tuple[str, Any, str]] = [
     ("24.9", "((8,4),(4,2,2)):((1,64),(16,8,256))", "values are right"),
     ("24.9", "((4,8),(4,2,2)):((1,1),(1,1,1))", "join into one mode"),
     ("24.9", "((4,2,2),(4,8)):((16,8,256),(64,1))", "lane comes first"),
+    ("25.1", (0, 512, 1), "all arrivals again"),
+    ("25.1", (-1, 512, 1), "all arrivals again"),
+    ("25.1", (1, 512, 0), "What happens when they come"),
+    ("25.1", (0, 3584, 0), "What happens when they come"),
+    ("25.1", (1, 512, 3), "0 or 1"),
+    ("25.1", (1, 4608, 1), "have come"),
+    ("25.1", (1, 0, 1), "announces bytes"),
+    ("25.1", (2, 512, 1), "*and* arrives"),
+    ("25.1", (1, 7, 1), "Write down"),
+    *_wrong_kernels("25.2"),
+    ("25.3", lambda i, stages: (i % 2, 1 - i % 2), "with every tile"),
+    ("25.3", lambda i, stages: (1 - i // stages % 2, i // stages % 2), "other way round"),
+    ("25.3", lambda i, stages: (i // stages % 2, i // stages % 2), "pass at once"),
+    ("25.3", lambda i, stages: (i // stages, 1 - i // stages), "0 or 1"),
+    ("25.3", lambda i, stages: (i // stages % 2, 1), "second time"),
+    ("25.3", lambda i, stages: (0, 1), "Count rounds"),
+    ("25.3", lambda i, stages: 1, "two numbers"),
+    *_wrong_kernels("25.4"),
+    ("25.5", (2, 8, 49152), "one thread announces"),
+    ("25.5", (128, 8, 49152), "do not arrive"),
+    ("25.5", (1, 256, 49152), "how many of them"),
+    ("25.5", (1, 2, 49152), "each warpgroup"),
+    ("25.5", (1, 9, 49152), "does the producer"),
+    ("25.5", (1, 8, 24576), "elements"),
+    ("25.5", (1, 8, 16384), "Add the elements"),
+    *_wrong_kernels("25.6"),
+    *_wrong_kernels("25.7"),
     ("26.1", (32, 8, 256, 64), "fit into a register"),
     ("26.1", (512, 8, 4096, 64), "for the whole warp"),
     ("26.1", (8, 8, 64, 64), "32 accumulators"),
@@ -477,6 +633,13 @@ SECRET: dict[str, str] = {
     "24.7": r"\(256,1\)|\(2,32\)",
     "24.8": r"bit_length|<<",
     "24.9": r"\(64,1\)|\b256\b",
+    "25.1": r"\b1, 512\b",
+    "25.2": r"\b2304\b|threadIdx",
+    "25.3": r"% 2|\^",
+    "25.4": r"i / STAGES|threadIdx",
+    "25.5": r"\b8\b|49152",
+    "25.6": r"i / STAGES|\b2304\b|threadIdx",
+    "25.7": r"\b4 arrivals|__syncthreads\(\);",
     "26.1": r"\b128 sectors\b|\b16 stores\b",
     "26.2": r"thread\(\) \* 2|2 \* thread\(\)",
     "26.3": r"\^|% 16|row % 8",

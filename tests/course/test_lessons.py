@@ -23,6 +23,7 @@ from ptxlab.course import (
     gemm_ladder,
     layouts,
     machine_code,
+    mbarriers,
     reader_kernels,
     shared_memory,
     sparse_gemm,
@@ -126,6 +127,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     sources += gemm_ladder.sources() + sparse_gemm.sources()
     sources += epilogue.sources()
     sources += attention.sources()
+    sources += mbarriers.sources()
     sources += block_scaled_tcgen05.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record lesson_kernels`"
@@ -197,6 +199,11 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (attention.schedule, attention.SCHEDULES),
         (attention.part, attention.PARTS),
         (attention.broken, attention.BROKEN),
+        (mbarriers.step, mbarriers.STEPS),
+        (mbarriers.asked, mbarriers.PHASES),
+        (mbarriers.ring, mbarriers.STAGES),
+        (mbarriers.part, mbarriers.PARTS),
+        (mbarriers.mistake, mbarriers.MISTAKES),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]

@@ -132,21 +132,9 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
 
 #: What sliders choose that needs no unit: names, numbers of things, and counts that say of what.
 _WITHOUT_UNIT = {
-    *(
-        "block",
-        "change",
-        "ids",
-        "kernel",
-        "lane",
-        "layout",
-        "left_out",
-        "load",
-        "memory",
-        "nibble",
-        "operand",
-    ),
-    *("order", "part", "row", "rung", "selector", "warp", "warps", "weights"),
-    *("which", "chains", "rows", "stages", "store", "wait", "way"),
+    *("block", "change", "ids", "kernel", "lane", "layout", "left_out", "load", "memory", "mistake"),
+    *("nibble", "operand", "order", "part", "phase", "row", "rung", "selector", "warp", "warps"),
+    *("weights", "which", "chains", "rows", "stages", "step", "store", "wait", "way"),
 }
 
 

@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
 The notebooks state sources as texts and sums of texts; the kernels of lessons
-18, 20, 21, 26, 27, 29 and 30 are in their modules.
+18, 20, 21, 25, 26, 27, 29 and 30 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -21,6 +21,7 @@ from ptxlab.course import (
     block_scaled_tcgen05,
     epilogue,
     gemm_ladder,
+    mbarriers,
     reader_kernels,
     sparse_gemm,
     what_goes_wrong,
@@ -83,7 +84,15 @@ def _without_folder(ptx: str) -> str:
 def main() -> None:
     recorded = json.loads(lzma.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
-    modules = (what_goes_wrong, asynchronous_mistakes, gemm_ladder, sparse_gemm, epilogue, attention)
+    modules = (
+        what_goes_wrong,
+        asynchronous_mistakes,
+        gemm_ladder,
+        sparse_gemm,
+        epilogue,
+        attention,
+        mbarriers,
+    )
     for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)

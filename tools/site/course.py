@@ -24,7 +24,7 @@ PARTS = {
     "Structured sparsity": ("05", "07"),
     "Other families": ("08", "11"),
     "The chip": ("12", "14"),
-    "Memory": ("15", "16"),
+    "Memory": ("15", "25"),
     "Whole kernels": ("17", "30"),
     "Speed": ("19", "21"),
     "Blackwell": ("22", "29"),
