@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -157,31 +158,50 @@ def reordered(X: _Halves, blocks: list[int]) -> _Halves:
 
 
 class Change(NamedTuple):
-    """What is changed in which kernel."""
+    """What is changed in which kernel, in words and in its source."""
 
     number: int
+    words: str
     before: str
-    after: str
+    after: str = ""
 
 
 #: One line of a kernel left out or changed.
 BROKEN = {
     "4: no cp_async_wait": Change(
-        4, "        cp_async_wait<STAGES - 2>();  // this thread's part of block i is there\n", ""
+        4,
+        "`cp_async_wait<STAGES - 2>();` is left out.",
+        "        cp_async_wait<STAGES - 2>();  // this thread's part of block i is there\n",
     ),
-    "5: no wait for V": Change(5, "        values.wait();\n", ""),
+    "5: no wait for V": Change(5, "`values.wait();` is left out.", "        values.wait();\n"),
     "5: V released early": Change(
         5,
+        "`values.release();` comes before `wgmma_wait<0>(o);`, not after it.",
         "        wgmma_wait<0>(o);  // P is free as well\n        values.release();\n",
         "        values.release();\n        wgmma_wait<0>(o);\n",
     ),
-    "5: no proxy fence": Change(5, "    fence_async_proxy();\n    named_barrier(1", "    named_barrier(1"),
-    "5: producer's parity": Change(5, "tile.parity ^ 1", "tile.parity"),
-    "5: O not rescaled": Change(
-        5, "        scale_rows(o, softmax.factor);\n        softmax.add", "        softmax.add"
+    "5: no proxy fence": Change(
+        5,
+        "`fence_async_proxy();` is left out where O goes to shared memory, to be stored by TMA.",
+        "    fence_async_proxy();\n    named_barrier(1",
+        "    named_barrier(1",
     ),
-    "3: mask with >=": Change(3, "i % 2 > query", "i % 2 >= query"),
-}  # fmt: skip
+    "5: producer's parity": Change(
+        5,
+        "The producer waits for `tile.parity`, not for `tile.parity ^ 1`.",
+        "tile.parity ^ 1",
+        "tile.parity",
+    ),
+    "5: O not rescaled": Change(
+        5,
+        "`scale_rows(o, softmax.factor);` is left out in the loop.",
+        "        scale_rows(o, softmax.factor);\n        softmax.add",
+        "        softmax.add",
+    ),
+    "3: mask with >=": Change(
+        3, "`mask_causal` compares with `>=`, not with `>`.", "i % 2 > query", "i % 2 >= query"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -195,15 +215,16 @@ class Report:
     hazard: str
 
     def _repr_html_(self) -> str:
+        texts = {"Changed": self.change, "O": self.numbers, "Simulator": self.hazard}
         said = "".join(
-            f'<p style="max-width: 62em; line-height: 1.5; margin: 6px 0"><b>{name}:</b> {text}</p>'
-            for name, text in (
-                ("Changed", f"<code>{html.escape(self.change)}</code>"),
-                ("O", self.numbers),
-                ("Simulator", html.escape(self.hazard, quote=False)),
-            )
+            f'<p style="max-width: 62em; line-height: 1.5; margin: 6px 0"><b>{name}:</b> {_html(text)}</p>'
+            for name, text in texts.items()
         )
         return f"{said}{source_html(self.source, part=self.lines)}"
+
+
+def _html(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 @lru_cache(maxsize=None)
@@ -218,11 +239,9 @@ def broken(change: str) -> Report:
     original = attention(chosen.number, **SMALL[chosen.number]).source
     at = original[: original.index(chosen.before)].count("\n") + 1
     lines = range(at - 4, at + 6)
-    old, new = (" ".join(text.split()) for text in (chosen.before, chosen.after))
-    words = f"{old}  →  {new}" if new else f"{old}  is left out"
 
     def report(numbers: str, hazard: str) -> Report:
-        return Report(source, lines, words, numbers, hazard)
+        return Report(source, lines, chosen.words, numbers, hazard)
 
     q, k, v = problem()
     right = simulate(chosen.number, q, k, v).O
