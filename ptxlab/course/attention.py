@@ -884,7 +884,7 @@ def _cycles(answer: object) -> Sentences:
     form = "`(products, exponentials, products, exponentials)`"
     submitted = numbers(answer, form, 4)
     expected = (1024.0, 512.0, 512.0, 512.0)
-    close = [abs(one - other) < 1 for one, other in zip(submitted, expected, strict=True)]
+    close = [abs(one - other) < 1e-6 for one, other in zip(submitted, expected, strict=True)]
     return {
         correct(all(close)): "With 128 dimensions, a softmax that runs beside the products is hidden; one "
         "after the other, the tensor cores would work for two thirds of the time. With 64 dimensions the "

@@ -307,7 +307,7 @@ def _emulated(answer: object) -> Sentences:
     (times,) = numbers(answer, "one number", 1)
     expected = _S4_CYCLES / (2 * _S8_CYCLES)
     return {
-        correct(abs(times - expected) <= 0.6): "Two `mma` with s8 do the work of one with s4. The bytes of "
+        correct(abs(times - expected) <= 0.5): "Two `mma` with s8 do the work of one with s4. The bytes of "
         "A and B double, though: where memory limits a kernel, it is better to keep s4 in memory and "
         "convert on the way to the registers.",
         when(abs(times - 2 * expected) <= 1.2): "One `mma` with s8 has half the K. How many of them do the "
