@@ -341,6 +341,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("19.6", 97.6, "k32"),
     ("19.6", 0.041, "other way round"),
     ("19.6", 3, "Take k64"),
+    ("19.6", 25, "Take k64"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
