@@ -22,6 +22,7 @@ AXE = (
 )  # what `python -m tools.check_javascript` installs
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+TENSOR = "tcgen05.mma.cta_group::1.kind::f16"
 FORMS = {
     "dense": DENSE,
     "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
@@ -161,6 +162,36 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
     page.wait_for_selector(".ptx-problem-box .ptx-dismiss")
     assert complaints(page, ".ptx-problem-box") == []
     page.keyboard.press("Escape")
+
+
+@pytest.mark.skipif(
+    not AXE.exists(), reason="axe-core is installed by python -m tools.check_javascript, which needs npm"
+)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_has_nothing_to_say_of_time_and_memory(book: Any, page: Any, dark: Any, theme: str) -> None:
+    """The timeline in its midst, shared memory with its descriptor, tensor memory: names and contrasts."""
+    if theme == "dark":
+        dark()
+    book.run(1, f"ex.instruction = {DENSE!r}; ex.view.tracing = False; ex.selection = 'D', 1, 2")
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
+    page.get_by_role("button", name="play the instruction").click()
+    page.locator(".ptx-sum-bits").first.wait_for()  # a step of the sum
+    page.get_by_role("button", name="pause").click()
+    assert complaints(page, contrast=True) == []
+    page.keyboard.press("Escape")
+    for name, opened in (
+        ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "memory"),
+        (TENSOR, "tensor"),
+    ):
+        book.run(1, f"ex.instruction = {name!r}; ex.selection = None")
+        expect(page.locator(".ptx-mnemonic").first).to_have_text(name)
+        part = page.locator(f".ptx-{opened}")
+        if not part.is_visible():
+            page.locator(f"[data-{opened}]").first.click()
+            part.wait_for()
+        assert complaints(page, f".ptx-{opened}", contrast=True) == []
+        assert complaints(page) == []
+    book.run(1, f"ex.instruction = {DENSE!r}")
 
 
 def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:

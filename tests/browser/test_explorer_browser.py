@@ -22,6 +22,7 @@ pytestmark = pytest.mark.browser
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+K16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F16 = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 SPARSE_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -405,6 +406,99 @@ SEEN = """(parts) => parts.every((part) => {
     scrollWidth <= clientWidth + 1 && scrollHeight <= clientHeight + 1)"""
 
 
+#: Texts and buttons of these parts that stick out of the window, of their pane, or lie on one another.
+STRAY = """(parts) => {
+  const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.offsetWidth;
+  const nodes = parts.flatMap((part) => [...document.querySelectorAll(part)]).filter(seen);
+  const boxes = nodes.map((node) => [node, node.getBoundingClientRect()]);
+  const stray = [];
+  for (const [node, box] of boxes) {
+    const pane = node.closest("[data-pane]")?.getBoundingClientRect();
+    if (box.left < -1 || box.right > innerWidth + 1) stray.push(["window", node.textContent]);
+    if (pane && box.right > pane.right + 4) stray.push(["pane", node.textContent]);
+    for (const [other, its] of boxes)
+      if (node !== other && !node.contains(other) && !other.contains(node) && box.left + 1 < its.right &&
+          its.left + 1 < box.right && box.top + 1 < its.bottom && its.top + 1 < box.bottom)
+        stray.push([node.textContent, other.textContent]);
+  }
+  return stray;
+}"""
+TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+def test_words_and_buttons_stand_apart(
+    screen: Screen, python: Any, page: Any, narrow: Any, size: tuple[int, int]
+) -> None:
+    """Captions, lanes, tools and legends: none sticks out, none lies on another, none is cut."""
+    narrow(*size)
+    parts = [".ptx-caption > *", ".ptx-lane", ".ptx-header > *", ".ptx-formula", ".ptx-legends > *"]
+    parts += [".ptx-toolbar > .ptx-tool-group > *", ".ptx-status-text", ".ptx-descriptor-head > *"]
+    for mnemonic in (K16, SPARSE_S4, TCGEN05):
+        show(python, page, mnemonic)
+        python("ex.view.selected = {'name': 'D', 'row': 3, 'column': 5}")
+        page.locator("[data-tool=why]").wait_for()
+        page.evaluate(DRAWN)
+        stray = page.evaluate(STRAY, parts)
+        assert stray == [], mnemonic
+        cut = [".ptx-lane", ".ptx-descriptor-head > span", ".ptx-mnemonic"]
+        for part in cut:
+            assert all(
+                page.locator(part).evaluate_all(
+                    "all => all.map((node) => node.scrollWidth <= node.clientWidth + 1)"
+                )
+            ), (mnemonic, part)
+        assert page.locator(".ptx-legends").is_visible()
+    python("ex.view.selected = {}")
+
+
+def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Where compressed A takes the corner, what pale cells are is said below the scene."""
+    narrow(1440, 900)
+    show(python, page, SPARSE_S4)
+    legend = page.locator(".ptx-legends")
+    expect(legend).to_contain_text("pale: not stored; compressed A has the others")
+    expect(legend).to_contain_text("paler there: the value is 0")
+    assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
+
+
+def test_a_filled_c_is_seen(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
+    """C stands left of B as soon as it is not zero; A, B and D keep their digits; zeros fold it again."""
+    narrow(1440, 900)
+    show(python, page, K16)
+    python(
+        "ex.view.selected = {}; ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8)); ex.C = np.zeros((16, 8))"
+    )
+    expect(page.locator("[data-pane=C]")).to_contain_text("= 0")
+    toolbar = page.locator(".ptx-toolbar")
+    toolbar.locator("[data-tool=fill]").select_option("C")
+    toolbar.locator("[data-tool=pattern]").select_option("counting")
+    written()
+    toolbar.locator("[data-tool=go]").click()
+    screen.reads("C", 3, 5, 29)
+    page.evaluate(DRAWN)
+    assert {"1", "29", "45"} <= written()  # of A and B, C, D
+    assert page.evaluate(SEEN, [f"[data-pane={name}]" for name in "ABCD"])
+    (a,), (b,), (c,), (d,) = (boxes(page, f"[data-pane={name}]") for name in "ABCD")
+    assert c["right"] <= b["left"] and c["bottom"] <= a["top"] and a["right"] <= d["left"]
+    python("ex.C = np.zeros((16, 8))")
+    expect(page.locator("[data-pane=C]")).to_contain_text("= 0")
+
+
+def test_who_makes_a_cell_of_d_is_on_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """A click on D[3][5]: its row, its column, the lanes, the sentence and the timeline are seen together."""
+    narrow(1110, 790)  # of JupyterLab's window of 1440x900
+    for mnemonic in (DENSE, K16):
+        show(python, page, mnemonic)
+        screen.click("D", 3, 5)
+        page.mouse.move(2, 2)
+        expect(page.locator(".ptx-status").first).to_contain_text("row 3 of A is in lanes 12..15")
+        expect(page.locator(".ptx-status").first).to_contain_text("column 5 of B is in lanes 20..23")
+        expect(page.locator(".ptx-lane.contributes")).to_have_count(8)
+        parts = [f"[data-pane={name}]" for name in "ABD"]
+        assert page.evaluate(SEEN, [*parts, ".ptx-lanes", ".ptx-status", ".ptx-timeline", ".ptx-trace-fold"])
+
+
 def test_full_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
     """No column is cut, with registers and the timeline beside and below."""
     narrow(1440, 900)
@@ -745,9 +839,6 @@ def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: An
     drawn(text)
     pick.select_option("value")
     drawn({"-1.5", "0.25", "-3"})
-
-
-K16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 def test_numbers_that_are_not_values_say_so(

@@ -193,6 +193,8 @@ def test_the_sheet_of_keys(page: Any, folder: Path, key: str) -> None:
     page.keyboard.press("?" if key == "?" else "Enter")
     sheet = page.get_by_role("dialog", name="keys, mouse and touch")
     sheet.wait_for()
+    page.set_viewport_size({"width": 1440, "height": 900})  # where all of it is seen
+    assert sheet.locator(".ptx-sheet-page").evaluate("node => node.scrollHeight <= node.clientHeight")
     assert {"Everywhere", "On a cell", "In registers", "What it shows", "Mouse", "Touch"} <= set(
         sheet.locator("h3").all_inner_texts()
     )

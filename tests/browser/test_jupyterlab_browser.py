@@ -122,6 +122,16 @@ def test_narrow_and_back(book: Book, page: Any) -> None:
     shown.reads("D", 2, 0, "6")
 
 
+@pytest.mark.parametrize("name", ["mma.m16n8k16.nothing", "ldmatrix.m8n8.x3.b16"])
+def test_a_wrong_name_is_one_sentence(book: Book, page: Any, name: str) -> None:
+    """No screen of traceback: the sentence says what is wrong."""
+    cell = page.locator(".jp-Notebook .jp-CodeCell").nth(1)
+    said = book.run(1, f"ptxlab.explore({name!r})")
+    assert said.startswith("PtxlabError: ") and name.split(".")[-1] in said
+    assert "Traceback" not in said and len(said.splitlines()) == 1
+    assert cell.locator(".jp-OutputArea").bounding_box()["height"] < 120
+
+
 def test_kernel_restart(book: Book, page: Any) -> None:
     """The page still shows what it has, an unanswered edit breaks nothing; running the cell helps."""
     Shown(page).type("A", 5, 5, "2")

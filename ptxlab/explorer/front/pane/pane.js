@@ -105,6 +105,7 @@ export class Pane extends ScrollArea {
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
       [this.isFolded, Math.round(this.width), app.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
+      parts[0]?.name === "D" && app.tracePanel.ask.hidden,
     ]);
   }
 
@@ -127,11 +128,12 @@ export class Pane extends ScrollArea {
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     if (main?.name === "C") this.addFold();
-    if (this.isFolded) return;
-    if (main) this.addMemory(main, hadFocus);
-    if (main?.name === "D" && main.place) this.addTensor();
-    if (main) this.addLegend(main);
-    this.addNumbers();
+    if (main && !this.isFolded) {
+      this.addMemory(main, hadFocus);
+      if (main.name === "D" && main.place) this.addTensor();
+      this.addLegend(main);
+      this.addNumbers();
+    }
     this.fitCaption();
   }
 

@@ -43,7 +43,10 @@ export class TracePanel {
     write(this.button, `${open ? "▾" : "▸"} ${title}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
-    this.ask.hidden = !chosen;
+    if (this.ask.hidden === Boolean(chosen)) {
+      this.ask.hidden = !chosen;
+      this.app.paneOf("D")?.updateCaption(); // which makes room for it
+    }
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
     if (this.body.hidden || !trace?.grids) return;
