@@ -24,6 +24,7 @@ from ..isa.layout import Layout
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tensor_memory import TensorOperand
 from ..isa.transfer import TransferForm
 from ..views.labels import index_range
 
@@ -170,9 +171,16 @@ class Stop:
             if operand.layout is not None
         }
 
+    @property
+    def in_tensor_memory(self) -> dict[str, TensorOperand]:
+        """Matrices of tcgen05.mma that are in tensor memory."""
+        return dict(self.form.tensors) if isinstance(self.form, Tcgen05Mma) else {}
+
     @cached_property
     def formulas(self) -> dict[str, str]:
         """Row and column of each operand's elements, as the manual writes them."""
+        if isinstance(self.form, Tcgen05Mma):
+            return {"D": rule_of_d(self.form)}
         found: dict[str, str] = {}
         for name, operand in self.in_registers.items():
             if name != "C" and operand.layout is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
@@ -23,12 +24,14 @@ from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES
+from ..isa.tensor_memory import LANES, TensorOperand
 from ..views.drawing import png
 from ..views.palette import LIGHT
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, sharing, stops
 
-_PICTURED = ("A", "B", "D", "S", "T")  # operands with a small picture
+_PICTURED = ("A", "B", "D", "S", "T", "SFA")  # operands with a small picture
+_RULE_WIDTH = 64  # letters of a line
 _MOST_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
 
 
@@ -227,32 +230,47 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
 # -- fragments as pictures -------------------------------------------------------------------------------
 
 
+_FREE = "#dcdcdc"  # tensor memory that a matrix does not take
+_PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, _FREE))
+
+
 @lru_cache(maxsize=1024)
-def _thumbnail(operand: Operand) -> str:
-    """A fragment as a small image: a pixel for each element, in the colour of its lane."""
-    layout = operand.layout
-    if layout is None:
-        return ""
-    pixels = np.zeros(layout.shape, np.uint8)
-    coords = layout.coords()
-    pixels[coords[..., 0], coords[..., 1]] = np.arange(layout.lanes)[:, None] % len(LIGHT.lanes)
-    colours = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in LIGHT.lanes)
-    return "data:image/png;base64," + base64.b64encode(png(pixels, colours)).decode()
+def _image(name: str, operand: Operand | TensorOperand) -> dict[str, Any]:
+    """Where an operand is, as a small image: a pixel for each element in the colour of its lane.
 
-
-def _image(name: str, operand: Operand) -> dict[str, Any]:
-    rows, columns = operand.shape
-    return {"name": name, "rows": rows, "columns": columns, "image": _thumbnail(operand)}
+    Of one in tensor memory it is a pixel for each word, 128 lanes by its columns of every CTA, in the colour
+    of the row that it holds.
+    """
+    colours = len(LIGHT.lanes)
+    if isinstance(operand, TensorOperand):
+        coords = operand.layout.coords()
+        ctas, lanes = np.divmod(coords[..., 0], LANES)
+        columns = ctas * operand.columns + coords[..., 1] * operand.width // 32
+        pixels = np.full((LANES, operand.columns * operand.ctas), colours, np.uint8)
+        pixels[lanes, columns] = np.arange(coords.shape[1])[:, None] % colours
+    else:
+        pixels = np.zeros(operand.shape, np.uint8)
+        coords = operand.layout.coords() if operand.layout else np.zeros((operand.lanes, 0, 2), int)
+        pixels[coords[..., 0], coords[..., 1]] = np.arange(operand.lanes)[:, None] % colours
+    image = "data:image/png;base64," + base64.b64encode(png(pixels, _PALETTE)).decode()
+    return {"name": name, "rows": pixels.shape[0], "columns": pixels.shape[1], "image": image}
 
 
 def _images(stop: Stop) -> list[dict[str, Any]]:
-    return [_image(name, operand) for name, operand in stop.in_registers.items() if name in _PICTURED]
+    placed: dict[str, Any] = {**stop.in_registers, **stop.in_tensor_memory}
+    return [_image(name, operand) for name, operand in placed.items() if name in _PICTURED]
 
 
 def _fragments(stop: Stop) -> list[dict[str, Any]]:
-    """Every operand in registers, with its formula as the manual writes it."""
+    """Operands in registers with the formulas of the manual; D in tensor memory with its rule."""
     fragments = []
     for name, formula in stop.formulas.items():
+        if name in stop.in_tensor_memory:
+            tensor = stop.in_tensor_memory[name]
+            title = f"{tensor.describe()}, coloured by row"
+            text = "\n".join(textwrap.wrap(formula, _RULE_WIDTH))
+            fragments.append({**_image(name, tensor), "title": title, "formula": text})
+            continue
         operand = stop.in_registers[name]
         rows, columns = operand.shape
         held = counted(operand.registers, "register")
@@ -270,6 +288,9 @@ def _fragments_html(stop: Stop) -> str:
     return f'<div style="display:flex;flex-wrap:wrap">{"".join(cards)}</div>'
 
 
+_NAME = "font-family:var(--jp-code-font-family,monospace);overflow-wrap:anywhere"
+
+
 def glance_html(every: Sequence[Stop]) -> str:
     """The layouts of a walk side by side: each with its fragments, what shares it, and a link to its stop.
 
@@ -278,9 +299,9 @@ def glance_html(every: Sequence[Stop]) -> str:
     """
     cards = "".join(
         f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.news)}">'
-        f'<a href="#walk-{stop.walk}-{stop.number + 1}"><code>{escape(stop.title)}</code></a>'
+        f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{escape(stop.title)}</a>'
         f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
-        f"<div>{escape(sharing(stop.forms))}</div></div>"
+        f'<small style="opacity:0.75">{escape(sharing(stop.forms))}</small></div>'
         for stop in every
     )
     columns = "repeat(auto-fill,minmax(210px,1fr))"
@@ -289,7 +310,8 @@ def glance_html(every: Sequence[Stop]) -> str:
 
 def _image_tag(image: dict[str, Any]) -> str:
     """A fragment at two pixels an element, four where it is small."""
-    scale = 4 if max(image["rows"], image["columns"]) <= 16 else 2 if image["columns"] <= 64 else 1
+    longest = max(image["rows"], image["columns"])
+    scale = 4 if longest <= 16 else 2 if longest <= 64 else 1
     size = f"width={image['columns'] * scale} height={image['rows'] * scale}"
     style = "image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
     return f"<img {size} alt='{image['name']}' style='{style}' src='{image['image']}'>"

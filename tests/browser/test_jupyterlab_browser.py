@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+import ptxlab
 from tests.sampling import EXHAUSTIVE
 from tools.jupyter import Book, Shown
 
@@ -243,3 +244,26 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
     book.run(0, f"import ptxlab; display(ptxlab.explore({NAME!r}))", 60)
     count(page, 1)
     assert not any(picture.is_visible() for picture in page.locator(PICTURES).all())
+
+
+def test_a_walk(lab: Any, book: Book, page: Any) -> None:
+    """A link of its table opens a stop, arrow keys go on; without its kernel the stop is a picture."""
+    stops = ptxlab.walk("wgmma").stops
+    book.run(0, 'import ptxlab\nwalk = ptxlab.walk("wgmma")\ndisplay(walk, walk.table)', 60)
+    title, mnemonic = page.locator(".ptx-walk .head strong"), page.locator(".ptx-mnemonic")
+    expect(title).to_have_text(stops[0].title)
+    page.locator("a", has_text=stops[3].title).click()
+    expect(title).to_have_text(stops[3].title)
+    expect(mnemonic).to_have_text(stops[3].form.mnemonic)
+    expect(page.locator(".ptx-walk")).to_be_in_viewport()
+    page.locator(".ptx-walk").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(mnemonic).to_have_text(stops[2].form.mnemonic)
+    expect(page.locator(".ptx-walk-fragments figure")).to_have_count(2)
+    expect(page.locator(PICTURES)).to_contain_text("stop 3 of 6")
+    save(book, page)
+    book.shut_down()
+    lab.show(page, book.name)
+    picture = page.locator(PICTURES, has_text="stop 3 of 6")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("node => [...node.querySelectorAll('img')].every(each => each.naturalWidth)")

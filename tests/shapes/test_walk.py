@@ -19,9 +19,10 @@ from ptxlab.course.record import solved
 from ptxlab.explorer.edits import SetCell
 from ptxlab.isa.tcgen05 import CONTROL_FAMILIES
 from ptxlab.shapes.stops import WALKS, Stop, layout_key, stops
-from ptxlab.shapes.widget import Walk, glance_html
+from ptxlab.shapes.widget import HtmlText, Walk, glance_html
 from tests.cases import each
 from tests.sampling import one_in
+from tools.site.kernel import links_to_stops
 
 STOPS = [stop for walk in WALKS for stop in stops(walk)]
 WITH_MATRICES = [stop for stop in STOPS if stop.form.family not in CONTROL_FAMILIES]
@@ -148,6 +149,8 @@ def test_at_a_glance() -> None:
     assert links == [str(stop.number + 1) for stop in stops("mma.sp")]
     assert html.count("<img") >= 3 * len(links)
     assert ptxlab.walk("mma.sp").table._repr_html_() == html
+    address = 'href="../explorers/walk-mma.sp.html#walk-mma.sp-3" target="walk-mma.sp"'
+    assert address in links_to_stops(HtmlText(html))
 
 
 def test_a_notebook_without_its_kernel_shows_the_stop() -> None:

@@ -38,6 +38,15 @@ def frame(name: str, title: str, more: str = "") -> str:
     return f'<iframe class="explorer" {where}{more} loading="lazy"></iframe>'
 
 
+def links_to_stops(table: HtmlText) -> str:
+    """The table of a walk, whose links open their stop in the walk's frame, by the name of that frame.
+
+    >>> links_to_stops(HtmlText('<a href="#walk-mma.sp-3">'))
+    '<a href="../explorers/walk-mma.sp.html#walk-mma.sp-3" target="walk-mma.sp">'
+    """
+    return re.sub(r'href="#(walk-[^"]+)-(\d+)"', r'href="../explorers/\1.html#\1-\2" target="\1"', table)
+
+
 class _PlotlyData(MimetypeRenderer):  # type: ignore[misc]
     """A figure as JSON in the page."""
 
@@ -66,11 +75,6 @@ def install(notebook: str) -> None:
         name = f"walk-{walk.stop.walk}"
         walk.save(folder / f"{name}.html")
         return {"text/html": frame(f"{name}.html", f"Walk: {walk.stop.walk}", f' name="{name}"')}
-
-    def links_to_stops(table: HtmlText) -> str:
-        """They open the stop in the walk's frame, by that frame's name."""
-        walk = r'href="#(walk-[^"]+)-(\d+)"'
-        return re.sub(walk, r'href="../explorers/\1.html#\1-\2" target="\1"', table)
 
     def progress_table(progress: Progress) -> str:
         return progress._repr_html_().replace('.ipynb"', '.html"')

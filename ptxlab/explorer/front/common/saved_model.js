@@ -68,11 +68,13 @@ export class StaticModel {
   // Show another page's data: the next stop of a walk.
   /** @param {SavedPage} saved */
   open(saved) {
+    const before = this.state;
     this.saved = saved;
     this.state = firstState(saved);
     this.quiz = new StaticQuiz(saved.quiz);
     this.showLanes();
-    for (const name of Object.keys(this.state)) this.notify(`change:${name}`);
+    for (const name of /** @type {(keyof Traits)[]} */ (Object.keys(this.state)))
+      if (this.state[name] !== before[name]) this.notify(`change:${name}`);
   }
 
   /** @template {keyof Traits} K @param {K} name */

@@ -15,7 +15,8 @@ export function stopAt(address, { walk, stops }) {
 
 /** @param {WalkShown["stops"][number]["images"][number]} image */
 function smallPicture({ name, rows, columns, image }) {
-  const scale = Math.max(rows, columns) <= 16 ? 3 : columns <= 64 ? 2 : 1;
+  const longest = Math.max(rows, columns);
+  const scale = longest <= 16 ? 3 : longest <= 32 ? 2 : 1;
   const [width, height] = [columns * scale, rows * scale];
   return make("img", "", null, { src: image, alt: name, title: name, width, height });
 }
@@ -48,7 +49,7 @@ export class WalkBar {
   follow(event) {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     const stop = link ? stopAt(link.hash, this.shown) : -1;
-    if (stop < 0 || link?.target || event.ctrlKey || event.metaKey) return;
+    if (stop < 0 || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
     this.go(stop);
