@@ -37,6 +37,7 @@ from .ptx.syntax import (
     plain_name,
     type_bits,
 )
+from .spinning import has_effect
 from .threads import UNSIGNED, Threads
 
 _MOST_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
@@ -214,6 +215,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
             f"{instruction.where}: {instruction.opcode} has operands that are not understood"
         )  # fmt: skip
         step = MachineStep(instruction, _refusal(reason))
+    step.effect = has_effect(instruction, builder_of(instruction.parts) is None)
     guard = instruction.guard
     if guard is not None:
         register = guard.operand if isinstance(guard, Negated) else guard

@@ -21,6 +21,7 @@ from .hazard import HazardError, hazard_of, lanes_text, threads_text
 from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction
 from .register_file import RegisterFile, SpecialRegisters
+from .spinning import Probe
 from .threads import Batch, Threads
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
+_MOST_FAILURES = 10  # of probes of a loop; then one iteration of 1,024 is looked at
 
 #: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
 _Position = tuple[int, ...]
@@ -49,6 +51,7 @@ class MachineStep:
     together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
     members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
     explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
+    effect: bool = False  # it may change more than registers
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,11 @@ class Machine:
         self._without_absent: set[_Position] = set()  # barriers that go on without them
         self._bypassing = BypassingLanes(batch)
         self._spins = 0
+        self._probe: Probe | None = None
+        self._spinning: list[tuple[_Waiting, Probe]] = []
+        self._seen_writes = 0
+        #: Backward branches: how often threads took them after polling, and how often after something else.
+        self._visits: dict[_Position, tuple[int, int]] = {}
         self._turn = 0
         self._tick = tick
         self._reported = 0
@@ -171,6 +179,8 @@ class Machine:
         self.memory.reserve_local(entry.local_size)
         self.schedule(Frame(entry, (), 0), 0, self.batch.all())
         while True:
+            if self._spinning and self.memory.writes != self._seen_writes:
+                self._wake_spinning()
             if not self._pending and not self._wake() and not self._release_partial_arrivals():
                 break
             position = min(self._pending)
@@ -190,7 +200,7 @@ class Machine:
         self.frame = frame
         steps = frame.program.steps
         stop = self._reconvergence_index(frame, index)
-        listeners = self._listeners
+        listeners, probe = self._listeners, self._probe
         while index != stop:
             if index >= len(steps):
                 self.finish(frame, threads)
@@ -210,6 +220,8 @@ class Machine:
             if active.count:
                 for observer in listeners:
                     observer.executed(step.instruction, active)
+                if probe is not None and step.effect:
+                    probe.affect(active.indices)
             if step.control is not None:
                 if active is not threads:
                     self.schedule(frame, index + 1, threads.without(active))
@@ -261,8 +273,11 @@ class Machine:
     def branch(self, frame: Frame, origin: int, target: int, threads: Threads) -> None:
         """Let threads go on at a label."""
         if target <= origin:
-            self._spins += _POLL if self.polled else 1
-            self.polled = False
+            polled, self.polled = self.polled, False
+            self._spins += _POLL if polled else 1
+            if polled and (probe := self._repeated(frame, origin, threads)) is not None:
+                self._spinning.append((_Waiting(frame, target, threads), probe))
+                return
         self.schedule(frame, target, threads)
 
     def finish(self, frame: Frame, threads: Threads) -> None:
@@ -323,6 +338,8 @@ class Machine:
             ready_threads = active.where(ready)
             for observer in self._listeners:
                 observer.executed(step.instruction, ready_threads)
+            if self._probe is not None and step.effect:
+                self._probe.affect(ready_threads.indices)
             self._execute(step, frame, ready_threads)
             self.schedule(frame, index + 1, ready_threads)
         if not ready.all():
@@ -449,6 +466,34 @@ class Machine:
                 self._sleeping.append((waiting, seen))
         return bool(self._pending)
 
+    def _repeated(self, frame: Frame, origin: int, threads: Threads) -> Probe | None:
+        """What threads that take a backward branch do in every iteration, if it is always the same."""
+        probe = self._probe
+        position = (*frame.position, origin)
+        visits, failures = self._visits.get(position, (0, 0))
+        if probe is not None and probe.frame is frame and probe.origin == origin:
+            self._probe = self.memory.probe = None
+            if probe.is_of(threads) and probe.is_repeated():
+                self._visits[position] = 0, 0
+                return probe
+            failures += 1
+        self._visits[position] = visits + 1, failures
+        if self._probe is None or self.clock - self._probe.clock > _TICK:
+            # The more often an iteration was another one, the less often it is looked at.
+            looks = visits % (1 << min(failures, _MOST_FAILURES)) == 0
+            self._probe = self.memory.probe = Probe(frame, origin, threads, self.clock) if looks else None
+        return None
+
+    def _wake_spinning(self) -> None:
+        """Let those go on that spin, if something that they read has changed."""
+        self._seen_writes = self.memory.writes
+        spinning, self._spinning = self._spinning, []
+        for waiting, probe in spinning:
+            if probe.is_outdated():
+                self.schedule(waiting.frame, waiting.index, waiting.threads)
+            else:
+                self._spinning.append((waiting, probe))
+
     def _check_stuck(self) -> None:
         """Refuse an end at which threads still wait."""
         stuck = [
@@ -461,6 +506,11 @@ class Machine:
             if step.explain is not None:
                 why = step.explain(self, each.frame, each.threads)
             stuck.append((step.instruction, each.threads, why))
+        for waiting, probe in self._spinning:
+            why = "for another value than what they read again and again, which nobody writes"
+            if self.batch.count < self.batch.grid.block_count:
+                why += f" among the {self.batch.count} blocks that run at a time here"
+            stuck.append((probe.instruction, waiting.threads, why))
         for (_, instruction), number, threads in self.barriers.waiting():
             stuck.append((instruction, threads, self._missing_threads(number, threads)))
         if not stuck:

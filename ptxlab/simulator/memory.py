@@ -17,6 +17,7 @@ from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
 from .hazard import HazardError, hazard_of
 from .ptx.syntax import PtxInstruction
+from .spinning import Probe
 from .threads import UNSIGNED, Threads
 
 #: Generic addresses: those of shared, local and parameter memory lie in windows, as on the chip; all others
@@ -164,6 +165,8 @@ class Memory:
         self.local = np.zeros(0, dtype=np.uint8)
         self._lanes = 0
         self._heap_used = 0
+        self.probe: Probe | None = None  # hears what threads read that may spin
+        self.writes = 0  # accesses so far that may have changed what others see
 
     def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Memory of the heap for each thread; what is full gives null pointers. Nothing is freed."""
@@ -228,6 +231,8 @@ class Memory:
         parts: list[NDArray[Any]] | None = None
         request = _Request(instruction, "read", threads, addresses, width, proxy)
         for piece in self._accesses(request, space):
+            if self.probe is not None and piece.data is not self.local:
+                self.probe.read(instruction, piece, width)
             rows = _rows(piece.data, piece.offsets, bits, count)
             if piece.chosen is None:
                 return rows
@@ -278,7 +283,12 @@ class Memory:
             view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
             places, which = _distinct(piece.offsets // width)
             ours = np.arange(threads.count) if piece.chosen is None else piece.chosen
-            view[places], previous = change(view[places], which, ours)
+            before = view[places]
+            after, previous = change(before, which, ours)
+            view[places] = after
+            if self.probe is not None:
+                self.probe.affect(piece.threads[(after != before)[which]])
+                self.probe.read(instruction, piece, width)
             if previous is not None:
                 old[ours] = previous
         return old
@@ -414,6 +424,7 @@ class Memory:
     def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
         instruction, kind, threads, places, width, proxy, values = request
+        self.writes += kind != "read"
         access = Access(instruction, kind, space, threads.indices, places, width, proxy, pieces, values)
         for observer in self.observers:
             observer.accessed(access)

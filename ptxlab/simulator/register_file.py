@@ -75,6 +75,21 @@ class RegisterFile:
         part.threads.put(values, part.values)
         return values
 
+    def snapshot(self, threads: Threads) -> list[Values | None]:
+        """The registers of these threads, to be compared; what is deferred stays so."""
+        registers: list[Values | None] = []
+        for number, part in enumerate(self._parts):
+            if part is not None and part.threads.index is threads.index:
+                registers.append(part.values)
+            elif isinstance(self._registers[number], Deferred) and not (part is not None and part.written):
+                registers.append(self._registers[number])
+            else:
+                values = self.register(number)
+                if threads.index is None:
+                    self._owned[number] = 0
+                registers.append(None if values is None else threads.take(values))
+        return registers
+
     def held(self, register: int) -> Values | None:
         """A register of all threads as it is kept; what is deferred stays so."""
         part = self._parts[register]

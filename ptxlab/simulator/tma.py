@@ -152,6 +152,7 @@ def _notify(
     rows: int,
 ) -> None:
     """Observers hear of every box; each gathered row is one."""
+    memory.writes += kind == "write"
     if rows:
         starts = np.stack([starts[:, :-1].reshape(-1), np.repeat(starts[:, -1], rows)], axis=-1)
     for observer in memory.observers:

@@ -387,10 +387,88 @@ def test_one_kernel_in_several_threads() -> None:
 
 
 def test_a_loop_that_never_ends() -> None:
-    kernel = ptxlab.kernel('extern "C" __global__ void f(volatile int* x) { while (*x == 0); }')
+    kernel = ptxlab.kernel('extern "C" __global__ void f(volatile int* x) { while (x[0] == 0) x[1] += 1; }')
     with pytest.raises(PtxlabError, match=r"ptxlab.cu:1: warps have executed 500 instructions.*larger limit"):
-        kernel.simulate(1, 64, np.zeros(1, np.int32), limit=500)
-    kernel.simulate(1, 64, np.ones(1, np.int32), limit=500)
+        kernel.simulate(1, 64, np.zeros(2, np.int32), limit=500)
+    kernel.simulate(1, 64, np.ones(2, np.int32), limit=500)
+
+
+_SPINNING = """
+#include <cooperative_groups.h>
+extern "C" __global__ void lock(int* mutex, int* count) {
+  if (threadIdx.x == 0) { while (atomicCAS(mutex, 0, 1) != 0); __threadfence(); }
+  __syncthreads();
+  count[threadIdx.x] += 1;
+  __syncthreads();
+  if (threadIdx.x == 0) { __threadfence(); atomicExch(mutex, 0); }
+}
+extern "C" __global__ void ticket(int* mutex, int* count) {  // with a wait that grows, and then does not
+  __shared__ int mine;
+  if (threadIdx.x == 0) {
+    mine = atomicAdd(mutex, 1);
+    for (unsigned ns = 8; *(volatile int*)(mutex + 1) != mine; ns = ns < 256 ? 2 * ns : 256) __nanosleep(ns);
+    __threadfence();
+  }
+  __syncthreads();
+  count[threadIdx.x] += 1;
+  __syncthreads();
+  if (threadIdx.x == 0) { __threadfence(); *(volatile int*)(mutex + 1) = mine + 1; }
+}
+extern "C" __global__ void chain(volatile int* mutex, int* count) {  // in shared memory, warp by warp
+  __shared__ volatile int turn;
+  if (threadIdx.x == 0) turn = 0;
+  __syncthreads();
+  while (turn != 3 - threadIdx.x / 32);
+  atomicAdd(count + threadIdx.x, 1);
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) turn = turn + 1;
+}
+extern "C" __global__ void barriers(int* mutex, int* count) {
+  for (int i = 0; i < 3; ++i) {
+    atomicAdd(count + (threadIdx.x + 5 * i) % 128, 1);
+    cooperative_groups::this_grid().sync();
+  }
+  if (blockIdx.x == 1) count[threadIdx.x] /= 3;
+}
+extern "C" __global__ void patient(volatile int* mutex, int* count) {  // gives up: it counts
+  int tries = 0;
+  while (mutex[0] == 0 && ++tries < 50);
+  atomicAdd(count + threadIdx.x, tries / 50);
+}
+extern "C" __global__ void forever(volatile int* mutex, int* count) {
+  if (threadIdx.x < 7) while (mutex[0] == 0);
+  __syncthreads();
+  count[threadIdx.x] = 1;
+}
+extern "C" __global__ void crossed(volatile int* mutex, int* count) {
+  if (blockIdx.x == 0) { while (mutex[0] == 0); mutex[1] = 1; }
+  else { while (mutex[1] == 0); mutex[0] = 1; }
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["lock", "ticket", "chain", "barriers", "patient"])
+def test_threads_that_spin_sleep(name: str) -> None:
+    """Waiting takes a few iterations, however long it takes; the same each time."""
+    seen = []
+    for _ in range(2):
+        mutex, count = np.zeros(2, dtype=np.int32), np.zeros(128, dtype=np.int32)
+        result = ptxlab.kernel(_SPINNING, name).simulate(29, 128, mutex, count, show=False)
+        assert (count == 29).all() and mutex.tolist() == ([29, 29] if name == "ticket" else [0, 0])
+        assert result.hazards == []
+        seen.append(result.counts)
+    assert seen[0] == seen[1]
+    assert seen[0].total() < 60_000
+
+
+def test_threads_that_spin_for_ever() -> None:
+    for name, sentence in (
+        ("forever", r"deadlock: block \(0, 0, 0\).* wait at ptxlab.cu:\d+ \(ld.volatile.*\) for another "
+         "value than what they read again and again, which nobody writes; .*bar"),
+        ("crossed", r"deadlock: .*\(ld.volatile.*which nobody writes; .*\(ld.volatile"),
+    ):  # fmt: skip
+        with pytest.raises(PtxlabError, match=sentence):
+            ptxlab.kernel(_SPINNING, name).simulate(2, 64, np.zeros(2, np.int32), np.zeros(64, np.int32))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""Threads that spin: loops that read the same values again and again until somebody writes others.
+
+An iteration that leaves registers as they were, writes nothing and reads the same bytes is repeated without
+end unless one of these bytes changes. Threads in such a loop sleep until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .events import Piece
+from .ptx.syntax import PtxInstruction, Special
+from .threads import Threads
+
+#: Instructions that have builders and change nothing but registers; of `atom` the memory tells the probe.
+_WITHOUT_EFFECT = frozenset({
+    "activemask", "and", "applypriority", "atom", "bra", "brx", "createpolicy", "cvta", "discard", "elect",
+    "fence", "getctarank", "isspacep", "ld", "ldu", "mapa", "match", "membar", "mov", "nanosleep", "not",
+    "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vabsdiff", "vadd", "vmad", "vmax", "vmin",
+    "vote", "vset", "vshl", "vshr", "vsub", "xor",
+})  # fmt: skip
+_MOST_READS = 32  # of an iteration
+
+
+def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
+    """Whether an instruction may change more than registers, or reads a clock."""
+    clocks = ("%clock", "%globaltimer")
+    if any(isinstance(each, Special) and each.name.startswith(clocks) for each in instruction.operands):
+        return True
+    return (
+        not is_scalar
+        and instruction.parts[0] not in _WITHOUT_EFFECT
+        and instruction.parts[:2] != ("bar", "warp")
+    )
+
+
+class _Registers(Protocol):
+    """Those of a function that threads are in."""
+
+    def snapshot(self, threads: Threads) -> Sequence[object]:
+        """The registers of these threads, to be compared."""
+
+
+class _Read(NamedTuple):
+    """Bytes that an instruction has read."""
+
+    instruction: PtxInstruction
+    data: NDArray[np.uint8]
+    places: NDArray[np.int64]
+    content: NDArray[np.uint8]
+
+
+class Probe:
+    """What threads do from one backward branch to the next time that they take it."""
+
+    def __init__(self, frame: _Registers, origin: int, threads: Threads, clock: int) -> None:
+        self.frame = frame
+        self.origin = origin
+        self.clock = clock
+        self._threads = threads
+        self._registers = frame.snapshot(threads)
+        self._lanes = np.zeros(threads.batch.size, dtype=np.bool_)
+        self._lanes[threads.indices] = True
+        self._has_effect = False
+        self._reads: list[_Read] = []
+
+    def affect(self, threads: NDArray[Any]) -> None:
+        """Threads, by their indices, change something."""
+        self._has_effect |= bool(self._lanes[threads].any())
+
+    def read(self, instruction: PtxInstruction, piece: Piece, width: int) -> None:
+        """Threads read a part of the memory that others see."""
+        ours = self._lanes[piece.threads]
+        if self._has_effect or not ours.any():
+            return
+        if len(self._reads) == _MOST_READS:
+            self._has_effect = True
+            return
+        places = piece.offsets[ours][:, None] + np.arange(width)
+        self._reads.append(_Read(instruction, piece.data, places, piece.data[places]))
+
+    def is_of(self, threads: Threads) -> bool:
+        """Whether it is about these threads."""
+        return self._threads.is_same(threads)
+
+    def is_repeated(self) -> bool:
+        """Whether the next iteration is the same as this, which has just ended."""
+        if self._has_effect or not self._reads or self.is_outdated():
+            return False
+        registers = self.frame.snapshot(self._threads)
+        return all(map(_are_equal, self._registers, registers))
+
+    def is_outdated(self) -> bool:
+        """Whether one of the bytes that were read has changed."""
+        return any(not np.array_equal(each.data[each.places], each.content) for each in self._reads)
+
+    @property
+    def instruction(self) -> PtxInstruction:
+        """What the threads wait at: the last of their reads."""
+        return self._reads[-1].instruction
+
+
+def _are_equal(one: object, two: object) -> bool:
+    return one is two or (
+        isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and np.array_equal(one, two)
+    )
