@@ -9,6 +9,7 @@ from ..instruction import mma_instruction
 from ..memory import tensor_map
 from ..views import Picture
 from ..views.charts import table
+from . import timeline
 from .checking import Sentences, checks, correct, otherwise, when
 from .first_kernel import INS
 from .reader_kernels import first_hazard, normal_numbers, where
@@ -120,6 +121,19 @@ def phase(announced: int) -> Picture:
         [note],
         shades=_SHADES,
     )
+
+
+#: Steps around a wgmma that only synchronise.
+STEPS = ("nothing", *(step for step in timeline.PROGRAM if step not in (*timeline.WORK, "other work")))
+
+
+def without(left_out: str) -> Picture:
+    """One wgmma as a timeline, with a step left out.
+
+    >>> without("wgmma.wait_group 0").grids[0].shape
+    (4, 9)
+    """
+    return timeline.picture([step for step in timeline.PROGRAM if step != left_out])
 
 
 def waits(ended: int) -> Picture:
