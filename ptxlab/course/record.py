@@ -190,8 +190,8 @@ class Progress:
     A notebook shows those of the lesson at hand, and unfolds the others.
 
     >>> forget()
-    >>> print(str(progress()).splitlines()[1])
-      00-start-here                      0/4  · · · ·
+    >>> str(progress()).splitlines()[1].split()
+    ['00-start-here', '0/4', '·', '·', '·', '·']
     """
 
     states: dict[str, str]
