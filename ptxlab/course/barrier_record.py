@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..simulator import Observer
 from ..simulator.events import Access, Inspection, Synchronisation
 from ..simulator.mbarriers import BarrierState
-from ..views import Cell, Grid
-from ..views.grid import State, headers, named_headers
+from ..views import Cell, Grid, Header
+from ..views.grid import State, named_headers
 from .how_fast import Span, over_time
 
 # -- the record ----------------------------------------------------------------------------------------------
@@ -125,30 +125,27 @@ def _words(step: BarrierStep) -> tuple[str, ...]:
     """Who does what, in a narrow column."""
     who = f"thread {32 * step.warp}" if step.threads == 1 else f"all {step.threads}"
     if step.what == "init":
-        return who, "init", str(step.pending)
+        return who, f"init {step.pending}", "", ""
     if step.what == "arrive.expect_tx":
         return who, "arrive.", "expect_tx", str(step.amount)
     if step.what == "complete_tx":
         return f"TMA: {_COPIES.get(step.amount, '')}", "complete_", "tx", str(step.amount)
     if step.what == "arrive":
-        return who, "arrive"
-    return who, f"wait({step.parity})", step.what
+        return who, "arrive", "", ""
+    return who, f"wait({step.parity})", step.what, ""
 
 
 def barrier_grid(steps: Sequence[BarrierStep], shown: int) -> Grid:
     """The steps at one mbarrier from left to right, and what it holds after each of the first `shown`."""
-    shape = (4, len(steps))
+    shape = (3, len(steps))
     hover = np.full(shape, "", dtype=object)
-    cells = [
-        Cell(0, column, 1, 1, _words(step), state="plain" if column < shown else "dim", role="other")
-        for column, step in enumerate(steps)
-    ]
+    cells = []
     for column, step in enumerate(steps[:shown]):
         hover[:, column] = (
             f"{' '.join(_words(step))}\nafterwards {step.pending} arrivals and {step.bytes} bytes are "
             f"pending in phase {step.phase}"
         )
-        for row, number in enumerate((step.pending, step.bytes), 1):
+        for row, number in enumerate((step.pending, step.bytes)):
             heat = None if number == 0 else -0.35
             cells.append(
                 Cell(row, column, 1, 1, (str(number),), heat=heat, state="plain" if number else "dim")
@@ -157,12 +154,13 @@ def barrier_grid(steps: Sequence[BarrierStep], shown: int) -> Grid:
     for phase, same in groupby(step.phase for step in steps[:shown]):
         width = len(list(same))
         text = f"phase {phase}" if width == 1 else f"phase {phase}: parity {phase % 2}"
-        cells.append(Cell(3, column, 1, width, (text,), PARITY_LANES[phase % 2]))
+        cells.append(Cell(2, column, 1, width, (text,), PARITY_LANES[phase % 2]))
         column += width
-    for row in range(1, 4):
+    for row in range(3):
         cells += [Cell(row, column, 1, 1, (), role="blank") for column in range(shown, len(steps))]
-    names = named_headers(("step", "arrivals pending", "bytes pending", "phase"))
-    return Grid(shape, tuple(cells), hover, names, headers(shape[1], 1, 1), axes=("", "time"), row_rules=(1,))
+    names = named_headers(("arrivals pending", "bytes pending", "phase"))
+    heads = tuple(Header(at, 1, (str(at + 1), *_words(step))) for at, step in enumerate(steps))
+    return Grid(shape, tuple(cells), hover, names, heads, axes=("", "step"))
 
 
 def ring_grid(steps: Sequence[BarrierStep], stages: int) -> Grid:

@@ -427,18 +427,20 @@ def _parity_hints(asked_for: list[int], stages: int, first: int) -> Sentences:
     }
 
 
-def _byte_hints(record: Recorded) -> Sentences:
-    """For bytes that are not announced, or not all of them."""
+def _byte_hints(record: Recorded, tiles: int = 1) -> Sentences:
+    """For bytes that are not announced, or not all of those of so many tiles."""
     announced = [step.amount for step in record.steps if step.what == "arrive.expect_tx"]
     first = announced[0] if announced else 0
     return {
         when(not announced): "Nobody announces bytes. The phase must not end before they have come: "
         "`mbarrier_arrive_expect_tx`.",
-        when(first == 2048): "You announce 2048 bytes, those of A. B comes at the same barrier.",
-        when(first == 256): "You announce 256 bytes, those of B. A comes at the same barrier.",
+        when(first == 2048 * tiles): f"You announce {first} bytes, those of A. B comes at the same barrier.",
+        when(first == 256 * tiles): f"You announce {first} bytes, those of B. A comes at the same barrier.",
+        when(tiles > 1 and first == _TILE_BYTES): "You announce the bytes of one tile of A and B, or the "
+        "elements of two: all four copies end in the same phase.",
         when(first == _TILE_BYTES // 2): f"You announce {first}: that is the number of elements. TMA counts "
         "bytes.",
-        when(first != _TILE_BYTES): f"You announce {first} bytes. How many do the two copies bring?",
+        when(first != _TILE_BYTES * tiles): f"You announce {first} bytes. How many do the copies bring?",
     }
 
 
@@ -464,32 +466,36 @@ def _counting(answer: object) -> Sentences:
 
 
 _BLOCK = TWO_TILES.index("        if (threadIdx.x == 0) {\n            mbarrier_arrive_expect_tx")
+#: The first kernel with two stages, which the reader's function fills at once.
 _LOADED = (
     TWO_TILES[:_BLOCK]
-    + "        load(stage, &full, A, B, i);\n"
-    + TWO_TILES[TWO_TILES.index("        mbarrier_wait(&full, i)") :]
-)
+    + "        load(stages, &full, A, B, i);\n        mbarrier_wait(&full, i);\n"
+    + "        for (int s = 0; s < 2; s++)\n            multiply(d, stages[s], threadIdx.x / 32);\n"
+    + TWO_TILES[TWO_TILES.index("        __syncthreads();  //") :]
+).replace("Stage stage;", "Stage stages[2];")
 
 
 @checks("25.2")
 def _load(answer: object) -> Sentences:
-    record, _ = _tried(answer, "load", "", f"\n{_LOADED}", ((1, 2),))
+    record, _ = _tried(answer, "load", "", f"\n{_LOADED}", ((1, 4),))
     copies = [step for step in record.steps if step.what == "complete_tx"]
     arrivals = [step for step in record.steps if step.what.startswith("arrive")]
     crowd = any(step.threads > 1 for step in (*copies, *arrivals)) or _all_arrive(record, answer)
     return {
-        correct(record.right): "One thread does it all: one arrival, the bytes of both copies, two copies. "
+        correct(record.right): "One thread does it all: one arrival, the bytes of four copies, four copies. "
         "Nobody else arrives; everybody waits.",
         when(crowd): "All 128 threads call `load`, and all of them do this. `full` expects one arrival, and "
         "each tile should be copied once.",
-        when(_is_crowded(record)): "`full` expects one arrival in a phase, and gets two: announce the bytes "
-        "of both copies at once.",
+        when(_is_crowded(record)): "`full` expects one arrival in a phase, and gets more: announce the bytes "
+        "of all copies at once.",
         when(not copies): "Nothing is copied: no bytes ever come.",
         when(not arrivals): "Nobody arrives at `full`: its one arrival stays pending.",
-        **_byte_hints(record),
-        when(len(copies) < 2 or copies[0].amount == copies[1].amount): "Only one of the two tiles is copied.",
+        **_byte_hints(record, 2),
+        when(
+            len(copies) % 4 and "deadlock" in record.complaint
+        ): f"In all, {len(copies)} copies bring bytes. Each iteration has four, two tiles of A and two of B.",
         when(record.complaint or record.hazards): _stopped(record),
-        otherwise: f"Everybody passes, but {where(record.wrong)}. Tile i begins at column 16 i of A and of "
+        otherwise: f"Everybody passes, but {where(record.wrong)}. Tile t begins at column 16 t of A and of "
         "B; all rows, from row 0 on. `tma_load` takes the column first.",
     }
 

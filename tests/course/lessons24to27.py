@@ -32,8 +32,11 @@ def _answer(name: str, body: str) -> str:
     return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
 
 
-_EXPECT = "mbarrier_arrive_expect_tx(full, 2048 + 256); "
-_COPIES = "tma_load(stage.a, A, 16 * i, 0, full); tma_load(stage.b, B, 16 * i, 0, full); "
+_EXPECT = "mbarrier_arrive_expect_tx(full, 2 * (2048 + 256)); "
+_COPIES = (
+    "for (int s = 0; s < 2; s++) { int t = 2 * i + s; "
+    "tma_load(stages[s].a, A, 16 * t, 0, full); tma_load(stages[s].b, B, 16 * t, 0, full); } "
+)
 _LOAD = f"if (threadIdx.x == 0) {{ {_EXPECT}{_COPIES}}}"
 _CONSUME = (
     "int s = i % STAGES; mbarrier_wait(&full[s], i / STAGES % 2); "
@@ -69,12 +72,13 @@ _WRONG_KERNELS = [
     ("25.2", f"if (threadIdx.x == 0) {{ mbarrier_arrive(full); {_COPIES}}}", "announces bytes"),
     ("25.2", _LOAD.replace("2048 + 256", "2048"), "those of A"),
     ("25.2", _LOAD.replace("2048 + 256", "256"), "those of B"),
-    ("25.2", _LOAD.replace("2048 + 256", "1024 + 128"), "number of elements"),
-    ("25.2", _LOAD.replace("2048 + 256", "4096"), "You announce 4096"),
-    ("25.2", _LOAD.replace(_EXPECT, _EXPECT + _EXPECT), "gets two"),
-    ("25.2", _LOAD.replace("tma_load(stage.b, B, 16 * i, 0, full);", ""), "Only one"),
-    ("25.2", _LOAD.replace("16 * i, 0, full); tma", "0, 0, full); tma"), "begins at column 16 i"),
-    ("25.2", _LOAD.replace("16 * i, 0", "i, 0"), "The simulator says"),
+    ("25.2", _LOAD.replace("2 * (2048 + 256)", "2048 + 256"), "one tile of A and B"),
+    ("25.2", _LOAD.replace("2 * (2048 + 256)", "1024 + 128"), "number of elements"),
+    ("25.2", _LOAD.replace("2048 + 256", "4096"), "You announce 8192"),
+    ("25.2", _LOAD.replace(_EXPECT, _EXPECT + _EXPECT), "gets more"),
+    ("25.2", _LOAD.replace("tma_load(stages[s].b, B, 16 * t, 0, full);", ""), "two tiles of A and two"),
+    ("25.2", _LOAD.replace("16 * t, 0, full); tma", "0, 0, full); tma"), "begins at column 16 t"),
+    ("25.2", _LOAD.replace("16 * t, 0", "t, 0"), "The simulator says"),
     ("25.2", f"{_LOAD} mbarrier_wait(full, 1);", "The simulator says"),
     ("25.4", _CONSUME.replace("mbarrier_wait(&full[s], i / STAGES % 2); ", ""), "Nobody waits"),
     ("25.4", _CONSUME.replace("(&full[s], i", "(&empty[s], i"), "Nobody waits"),
@@ -634,7 +638,7 @@ SECRET: dict[str, str] = {
     "24.8": r"bit_length|<<",
     "24.9": r"\(64,1\)|\b256\b",
     "25.1": r"\b1, 512\b",
-    "25.2": r"\b2304\b|threadIdx",
+    "25.2": r"\b4608\b|threadIdx",
     "25.3": r"% 2|\^",
     "25.4": r"i / STAGES|threadIdx",
     "25.5": r"\b8\b|49152",
