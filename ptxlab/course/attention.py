@@ -490,7 +490,7 @@ def schedule(order: str) -> Picture:
             "PV": f"P V of block {block}",
             "exp": f"softmax of block {block}",
         }
-        letters = text if stop - start > 1 else text[0]
+        letters = text if stop - start == _PART else text[0]
         spans.append(Span(row, start, stop, letters, (2, 25)[group], f"warpgroup {group}: {names[text]}"))
 
     if order == "one warpgroup":
@@ -500,9 +500,10 @@ def schedule(order: str) -> Picture:
             add(0, start + 2 * _PART, start + 3 * _PART, 0, "PV", block)
     elif order == "two, in step":
         for block, start in enumerate(range(0, _UNITS, 6 * _PART)):
-            for at in range(2 * _PART):  # the units are shared: each gets every second unit of time
+            for at in range(0, 2 * _PART, 2):  # each warpgroup gets a part of the time
                 for offset, row, text in ((0, 0, "S"), (2 * _PART, 1, "exp"), (4 * _PART, 0, "PV")):
-                    add(row, start + offset + at, start + offset + at + 1, at % 2, text, block)
+                    first = start + offset + at
+                    add(row, first, first + 2, at // 2 % 2, text, block)
     else:
         scores_first = order == "two, scores first"
         add(0, 0, _PART, 0, "S", 0)
@@ -514,8 +515,8 @@ def schedule(order: str) -> Picture:
             middle, end = start + _PART, start + 2 * _PART
             add(0, start, middle, group, "S" if scores_first else "PV", block + scores_first)
             add(0, middle, end, group, "PV" if scores_first else "S", block + (not scores_first))
-            first = middle if scores_first else end
-            add(1, first, first + _PART, group, "exp", block + 1)
+            begin = middle if scores_first else end
+            add(1, begin, begin + _PART, group, "exp", block + 1)
     busy = sum(min(span.stop, _UNITS) - span.start for span in spans if span.row == 0 and span.start < _UNITS)
     idle = {"tensor cores": "nothing to multiply", "exponentials": "nothing to exponentiate"}
     grid = over_time(spans, idle, [str(128 * first) for first in range(0, _UNITS, 8)], 8)
