@@ -472,7 +472,7 @@ def test_a_filled_c_is_seen(screen: Screen, python: Any, page: Any, narrow: Any,
     expect(page.locator("[data-pane=C]")).to_contain_text("= 0")
     toolbar = page.locator(".ptx-toolbar")
     toolbar.locator("[data-tool=fill]").select_option("C")
-    toolbar.locator("[data-tool=pattern]").select_option("counting")
+    toolbar.get_by_label("fill with", exact=True).select_option("counting")
     written()
     toolbar.locator("[data-tool=go]").click()
     screen.reads("C", 3, 5, 29)

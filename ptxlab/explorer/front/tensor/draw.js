@@ -480,31 +480,43 @@ function drawMove(view, context) {
   const cell = hovered?.name ? hovered : selection.mark;
   if (!cell || (view.before && cell.name !== "A")) return;
   const others = linkedWords(app.matrices, cell);
-  context.strokeStyle = app.ink.text;
-  context.globalAlpha = 0.4;
+  context.strokeStyle = context.fillStyle = app.ink.text;
   context.lineWidth = 1.25;
   for (const other of others) {
     const [from, to] = (cell.name === "A" ? [cell, other] : [other, cell]).map(({ name, row, column }) => {
       const { place, columns } = app.matrices[name];
-      return wordsPlace(view, place?.lane[row * columns + column] ?? 0, column);
+      const lane = place?.lane[row * columns + column] ?? 0;
+      return { ...wordsPlace(view, lane, column), block: Math.floor(lane / LANES) };
     });
-    const [x, y] = [from.x + from.width, from.y + from.height / 2];
-    const [endX, endY] = [to.x, to.y + to.height / 2];
-    const bend = Math.max(18, (endX - x) / 2);
-    context.beginPath();
-    context.moveTo(x, y);
-    context.bezierCurveTo(x + bend, y, endX - bend, endY, endX - 1, endY);
-    context.stroke();
-    tracePath(context, [
-      [endX, endY],
-      [endX - 6, endY - 3.5],
-      [endX - 6, endY + 3.5],
-    ]);
-    context.fillStyle = app.ink.text;
-    context.fill();
+    drawWay(view, context, from, to);
   }
-  context.globalAlpha = 1;
   if (cell === selection.mark) for (const other of others) boxCell(view, context, other, app.ink.brand, 1.25);
+}
+
+// The way of a word, along the lower edges of rows and beside its grid: it crosses no digits.
+/** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Place & { block: number }} from @param {Place & { block: number }} to */
+function drawWay(view, context, from, to) {
+  const side = from.x < to.x ? 1 : -1; // the side on which it leaves
+  const beside = columnEdge(view, from.block, side > 0 ? columnsOf(view.tensor, from.block) : 0) + 4 * side;
+  const [y, endY] = [from.y + from.height, to.y + to.height];
+  const isLeft = (to.block === from.block) === side < 0; // the side on which it arrives
+  const endX = isLeft ? to.x : to.x + to.width;
+  const head = isLeft ? -6 : 6;
+  context.beginPath();
+  context.moveTo(side > 0 ? from.x + from.width : from.x, y);
+  for (const [across, down] of [
+    [beside, y],
+    [beside, endY],
+    [endX, endY],
+  ])
+    context.lineTo(across, down);
+  context.stroke();
+  tracePath(context, [
+    [endX, endY],
+    [endX + head, endY - 3.5],
+    [endX + head, endY + 3.5],
+  ]);
+  context.fill();
 }
 
 // A box with a halo in the colour of the page.

@@ -287,6 +287,7 @@ export class Toolbar {
       },
     });
     pattern.dataset.tool = "pattern";
+    pattern.setAttribute("aria-label", "fill with"); // "with" says nothing where it is read alone
     const fill = () => {
       const name = target.value && this.target in this.data.patterns ? this.target : "A";
       const { row, column } = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
