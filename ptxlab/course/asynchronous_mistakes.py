@@ -1,4 +1,4 @@
-"""Lesson 30: kernels in which copies and products run on while threads do, each with a mistake."""
+"""Lesson 09: kernels in which copies and products run on while threads do, each with a mistake."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def waits(ended: int) -> Picture:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("30.1")
+@checks("09.1")
 def _proxy_fence(answer: object) -> Sentences:
     result, wrong, _ = repaired(answer, broken(1), "")
     kinds = {hazard.kind for hazard in result.hazards}
@@ -177,7 +177,7 @@ def _proxy_fence(answer: object) -> Sentences:
     }
 
 
-@checks("30.2")
+@checks("09.2")
 def _too_early(answer: object) -> Sentences:
     return line_verdict(
         answer,
@@ -197,7 +197,7 @@ def _too_early(answer: object) -> Sentences:
     )
 
 
-@checks("30.3")
+@checks("09.3")
 def _fence_again(answer: object) -> Sentences:
     result, wrong, _ = repaired(answer, broken(3), "")
     kinds = {hazard.kind for hazard in result.hazards}
@@ -215,7 +215,7 @@ def _fence_again(answer: object) -> Sentences:
     }
 
 
-@checks("30.4")
+@checks("09.4")
 def _too_few_bytes(answer: object) -> Sentences:
     advice = (
         "How many bytes do the two copies bring together? A phase ends when exactly as many have come as "
@@ -235,7 +235,7 @@ def _too_few_bytes(answer: object) -> Sentences:
     }
 
 
-@checks("30.5")
+@checks("09.5")
 def _too_many_bytes(answer: object) -> Sentences:
     advice = "n is 160: how many bytes does the copy bring in each of the three iterations?"
     result, wrong, _ = repaired(answer, broken(5), advice)
@@ -257,7 +257,7 @@ _PHASES = (
 )
 
 
-@checks("30.6")
+@checks("09.6")
 def _wrong_parity(answer: object) -> Sentences:
     result, wrong, _ = repaired(answer, broken(6), _PHASES)
     kinds = {hazard.kind for hazard in result.hazards}
@@ -275,7 +275,7 @@ def _wrong_parity(answer: object) -> Sentences:
     }
 
 
-@checks("30.7")
+@checks("09.7")
 def _empty_at_first(answer: object) -> Sentences:
     advice = (
         "Go through the first iteration of both: who waits for whom? Nobody can free a stage that has never "

@@ -1,4 +1,4 @@
-"""Lesson 27: attention, from two chained products to specialised warps; its kernels and pictures."""
+"""Lesson 13: attention, from two chained products to specialised warps; its kernels and pictures."""
 
 from __future__ import annotations
 
@@ -573,7 +573,7 @@ _BEFORE = MMA + LOAD + _HELPERS
 _ROW, _KEYS = 11, 64
 
 
-@checks("27.1")
+@checks("13.1")
 def _quad(answer: object) -> Sentences:
     form = "`(first lane, last lane, scores in each, first mask, second mask)`"
     submitted = whole_numbers(answer, 5, form)
@@ -603,7 +603,7 @@ def _quad(answer: object) -> Sentences:
     }
 
 
-@checks("27.2")
+@checks("13.2")
 def _repack(answer: object) -> Sentences:
     made = compiled(answer, "repack", _BEFORE, _REPACKED)
     S = np.arange(256, dtype=np.float32).reshape(16, 16) + np.float32(0.0625)
@@ -638,7 +638,7 @@ def _repack(answer: object) -> Sentences:
     }
 
 
-@checks("27.3")
+@checks("13.3")
 def _by_hand(answer: object) -> Sentences:
     submitted = numbers(answer, "`(factor, l, O)`", 3)
     factor, total, output = 0.25, 2.625, 4.4375
@@ -695,7 +695,7 @@ def _stepped(flags: _Flags) -> tuple[_Floats, _Floats]:
     return output, total
 
 
-@checks("27.4")
+@checks("13.4")
 def _rescale(answer: object) -> Sentences:
     made = compiled(answer, "rescale", _BEFORE, _ONLINE)
     q, k, v = _small_problem()
@@ -774,7 +774,7 @@ def _rescale(answer: object) -> Sentences:
     }
 
 
-@checks("27.5")
+@checks("13.5")
 def _tiles(answer: object) -> Sentences:
     cases = ((0, 64, 64), (3, 64, 64), (3, 64, 32), (1, 128, 64), (4, 64, 128), (5, 64, 128), (2, 128, 128))
     form = "`(computed, masked)`"
@@ -823,7 +823,7 @@ def _tiles(answer: object) -> Sentences:
 _MASK_CASES = ((0, 0), (16, 16), (16, 0), (32, 24), (8, 16))  # first query, first key
 
 
-@checks("27.6")
+@checks("13.6")
 def _mask(answer: object) -> Sentences:
     made = compiled(answer, "mask", _BEFORE, _MASKED)
     scores = np.arange(1, 257, dtype=np.float32).reshape(16, 16)
@@ -880,7 +880,7 @@ def _mask(answer: object) -> Sentences:
     }
 
 
-@checks("27.7")
+@checks("13.7")
 def _cycles(answer: object) -> Sentences:
     form = "`(products, exponentials, products, exponentials)`"
     submitted = numbers(answer, form, 4)
@@ -903,7 +903,7 @@ def _cycles(answer: object) -> Sentences:
 _CHANGING = {1, 3, 5}
 
 
-@checks("27.8")
+@checks("13.8")
 def _changes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a set of numbers, such as {1, 2}")
     hints = {

@@ -1,4 +1,4 @@
-"""Lessons 23 and 29: scale factors in tensor memory, and an nvfp4 product with tcgen05."""
+"""Lessons 28 and 29: scale factors in tensor memory, and an nvfp4 product with tcgen05."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def sources() -> list[str]:
 def packed(X: Quantised) -> NDArray[np.uint8]:
     """The stored elements as bytes, as the kernel has them in shared memory.
 
-    Each 64 of K are one tile, of core matrices of 8 rows by 16 bytes (lesson 16), without a swizzle.
+    Each 64 of K are one tile, of core matrices of 8 rows by 16 bytes (lesson 06), without a swizzle.
 
     >>> packed(quantise(weights(32, 256))).shape
     (4096,)
@@ -394,7 +394,7 @@ def rules() -> Picture:
 _ROWS, _DEPTH, _WIDE = 4096, 14336, 192
 
 
-@checks("23.1")
+@checks("28.1")
 def _bytes(answer: object) -> Sentences:
     form = "`(bytes of elements, bytes of scales, bytes an instruction reads)`"
     elements, scales, read = whole_numbers(answer, 3, form)
@@ -442,7 +442,7 @@ def _picks() -> list[tuple[int, int, int]]:
     return plain
 
 
-@checks("23.2")
+@checks("28.2")
 def _scale_byte(answer: object) -> Sentences:
     form = "`scale_byte(row, k, K)` returns a byte"
     for row, k, depth in _picks():
@@ -479,7 +479,7 @@ def _scale_byte(answer: object) -> Sentences:
 _SFA_ROW, _SFA_K = 77, 50
 
 
-@checks("23.3")
+@checks("28.3")
 def _in_tensor_memory(answer: object) -> Sentences:
     column, byte, *lanes = whole_numbers(answer, 6, "`(column, byte, lane, lane, lane, lane)`")
     places = _scales_of(NVFP4, "SFA").where(_SFA_ROW, _SFA_K // 16)
@@ -513,7 +513,7 @@ _PAIR = NVFP4.replace("cta_group::1", "cta_group::2")
 _BOTH = 200
 
 
-@checks("23.4")
+@checks("28.4")
 def _pair(answer: object) -> Sentences:
     cta, column_a, column_b, ctas = whole_numbers(answer, 4, "`(CTA, column of SFA, column of SFB, CTAs)`")
     of_a = _scales_of(_PAIR, "SFA", m=256, n=256).where(_BOTH, 0)
@@ -540,7 +540,7 @@ def _pair(answer: object) -> Sentences:
 _FIRST = 32  # column of tensor memory at which SFB begins
 
 
-@checks("23.5")
+@checks("28.5")
 def _loop(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 8, "`(column, id)` four times")
     columns, ids = submitted[::2], submitted[1::2]

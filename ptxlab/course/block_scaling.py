@@ -1,4 +1,4 @@
-"""Lesson 11: scale factors of blocks, their bytes and lanes, how to quantise a block; its pictures."""
+"""Lesson 25: scale factors of blocks, their bytes and lanes, how to quantise a block; its pictures."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _block() -> int:
     return INS.k // (INS.scale_vec or 1)
 
 
-@checks("11.1")
+@checks("25.1")
 def _scaled_product(answer: object) -> Sentences:
     (submitted,) = numbers(answer, "one number", 1)
     size = _block()
@@ -230,7 +230,7 @@ def _scaled_product(answer: object) -> Sentences:
     }
 
 
-@checks("11.2")
+@checks("25.2")
 def _scale_bytes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(byte as ue8m0, byte as ue4m3)`")
     power, small = (int(dtype(name).encode([_SCALE])[0]) for name in ("ue8m0", "ue4m3"))
@@ -256,7 +256,7 @@ def _scale_bytes(answer: object) -> Sentences:
     }
 
 
-@checks("11.3")
+@checks("25.3")
 def _place_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     scales = INS.operand("SFA")
@@ -285,7 +285,7 @@ def _place_a(answer: object) -> Sentences:
     }
 
 
-@checks("11.4")
+@checks("25.4")
 def _place_b(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     vec = INS.scale_vec or 1
@@ -316,7 +316,7 @@ def _place_b(answer: object) -> Sentences:
     }
 
 
-@checks("11.5")
+@checks("25.5")
 def lane_of(answer: object) -> Sentences:
     submitted = function_table(answer, INS.m, 2, form="`lane_of(row, thread_id)` returns a lane")
     expected = np.array(
@@ -350,7 +350,7 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
     return scale, tuple(kind.decode(kind.encode(np.array(_BLOCK) / scale)).astype(float).tolist())
 
 
-@checks("11.6")
+@checks("25.6")
 def by_hand(answer: object) -> Sentences:
     submitted = numbers(answer, "`(scale, q0, q1, q2, q3)`", 5)
     scale, stored = _quantised()
@@ -397,7 +397,7 @@ def _blocks() -> list[list[float]]:
     return [block.tolist() for block in blocks]
 
 
-@checks("11.7")
+@checks("25.7")
 def scale_byte(answer: object) -> Sentences:
     form = "`scale_byte(block)` returns a byte"
     for block in _blocks():

@@ -1,4 +1,4 @@
-"""Lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become operands."""
+"""Lesson 06: tiles, swizzles, descriptors of slices, TMA, and fragments that become operands."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _TILE = Tile(bits=16, rows=64, k=64, swizzle=128)
 _ROW, _K = 11, 42
 
 
-@checks("16.1")
+@checks("06.1")
 def _swizzled_byte(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of bytes")
     expected = int(_TILE.offset(_ROW, _K))
@@ -161,7 +161,7 @@ def _swizzled_byte(answer: object) -> Sentences:
 _WIDTHS = (32, 64, 128)
 
 
-@checks("16.2")
+@checks("06.2")
 def _swizzle_function(answer: object) -> Sentences:
     offsets = np.arange(0, 2048, 12)
     form = "`place(offset, width)` returns one number of bytes"
@@ -209,7 +209,7 @@ _FP8_TILE = Tile(bits=8, rows=64, k=128, swizzle=128)
 _FP8_AT, _FP8_K = 0x2C00, 64
 
 
-@checks("16.3")
+@checks("06.3")
 def _next_slice(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     fields = _decoded(submitted)
@@ -238,7 +238,7 @@ def _decoded(number: int) -> Descriptor:
         raise WrongForm(f"That is not a descriptor: {error}.") from None
 
 
-@checks("16.4")
+@checks("06.4")
 def _over_the_edge(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(rows first, K first)`, two numbers of bytes")
     tiles = [
@@ -270,7 +270,7 @@ _BROKEN_AT = 0x1800
 _BROKEN = Descriptor(_BROKEN_AT, 16, 512, 64).code
 
 
-@checks("16.5")
+@checks("06.5")
 def _mended(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     fields = _decoded(submitted)
@@ -296,7 +296,7 @@ def _mended(answer: object) -> Sentences:
     }
 
 
-@checks("16.6")
+@checks("06.6")
 def _boxes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(elements of K in a box, copies, bytes)`")
     tma = tensor_map(np.zeros((128, 128), dtype=np.float16), (128, 64), 128)
@@ -320,7 +320,7 @@ def _boxes(answer: object) -> Sentences:
 _TO_LANE = 14
 
 
-@checks("16.7")
+@checks("06.7")
 def _from_lanes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of lanes, each from 0 to 31")
     cells = [(row, column) for place, row, column in _FP8.a.holds(_TO_LANE) if place.register == 0]

@@ -1,4 +1,4 @@
-"""Lesson 26: from accumulators to global memory: bias, activation, conversion, stmatrix and a TMA store."""
+"""Lesson 12: from accumulators to global memory: bias, activation, conversion, stmatrix and a TMA store."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def _instructions(result: Simulation) -> str:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("26.1")
+@checks("12.1")
 def _sectors(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four whole numbers")
     expected = (16, 8, 128, 64)
@@ -340,7 +340,7 @@ _RIGHT_COLUMNS = (
 )
 
 
-@checks("26.2")
+@checks("12.2")
 def _store(answer: object) -> Sentences:
     made = compiled(answer, "store", _BEFORE, _PAIRS)
     columns = 128
@@ -406,7 +406,7 @@ def _staged(
     return result, D, np.maximum(total + bias, 0).astype(np.float16)
 
 
-@checks("26.3")
+@checks("12.3")
 def _put(answer: object) -> Sentences:
     result, D, right = _staged(answer, "put", _SHARED, _LEAVE + _STAGED)
     wrong = right != D
@@ -448,7 +448,7 @@ def _put(answer: object) -> Sentences:
     }
 
 
-@checks("26.4")
+@checks("12.4")
 def _leave(answer: object) -> Sentences:
     result, D, right = _staged(answer, "leave", _SHARED + _PUT, _STAGED)
     wrong = right != D
@@ -492,7 +492,7 @@ def _leave(answer: object) -> Sentences:
     }
 
 
-@checks("26.5")
+@checks("12.5")
 def _which_wait(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers out of 0, 1 and 2")
     expected = (1, 0, 2, 1)
@@ -511,7 +511,7 @@ def _which_wait(answer: object) -> Sentences:
     }
 
 
-@checks("26.6")
+@checks("12.6")
 def _send(answer: object) -> Sentences:
     made = compiled(answer, "send", _SHARED + _PUT, _WIDE)
     A, B, bias, total = _launch_data(256)
@@ -555,7 +555,7 @@ def _send(answer: object) -> Sentences:
     }
 
 
-@checks("26.7")
+@checks("12.7")
 def _least_k(answer: object) -> Sentences:
     cases = ((2, 752, 4.8), (4, 752, 4.8), (10, 752, 4.8), (2, 312, 2.0), (4, 1500, 8.0))
     form = "`least_k(size, tflops, tbs)` returns a number"

@@ -1,4 +1,4 @@
-"""Lesson 17: kernels that the reader writes, judged by simulating them; its own kernels."""
+"""Lesson 03: kernels that the reader writes, judged by simulating them; its own kernels."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 # -- the parts that the lesson writes, cell by cell ----------------------------------------------------------
 
-#: Functions of the lesson, and `ldmatrix` of lesson 15; kernels that call functions of the reader: `load_b`
-#: or `start`, and `place` of lesson 15.
+#: Functions of the lesson, and `ldmatrix` of lesson 04; kernels that call functions of the reader: `load_b`
+#: or `start`, and `place` of lesson 04.
 MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (
     f"\n{part}" for part in source_text("first_kernel.cu").rstrip("\n").split("\n\n")
 )
@@ -128,7 +128,7 @@ _AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5))  # blocks, threads 
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
 
-@checks("17.1")
+@checks("03.1")
 def _axpy(answer: object) -> Sentences:
     kernel = compiled(answer, "axpy")
     for case, (blocks, threads, n, a) in enumerate(_AXPY):
@@ -175,7 +175,7 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
     return _ONE.replace("LOAD_B", load_b).replace("START", start)
 
 
-@checks("17.2")
+@checks("03.2")
 def _load_b(answer: object) -> Sentences:
     kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
     B = np.arange(128, dtype=np.float16).reshape(16, 8)
@@ -226,7 +226,7 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
     return f"B[{row}][{column}]"
 
 
-@checks("17.3")
+@checks("03.3")
 def _start(answer: object) -> Sentences:
     kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
     bias = np.array([5, 2, 8, 3, 7, 1, 6, 4], np.float32)  # in no order that a formula could replace
@@ -263,7 +263,7 @@ def _start(answer: object) -> Sentences:
 _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
 
 
-@checks("17.4")
+@checks("03.4")
 def _stacked(answer: object) -> Sentences:
     kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
     advice = "Which rows and columns does the last warp of the last block have?"

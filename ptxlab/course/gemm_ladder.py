@@ -1,4 +1,4 @@
-"""Lesson 20: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
+"""Lesson 11: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def sources() -> list[str]:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("20.1")
+@checks("11.1")
 def _traffic(answer: object) -> Sentences:
     cases = (
         (4096, 4096, 4096, 16, 8),
@@ -248,7 +248,7 @@ def _traffic(answer: object) -> Sentences:
     }
 
 
-@checks("20.2")
+@checks("11.2")
 def _wavefronts(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers")
     expected = (16, 128, 4, 16)
@@ -268,7 +268,7 @@ def _wavefronts(answer: object) -> Sentences:
     }
 
 
-@checks("20.3")
+@checks("11.3")
 def _warp_tiles(answer: object) -> Sentences:
     submitted = numbers(answer, "four numbers of cycles", 4)
     expected = (12.0, 16.0, 48.0, 32.0)
@@ -287,7 +287,7 @@ def _warp_tiles(answer: object) -> Sentences:
     }
 
 
-@checks("20.4")
+@checks("11.4")
 def _stages(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     size = (128 + 128) * 128
@@ -316,7 +316,7 @@ _LOOP = """\
 _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 
 
-@checks("20.5")
+@checks("11.5")
 def _iteration(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
@@ -347,7 +347,7 @@ def _iteration(answer: object) -> Sentences:
     }
 
 
-@checks("20.6")
+@checks("11.6")
 def _cluster(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of bytes")
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
@@ -364,7 +364,7 @@ def _cluster(answer: object) -> Sentences:
     }
 
 
-@checks("20.7")
+@checks("11.7")
 def _waves(answer: object) -> Sentences:
     cases = (
         (2048, 2048, 128, 256),

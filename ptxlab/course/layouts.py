@@ -1,4 +1,4 @@
-"""Lesson 24: fragments as CuTe's and Triton's layouts; its pictures."""
+"""Lesson 30: fragments as CuTe's and Triton's layouts; its pictures."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _is(submitted: NDArray[np.int64], text: str) -> bool:
     return submitted.shape == other.shape and bool((submitted == other).all())
 
 
-@checks("24.1")
+@checks("30.1")
 def _index_of_c(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(index, row, column)`")
     index = CuteLayout.read(_C.cute)(_LANE, _VALUE)
@@ -329,7 +329,7 @@ def _index_of_c(answer: object) -> Sentences:
     }
 
 
-@checks("24.2")
+@checks("30.2")
 def _a_with_tf32(answer: object) -> Sentences:
     submitted = _read(answer, 32, 4)
     expected = _offsets(cute_of(TF32.a)[0])
@@ -358,7 +358,7 @@ def _a_with_tf32(answer: object) -> Sentences:
     }
 
 
-@checks("24.3")
+@checks("30.3")
 def _element_of_b(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(k, n)`")
     lane, value = _OF_B
@@ -381,7 +381,7 @@ def _element_of_b(answer: object) -> Sentences:
     }
 
 
-@checks("24.4")
+@checks("30.4")
 def _in_a_wide_matrix(answer: object) -> Sentences:
     submitted = _read(answer, 32, 4)
     inner = CuteLayout.read(_C.cute)
@@ -413,7 +413,7 @@ def _in_a_wide_matrix(answer: object) -> Sentences:
     }
 
 
-@checks("24.5")
+@checks("30.5")
 def _moved(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, value)`")
     assert FP8.a.layout is not None
@@ -437,7 +437,7 @@ def _moved(answer: object) -> Sentences:
     }
 
 
-@checks("24.6")
+@checks("30.6")
 def _in_a_tiled_mma(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(thread, value)`")
     row, column = _AT
@@ -471,7 +471,7 @@ def _in_a_tiled_mma(answer: object) -> Sentences:
     }
 
 
-@checks("24.7")
+@checks("30.7")
 def _copied(answer: object) -> Sentences:
     submitted = _read(answer, 64, 8)
     expected = _offsets("((2,32),8):((256,1),32)")
@@ -495,7 +495,7 @@ def _copied(answer: object) -> Sentences:
     }
 
 
-@checks("24.8")
+@checks("30.8")
 def _bases_of_modes(answer: object) -> Sentences:
     form = "`bases(modes)` returns a list of numbers"
     submitted, expected = [], []
@@ -537,7 +537,7 @@ def _bases_of_modes(answer: object) -> Sentences:
     }
 
 
-@checks("24.9")
+@checks("30.9")
 def _from_triton(answer: object) -> Sentences:
     submitted = _read(answer, 32, 16)
     expected = _offsets(cute_of(FP8.a)[0])

@@ -1,4 +1,4 @@
-"""Lesson 13: what a chip runs for a PTX instruction, and the machine code in the lesson."""
+"""Lesson 23: what a chip runs for a PTX instruction, and the machine code in the lesson."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[An
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("13.1")
+@checks("23.1")
 def _find_register(answer: object) -> Sentences:
     text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of a register: 7 for R7")
@@ -239,7 +239,7 @@ def _find_register(answer: object) -> Sentences:
     }
 
 
-@checks("13.2")
+@checks("23.2")
 def _count_split(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of instructions")
     expected = sum(summaries()[WMMA.mnemonic, "sm_75"].tensor.values())
@@ -256,7 +256,7 @@ def _count_split(answer: object) -> Sentences:
     }
 
 
-@checks("13.3")
+@checks("23.3")
 def _masked_columns(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of columns from 0 to 63")
     bits_and_columns = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
@@ -280,7 +280,7 @@ def _masked_columns(answer: object) -> Sentences:
     }
 
 
-@checks("13.4")
+@checks("23.4")
 def _emulate_u4(answer: object) -> Sentences:
     rng = np.random.default_rng(13)
     a, b = (
@@ -317,7 +317,7 @@ def _emulate_u4(answer: object) -> Sentences:
     }
 
 
-@checks("13.5")
+@checks("23.5")
 def _classify(answer: object) -> Sentences:
     form = 'five words, each "native", "split" or "emulated"'
     submitted = _texts(answer, form)
@@ -344,7 +344,7 @@ def _classify(answer: object) -> Sentences:
     }
 
 
-@checks("13.6")
+@checks("23.6")
 def _wgmma_targets(answer: object) -> Sentences:
     submitted = set(_texts(answer, f"a list of names out of {', '.join(_NAMED)}"))
     if not submitted <= set(_NAMED):
@@ -362,5 +362,5 @@ def _wgmma_targets(answer: object) -> Sentences:
         "wgmma such a thing?",
         when(later): "The letter a means a feature of this chip alone. So the next chip need not have it.",
         when("sm_80" in submitted): "wgmma came with Hopper; sm_80 is Ampere.",
-        otherwise: "One of them does: for which target are lessons 09 and 10?",
+        otherwise: "One of them does: for which target are lessons 05 and 19?",
     }

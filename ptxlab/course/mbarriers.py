@@ -1,4 +1,4 @@
-"""Lesson 25: mbarriers, seen step by step in simulated kernels; the reader's producers and consumers."""
+"""Lesson 07: mbarriers, seen step by step in simulated kernels; the reader's producers and consumers."""
 
 from __future__ import annotations
 
@@ -444,7 +444,7 @@ def _byte_hints(record: Recorded, tiles: int = 1) -> Sentences:
     }
 
 
-@checks("25.1")
+@checks("07.1")
 def _counting(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     pending, bytes_, parity = submitted
@@ -475,7 +475,7 @@ _LOADED = (
 ).replace("Stage stage;", "Stage stages[2];")
 
 
-@checks("25.2")
+@checks("07.2")
 def _load(answer: object) -> Sentences:
     record, _ = _tried(answer, "load", "", f"\n{_LOADED}", ((1, 4),))
     copies = [step for step in record.steps if step.what == "complete_tx"]
@@ -500,7 +500,7 @@ def _load(answer: object) -> Sentences:
     }
 
 
-@checks("25.3")
+@checks("07.3")
 def _parities(answer: object) -> Sentences:
     cases = ((0, 4), (3, 4), (4, 4), (9, 4), (5, 2), (7, 3), (6, 1), (11, 3))
     form = "two numbers, each 0 or 1"
@@ -529,7 +529,7 @@ def _parities(answer: object) -> Sentences:
     }
 
 
-@checks("25.4")
+@checks("07.4")
 def _consume(answer: object) -> Sentences:
     record, stages = _tried(answer, "consume", f"{PRODUCE}\n", f"\n{RING}")
     asked_for = _asked_for(record, consumers=True, empty=0)
@@ -559,7 +559,7 @@ def _consume(answer: object) -> Sentences:
     }
 
 
-@checks("25.5")
+@checks("07.5")
 def _counts(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     full, empty, bytes_ = submitted
@@ -579,7 +579,7 @@ def _counts(answer: object) -> Sentences:
     }
 
 
-@checks("25.6")
+@checks("07.6")
 def _produce(answer: object) -> Sentences:
     record, stages = _tried(answer, "produce", "", f"\n{CONSUME}\n\n{RING}")
     asked_for = _asked_for(record, consumers=False, empty=1)
@@ -610,7 +610,7 @@ CONSUME_BY_WARPS = CONSUME.replace(
 )
 
 
-@checks("25.7")
+@checks("07.7")
 def _whole(answer: object) -> Sentences:
     record, stages = _tried(answer, "ring", f"{PRODUCE}\n\n{CONSUME_BY_WARPS}\n", "")
     counts = {step.barrier: step.pending for step in record.steps if step.what == "init"}

@@ -1,4 +1,4 @@
-"""Lesson 04: the metadata of sparse A, and the sparsity selector."""
+"""Lesson 15: the metadata of sparse A, and the sparsity selector."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _word(nibbles: list[int]) -> int:
     return sum(nibble << 4 * at for at, nibble in enumerate(nibbles))
 
 
-@checks("04.1")
+@checks("15.1")
 def _kept_columns(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of two columns")
     first = FOURS.nibbles[KEPT_NIBBLE]
@@ -55,7 +55,7 @@ def _kept_columns(answer: object) -> Sentences:
     }
 
 
-@checks("04.2")
+@checks("15.2")
 def _row_of_nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as `0x1234`")
     nibbles = [int(nibble) for nibble in FOURS.compress([ROW])[1][0]]
@@ -79,7 +79,7 @@ def _row_of_nibbles(answer: object) -> Sentences:
     }
 
 
-@checks("04.3")
+@checks("15.3")
 def _kept_pairs(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of columns")
     start = PAIR_CHUNK * PAIRS.chunk
@@ -101,7 +101,7 @@ def _kept_pairs(answer: object) -> Sentences:
     }
 
 
-@checks("04.4")
+@checks("15.4")
 def _find_nibble(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     copies = ONE.operand("E").where(AT, CHUNK)
@@ -125,7 +125,7 @@ def _find_nibble(answer: object) -> Sentences:
     }
 
 
-@checks("04.5")
+@checks("15.5")
 def _what_is_described(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(row, first column)`")
     row, chunk = (int(at) for at in _TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
@@ -155,7 +155,7 @@ def _lane_and_bit(operand: Operand, row: int, chunk: int, selector: int) -> tupl
     return place.lane, place.low
 
 
-@checks("04.6")
+@checks("15.6")
 def _write_layout(answer: object) -> Sentences:
     form = "`place(row, chunk, selector)` returns `(lane, lowest bit)`"
     e, narrow = _TWO_WIDE.operand("E"), _TWO_NARROW.operand("E")

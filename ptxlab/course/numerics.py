@@ -1,4 +1,4 @@
-"""Lesson 12: what a tensor core keeps, truncates and rounds, and where two chips differ."""
+"""Lesson 21: what a tensor core keeps, truncates and rounds, and where two chips differ."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def models_of(ins: Instruction) -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@checks("12.1")
+@checks("21.1")
 def _large_and_small(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(chain of float32, tensor core)`")
     exact = int(LARGE) + ONES
@@ -260,7 +260,7 @@ def _large_and_small(answer: object) -> Sentences:
     }
 
 
-@checks("12.2")
+@checks("21.2")
 def _last_bits(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits such as `0x3F800000`")
     factors = [2.0**-12] * 3  # three products of 2^-24
@@ -289,7 +289,7 @@ def _smallest_lost(chip: str) -> int:
     return next(j for j in range(1, 48) if _with_small_term(SHORT, [1, -1], j, chip) == 0)
 
 
-@checks("12.3")
+@checks("21.3")
 def smallest_lost(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(j on sm_90, j on sm_80)`")
     expected = _smallest_lost("sm_90"), _smallest_lost("sm_80")
@@ -319,7 +319,7 @@ def _fused_of(chip: str) -> Fused:
     return rule
 
 
-@checks("12.4")
+@checks("21.4")
 def _in_steps(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(sm_90, sm_80)`")
     a, b = [0.0] * 16, [1.0] * 16
@@ -362,7 +362,7 @@ def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.f
     return a, b, float(c.item())
 
 
-@checks("12.5")
+@checks("21.5")
 def _two_chips(answer: object) -> Sentences:
     a, b, c = _row_column_and_c(answer)
     size, uneven = max(a.size, b.size), a.size != b.size
@@ -405,7 +405,7 @@ def _two_chips(answer: object) -> Sentences:
     }
 
 
-@checks("12.6")
+@checks("21.6")
 def _stuck(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a whole number")
     kind = dtype("f16")
@@ -544,7 +544,7 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
     return cases
 
 
-@checks("12.7")
+@checks("21.7")
 def fused_sum(answer: object) -> Sentences:
     cases = _cases()
     expected = _emulated(cases)

@@ -1,4 +1,4 @@
-"""Lesson 07: the rules of two sparse shapes, applied to all sparse shapes."""
+"""Lesson 18: the rules of two sparse shapes, applied to all sparse shapes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _chunk(ins: Instruction) -> int:
     return ins.structure.chunk if ins.structure else 1
 
 
-@checks("07.1")
+@checks("18.1")
 def predict(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, registers of B, selectors)`")
     expected = (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors))
@@ -87,7 +87,7 @@ def predict(answer: object) -> Sentences:
     }
 
 
-@checks("07.2")
+@checks("18.2")
 def _unseen(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, registers of B, selectors)`")
     bits, k = HALF.a.width, 64
@@ -111,7 +111,7 @@ def _unseen(answer: object) -> Sentences:
     }
 
 
-@checks("07.3")
+@checks("18.3")
 def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, register)`")
     right = BYTES.a.where(ROW, COLUMN // 2)[0]
@@ -140,7 +140,7 @@ def where_a(answer: object) -> Sentences:
     }
 
 
-@checks("07.4")
+@checks("18.4")
 def _where_e(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     e, chunk = FP8.operand("E"), COLUMN // 4
@@ -163,7 +163,7 @@ def _where_e(answer: object) -> Sentences:
     }
 
 
-@checks("07.5")
+@checks("18.5")
 def padded(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(registers of A, columns in a chunk, selectors)`")
     expected, as_s4 = ((ins.a.registers, _chunk(ins), len(ins.selectors)) for ins in (PADDED, INT4))
@@ -182,7 +182,7 @@ def padded(answer: object) -> Sentences:
     }
 
 
-@checks("07.6")
+@checks("18.6")
 def first_column(answer: object) -> Sentences:
     form = "`first_column(bits, lane, i)` returns a column"
     cases = [
@@ -231,7 +231,7 @@ def _columns(bits: int) -> NDArray[np.int64]:
     return np.asarray(longest.a.coords())[..., 1]
 
 
-@checks("07.7")
+@checks("18.7")
 def metadata_lane(answer: object) -> Sentences:
     form = "`metadata_lane(bits, k, row, column, selector)` returns a lane"
     cases = [

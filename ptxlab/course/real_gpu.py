@@ -1,4 +1,4 @@
-"""Lesson 14: a kernel from Python, comparing bits, and finding layouts by probing."""
+"""Lesson 24: a kernel from Python, comparing bits, and finding layouts by probing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def mystery() -> Machine:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("14.1")
+@checks("24.1")
 def _operand_number(answer: object) -> Sentences:
     text = answer.strip().removeprefix("%") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of an operand: 7 for %7")
@@ -105,7 +105,7 @@ def _operand_number(answer: object) -> Sentences:
     }
 
 
-@checks("14.2")
+@checks("24.2")
 def blocks(answer: object) -> Sentences:
     if isinstance(answer, float) and math.isfinite(answer):
         answer = math.ceil(answer)
@@ -126,7 +126,7 @@ def blocks(answer: object) -> Sentences:
     }
 
 
-@checks("14.3")
+@checks("24.3")
 def different(answer: object) -> Sentences:
     form = "`different(x, y)` returns a number of elements"
     nan, other = (np.array([code], dtype=np.uint32).view(np.float32)[0] for code in (0x7FFFFFFF, 0x7FC00000))
@@ -169,7 +169,7 @@ def different(answer: object) -> Sentences:
     }
 
 
-@checks("14.4")
+@checks("24.4")
 def _design(answer: object) -> Sentences:
     form = f"`row_of_b(k)` returns {S4.n} whole numbers from -8 to 7"
     rows = [whole_numbers(result_of(answer, k, form=form), S4.n, form) for k in range(S4.k)]
@@ -193,7 +193,7 @@ def _design(answer: object) -> Sentences:
     }
 
 
-@checks("14.5")
+@checks("24.5")
 def _find_in_mystery(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     order = mystery()._order
@@ -217,7 +217,7 @@ def _find_in_mystery(answer: object) -> Sentences:
     }
 
 
-@checks("14.6")
+@checks("24.6")
 def probe(answer: object) -> Sentences:
     form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
     for seed in (3, 5, 8):

@@ -1,4 +1,4 @@
-"""Lesson 15: banks of shared memory, padding and swizzles, ldmatrix; its pictures."""
+"""Lesson 04: banks of shared memory, padding and swizzles, ldmatrix; its pictures."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _grid(
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@checks("15.1")
+@checks("04.1")
 def _wavefronts_of_loads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
     loads = (*(_LANES * stride for stride in _STRIDES), np.full(32, _ADDRESS))
@@ -253,7 +253,7 @@ def _wavefronts_of_loads(answer: object) -> Sentences:
     }
 
 
-@checks("15.2")
+@checks("04.2")
 def _wavefronts_of_wide_loads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of wavefronts")
     loads = (_LANES * _BYTES, _LANES // 8 * 16, _LANES % 8 * 16)
@@ -284,7 +284,7 @@ def _wavefronts_of_wide_loads(answer: object) -> Sentences:
     }
 
 
-@checks("15.3")
+@checks("04.3")
 def _pitches(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of bytes")
     expected = tuple(_least_pitch(size) for size in _SIZES)
@@ -326,7 +326,7 @@ def _least_pitch(size: int) -> int:
     return next(pitch for pitch in range(size, size + _ROW, 16) if _free(pitch))
 
 
-@checks("15.4")
+@checks("04.4")
 def _wavefronts_by_swizzle(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
     expected = _by_swizzle(_NARROW)
@@ -357,7 +357,7 @@ def _by_swizzle(pitch: int) -> tuple[int, ...]:
     return tuple(int(ONE.conflicts(swizzled(rows, width)).wavefronts) for width in sorted(SWIZZLES))
 
 
-@checks("15.5")
+@checks("04.5")
 def _lanes(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane that supplies, lane that gets, register)`")
     row, column = _AT
@@ -391,7 +391,7 @@ def _lanes(answer: object) -> Sentences:
     }
 
 
-@checks("15.6")
+@checks("04.6")
 def _address(answer: object) -> Sentences:
     form = "`address(lane, pitch)` returns a number of bytes"
     addresses = np.array(
@@ -423,7 +423,7 @@ def _address(answer: object) -> Sentences:
     }
 
 
-@checks("15.7")
+@checks("04.7")
 def _transposed_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, half)`")
     row, column = _TRANSPOSED_AT
@@ -449,7 +449,7 @@ def _transposed_place(answer: object) -> Sentences:
     }
 
 
-@checks("15.8")
+@checks("04.8")
 def _place(answer: object) -> Sentences:
     kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, TILED)
     A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)

@@ -1,4 +1,4 @@
-"""Lesson 21: a product with a pruned, compressed A; what it gains and what it loses."""
+"""Lesson 20: a product with a pruned, compressed A; what it gains and what it loses."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def sources() -> list[str]:
 # -- exercises -----------------------------------------------------------------------------------------------
 
 
-@checks("21.1")
+@checks("20.1")
 def _error(answer: object) -> Sentences:
     cases = np.array([0.87, 0.92, 0.5, 0.99])
     results = [number_of(answer, case, form="a number from 0 to 1") for case in cases.tolist()]
@@ -270,7 +270,7 @@ MIXED = np.array(
 )
 
 
-@checks("21.2")
+@checks("20.2")
 def _order(answer: object) -> Sentences:
     order = whole_numbers(answer, 8, "a list of eight columns")
     if sorted(order) != list(range(8)):
@@ -290,7 +290,7 @@ def _order(answer: object) -> Sentences:
     }
 
 
-@checks("21.3")
+@checks("20.3")
 def _size(answer: object) -> Sentences:
     cases = ((8192, 8192, 16), (128, 256, 8), (64, 64, 16))
     results = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
@@ -327,7 +327,7 @@ def _place() -> tuple[int, ...]:
     return *place, (int(changed[*place]) & 0xFFFFFFFF).bit_length() - 4
 
 
-@checks("21.4")
+@checks("20.4")
 def _find_word(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "`(block, word, 32 warp + lane, lowest bit)`")
     expected = _place()
@@ -351,7 +351,7 @@ def _find_word(answer: object) -> Sentences:
     }
 
 
-@checks("21.5")
+@checks("20.5")
 def _busy(answer: object) -> Sentences:
     cases = ((128, 256, False), (256, 192, True), (128, 256, True), (128, 128, True), (64, 256, False),
              (256, 256, False))  # fmt: skip
@@ -374,7 +374,7 @@ def _busy(answer: object) -> Sentences:
         correct(near(share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
         "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "
         "shrinks to 1.26 times. An H200 reaches 1.57 times, we think because tensor cores that wait take "
-        "less power, so the clock stays higher (lesson 19).",
+        "less power, so the clock stays higher (lesson 10).",
         when(near(share, 9.0)): "Right, except that nothing can be busy for more than all of the time.",
         when(near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column)))): "Those are the "
         "reads. TMA writes the tile into the same memory.",
@@ -389,7 +389,7 @@ def _busy(answer: object) -> Sentences:
     }
 
 
-@checks("21.6")
+@checks("20.6")
 def _pays(answer: object) -> Sentences:
     submitted = numbers(answer, "two numbers: (with 8192, with 2048)", 2)
 

@@ -1,4 +1,4 @@
-"""Lesson 05: sparse mma.m16n8k64 with s4 and u4."""
+"""Lesson 16: sparse mma.m16n8k64 with s4 and u4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STORED, NIBBLE = 13, 0b1110
 META_ROW, META_CHUNK = 11, 6
 
 
-@checks("05.1")
+@checks("16.1")
 def _one_nibble(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number from 0 to 15")
     expected = int(PAIRS.compress([CHUNK])[1][0, 0])
@@ -42,7 +42,7 @@ def _one_nibble(answer: object) -> Sentences:
     }
 
 
-@checks("05.2")
+@checks("16.2")
 def _logical_column(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a column from 0 to 63")
     kept = PAIRS.keep * PAIRS.group
@@ -71,7 +71,7 @@ def _logical_column(answer: object) -> Sentences:
     }
 
 
-@checks("05.3")
+@checks("16.3")
 def address_lanes(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of lane numbers")
     expected = frozenset(INS.operand("E").where(row, 0)[1].lane for row in range(INS.m)) & frozenset(range(8))
@@ -97,7 +97,7 @@ def address_lanes(answer: object) -> Sentences:
     }
 
 
-@checks("05.4")
+@checks("16.4")
 def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     other, right = INS.operand("E").where(META_ROW, META_CHUNK)
@@ -121,7 +121,7 @@ def nibble_place(answer: object) -> Sentences:
     }
 
 
-@checks("05.5")
+@checks("16.5")
 def encode(answer: object) -> Sentences:
     form = "`metadata(row)` returns a 32-bit number"
     for kept, pattern in _ROWS:

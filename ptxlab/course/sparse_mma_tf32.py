@@ -1,4 +1,4 @@
-"""Lesson 06: sparse mma.m16n8k16 with tf32."""
+"""Lesson 17: sparse mma.m16n8k16 with tf32."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sums() -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@checks("06.1")
+@checks("17.1")
 def truncated(answer: object) -> Sentences:
     try:
         submitted = float(np.asarray(answer).item())
@@ -66,7 +66,7 @@ def truncated(answer: object) -> Sentences:
     }
 
 
-@checks("06.2")
+@checks("17.2")
 def _four_nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as 0x1234")
     keeps_second = [value != 0 for value in _EIGHT[1::2]]
@@ -102,7 +102,7 @@ def _four_nibbles(answer: object) -> Sentences:
     }
 
 
-@checks("06.3")
+@checks("17.3")
 def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, register)`")
     stored = INS.a.where(ROW, COL // 2)[0]
@@ -127,7 +127,7 @@ def where_a(answer: object) -> Sentences:
     }
 
 
-@checks("06.4")
+@checks("17.4")
 def first_column(answer: object) -> Sentences:
     form = "`first_column(lane, i)` returns a column"
     submitted = np.array(
@@ -149,7 +149,7 @@ def first_column(answer: object) -> Sentences:
     }
 
 
-@checks("06.5")
+@checks("17.5")
 def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     other, right = INS.operand("E").where(ROW, COL // 2)

@@ -1,4 +1,4 @@
-"""Lesson 10: sparse wgmma.mma_async.m64nNk64."""
+"""Lesson 19: sparse wgmma.mma_async.m64nNk64."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def values_of_k() -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@checks("10.1")
+@checks("19.1")
 def _legal_n(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of numbers")
     rows = mma_forms("wgmma.sp")
@@ -122,7 +122,7 @@ def _legal_n(answer: object) -> Sentences:
     }
 
 
-@checks("10.2")
+@checks("19.2")
 def _where_d(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     right = INS.d.where(D_ROW, D_COL)[0]
@@ -148,7 +148,7 @@ def _where_d(answer: object) -> Sentences:
     }
 
 
-@checks("10.3")
+@checks("19.3")
 def _largest_n(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(N for e4m3, N for s8)`")
     rows = [row for row in mma_forms("wgmma.sp") if row.k == INS.k and row.d.dtype.bits == 32]
@@ -172,12 +172,12 @@ def _largest_n(answer: object) -> Sentences:
         when(submitted[0] < expected[0]): "For `e4m3`, N may be larger. D has 64 x N elements, and 128 "
         "lanes share them: how many are in one lane?",
         when(submitted[1] not in legal["s8"]): "Right for `e4m3`. But `s8` does not accept that N: see "
-        "exercise 10.1.",
-        otherwise: "Right for `e4m3`. Which legal N of `s8` are near it? See exercise 10.1.",
+        "exercise 19.1.",
+        otherwise: "Right for `e4m3`. Which legal N of `s8` are near it? See exercise 19.1.",
     }
 
 
-@checks("10.4")
+@checks("19.4")
 def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(column of compressed A, lane)`")
     columns = QUADS.positions(np.full((1, INS.k // 4), NIBBLE))[0]
@@ -204,7 +204,7 @@ def where_a(answer: object) -> Sentences:
     }
 
 
-@checks("10.5")
+@checks("19.5")
 def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     metadata = INS.operand("E")
@@ -232,7 +232,7 @@ def nibble_place(answer: object) -> Sentences:
     }
 
 
-@checks("10.6")
+@checks("19.6")
 def metadata_lane(answer: object) -> Sentences:
     table = function_table(
         answer, INS.m, INS.k // QUADS.chunk, form="`metadata_lane(row, chunk)` returns a lane from 0 to 127"
@@ -262,7 +262,7 @@ def metadata_lane(answer: object) -> Sentences:
     }
 
 
-@checks("10.7")
+@checks("19.7")
 def _shared_b(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "a byte offset")
     tile = Tile.of(INS.b)

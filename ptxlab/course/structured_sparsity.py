@@ -1,4 +1,4 @@
-"""Lesson 03: structured sparsity, pruning and compression."""
+"""Lesson 14: structured sparsity, pruning and compression."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def types_by_structure() -> Picture:
 # -- its exercises -------------------------------------------------------------------------------------------
 
 
-@checks("03.1")
+@checks("14.1")
 def broken(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of chunk numbers")
     row = np.array([ROW])
@@ -168,7 +168,7 @@ def _fits(answer: object) -> dict[str, frozenset[int]]:
     return {name: whole_number_set(rows, form) for name, rows in zip(names, lists, strict=True)}
 
 
-@checks("03.2")
+@checks("14.2")
 def structures(answer: object) -> Sentences:
     submitted = _fits(answer)
     expected = {
@@ -195,7 +195,7 @@ def structures(answer: object) -> Sentences:
     }
 
 
-@checks("03.3")
+@checks("14.3")
 def _prune_pairs(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     if len(submitted) != len(CHUNK):
@@ -228,7 +228,7 @@ def _prune_pairs(answer: object) -> Sentences:
     }
 
 
-@checks("03.4")
+@checks("14.4")
 def _stored_half(answer: object) -> Sentences:
     submitted = list(numbers(answer, "eight numbers"))
     row = np.array([SPARSE])
@@ -256,7 +256,7 @@ def _stored_half(answer: object) -> Sentences:
     }
 
 
-@checks("03.5")
+@checks("14.5")
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(dense, compressed, metadata)`")
     each = dtype("s4").bits
@@ -280,7 +280,7 @@ def bits(answer: object) -> Sentences:
     }
 
 
-@checks("03.6")
+@checks("14.6")
 def _twice_listed(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
@@ -316,7 +316,7 @@ _CHUNKS = (
 )
 
 
-@checks("03.7")
+@checks("14.7")
 def pruner(answer: object) -> Sentences:
     form = "`prune(chunk)` returns four numbers"
     for chunk in _CHUNKS:

@@ -1,4 +1,4 @@
-"""Lessons 22 and 28: where D is in tensor memory, and the product that one thread issues."""
+"""Lessons 26 and 27: where D is in tensor memory, and the product that one thread issues."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ def part(source: str, stop: str) -> Reading:
 _WIDTH, _DEPTH = 96, 64  # columns of an accumulator, K of A
 
 
-@checks("22.1")
+@checks("26.1")
 def _columns(answer: object) -> Sentences:
     needed, allocated, blocks = whole_numbers(answer, 3, "`(columns needed, columns allocated, blocks)`")
     right = 2 * _WIDTH + _DEPTH // 2
@@ -347,7 +347,7 @@ def _columns(answer: object) -> Sentences:
 _WARPS, _LANE = 12, 71
 
 
-@checks("22.2")
+@checks("26.2")
 def _warps(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of warps")
     first_warp = _LANE // WARP
@@ -376,7 +376,7 @@ _E = mma_form("mma.ws.cta_group::1.kind::f16", m=64, n=_N)
 _G = mma_form("mma.ws.cta_group::1.kind::f16", m=32, n=_N)
 
 
-@checks("22.3")
+@checks("26.3")
 def _places(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times lane and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
@@ -413,7 +413,7 @@ _AT = (77, 13)
 _PLAIN, _FRAGMENT = load_form("32x32b.x64"), load_form("16x256b.x8")
 
 
-@checks("22.4")
+@checks("26.4")
 def _threads(answer: object) -> Sentences:
     one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
     plain, fragment = (form.slots(*_AT)[0] for form in (_PLAIN, _FRAGMENT))
@@ -445,7 +445,7 @@ _FP8 = mma_form("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
 _A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
 
 
-@checks("22.5")
+@checks("26.5")
 def _operand(answer: object) -> Sentences:
     lane, column, low = whole_numbers(answer, 3, "`(lane, column, lowest bit)`")
     (place,) = _FP8.tensors["A"].where(_A_ROW, _A_K)
@@ -480,7 +480,7 @@ def _decoded(number: int) -> tuple[InstructionDescriptor, str]:
         return _WANTED, f"That is not a descriptor of `kind::f16`: {error}."
 
 
-@checks("28.1")
+@checks("27.1")
 def _build(answer: object) -> Sentences:
     (number,) = whole_numbers(answer, 1, "one number of 32 bits")
     fields, refusal = _decoded(number)
@@ -512,7 +512,7 @@ _MEANT = InstructionDescriptor("f16", m=128, n=192, a="bf16", b="bf16", d="f32")
 _SLIPPED = _MEANT.code & ~(31 << 24) | _MEANT.m // 16 << 23
 
 
-@checks("28.2")
+@checks("27.2")
 def _repair(answer: object) -> Sentences:
     (number,) = whole_numbers(answer, 1, "one number of 32 bits")
     fields, refusal = _decoded(number)
@@ -551,7 +551,7 @@ _ORDER_RULES = (
 )
 
 
-@checks("28.3")
+@checks("27.3")
 def _order(answer: object) -> Sentences:
     order = whole_numbers(answer, len(_SHUFFLED), "a list of the numbers 0 to 9")
     if sorted(order) != list(range(len(_SHUFFLED))):
@@ -598,7 +598,7 @@ _KERNELS = (
 )
 
 
-@checks("28.4")
+@checks("27.4")
 def _capstone(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times row and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))

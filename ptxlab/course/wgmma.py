@@ -1,4 +1,4 @@
-"""Lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and when to wait."""
+"""Lesson 05: wgmma, its warpgroup, its tiles and their descriptors, and when to wait."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _without_quotes(line: str) -> str:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@checks("09.1")
+@checks("05.1")
 def _rows_of_lane(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(upper, lower)`, two row numbers")
     upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
@@ -153,7 +153,7 @@ def _rows_of_lane(answer: object) -> Sentences:
     }
 
 
-@checks("09.2")
+@checks("05.2")
 def lane_of(answer: object) -> Sentences:
     table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
@@ -175,7 +175,7 @@ def lane_of(answer: object) -> Sentences:
     }
 
 
-@checks("09.3")
+@checks("05.3")
 def depth(answer: object) -> Sentences:
     submitted = whole_numbers(answer, len(A_TYPES), f"`({', '.join(A_TYPES)})`")
     rows = {name: next(row for row in mma_forms("wgmma") if row.a_type == name) for name in A_TYPES}
@@ -198,7 +198,7 @@ def depth(answer: object) -> Sentences:
     }
 
 
-@checks("09.4")
+@checks("05.4")
 def encode(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     leading, stride = WIDE.n // 8 * _CORE, _CORE
@@ -233,7 +233,7 @@ def encode(answer: object) -> Sentences:
     }
 
 
-@checks("09.5")
+@checks("05.5")
 def _swizzled_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, len(_CHUNKS), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
@@ -261,7 +261,7 @@ def _swizzled_place(answer: object) -> Sentences:
     }
 
 
-@checks("09.6")
+@checks("05.6")
 def _read_descriptor(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(address, stride, swizzle)`, all in bytes")
     expected = _SWIZZLED_AT, _SWIZZLED.stride, _SWIZZLED.swizzle
@@ -290,7 +290,7 @@ def _read_descriptor(answer: object) -> Sentences:
     }
 
 
-@checks("09.7")
+@checks("05.7")
 def _waited(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "two line numbers")
     expected = _PROGRAM.index("wait_group 1"), _PROGRAM.index("wait_group 0")

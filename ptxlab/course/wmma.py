@@ -1,4 +1,4 @@
-"""Lesson 08: sub-byte WMMA with s4, u4 and b1."""
+"""Lesson 22: sub-byte WMMA with s4, u4 and b1."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def registers_by_shape() -> Picture:
 # -- exercises ---------------------------------------------------------------------------------------------
 
 
-@checks("08.1")
+@checks("22.1")
 def storage(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(num_elements, num_storage_elements)`")
     expected = (XOR.a.registers * XOR.a.elements_per_register, XOR.a.registers)
@@ -104,7 +104,7 @@ def storage(answer: object) -> Sentences:
     }
 
 
-@checks("08.2")
+@checks("22.2")
 def packed(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "`0x...`, one number of 32 bits")
     codes = [value & 15 for value in _WORD]
@@ -133,7 +133,7 @@ def packed(answer: object) -> Sentences:
     }
 
 
-@checks("08.3")
+@checks("22.3")
 def leading(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(ldm, word)`")
     step, share = 128 // S4.a.dtype.bits, S4.a.elements_per_register
@@ -167,7 +167,7 @@ def leading(answer: object) -> Sentences:
     }
 
 
-@checks("08.4")
+@checks("22.4")
 def _where_bit(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, bit)`")
     right = XOR.a.where(ROW, COL)[0]
@@ -191,7 +191,7 @@ def _where_bit(answer: object) -> Sentences:
     }
 
 
-@checks("08.5")
+@checks("22.5")
 def bits(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(XOR, AND)`")
     A, B = np.ones(XOR.a.shape, dtype=np.uint8), np.zeros(XOR.b.shape, dtype=np.uint8)
@@ -210,7 +210,7 @@ def bits(answer: object) -> Sentences:
     }
 
 
-@checks("08.6")
+@checks("22.6")
 def signs(answer: object) -> Sentences:
     form = "`dot(popc)` returns a whole number"
     submitted = {p: whole_result_of(answer, p, form=form) for p in (0, 1, 64, 100, 128)}
@@ -230,7 +230,7 @@ def signs(answer: object) -> Sentences:
     }
 
 
-@checks("08.7")
+@checks("22.7")
 def _xor_from_and(answer: object) -> Sentences:
     form = "`differences(ones_a, ones_b, both)` returns a whole number"
     rng = np.random.default_rng(8)
@@ -261,7 +261,7 @@ def _xor_from_and(answer: object) -> Sentences:
     }
 
 
-@checks("08.8")
+@checks("22.8")
 def _other_shape(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(A, B, D)`")
     expected = S8.a.registers, S8.b.registers, S8.d.registers

@@ -296,7 +296,7 @@ def measurable(ins: Form | str) -> MmaForm | TransferForm:
     if isinstance(form, Tcgen05Form):
         raise PtxlabError(
             f"{form.mnemonic}: ptxlab measures no tcgen05 yet: its loops need a B200 to be tried on; what "
-            "others measured on one (SemiAnalysis, microbench-blackwell) is in lesson 22"
+            "others measured on one (SemiAnalysis, microbench-blackwell) is in lesson 26"
         )
     return form
 

@@ -273,7 +273,7 @@ def test_questions_of_a_saved_walk(walk: Any, page: Any) -> None:
         assert len(axe["passes"]) > 5 and not axe["violations"], axe["violations"]
 
 
-# -- the timeline of lesson 09 -----------------------------------------------------------------------------
+# -- the timeline of lesson 05 -----------------------------------------------------------------------------
 
 TIMELINE = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
 <main id="place"></main><script type="module">

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ptxlab import lessons
 
-from . import (
-    lessons00to03,
-    lessons04to07,
-    lessons08to11,
-    lessons12to15,
-    lessons16to19,
-    lessons20to23,
-    lessons24to27,
-    lessons28to31,
-)
-
 __all__ = ["RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
 
 #: Their solutions use names of the notebook, where test_notebooks.py runs them.
-_ONLY_IN_NOTEBOOKS = ("13.4", "14.5", "14.6")
+_ONLY_IN_NOTEBOOKS = ("23.4", "24.5", "24.6")
 
 
 def _solution(name: str, names: dict[str, Any]) -> Any:
@@ -44,15 +34,11 @@ def _forms(answer: Any) -> list[Any]:
     return [*forms, np.array(numbers), *(map(np.array, numbers) if len(numbers) == 1 else ())]
 
 
-_MODULES = (
-    lessons00to03,
-    lessons04to07,
-    lessons08to11,
-    lessons12to15,
-    lessons16to19,
-    lessons20to23,
-    lessons24to27,
-    lessons28to31,
+#: One for each lesson, named after its notebook.
+_MODULES = tuple(
+    import_module(f"{__name__}.answers.{lesson.slug.replace('-', '_').lower()}")
+    for lesson in lessons.LESSONS
+    if lesson.number
 )
 SOLUTIONS: dict[str, str] = {name: answer for module in _MODULES for name, answer in module.SOLUTIONS.items()}
 SECRET: dict[str, str] = {name: pattern for module in _MODULES for name, pattern in module.SECRET.items()}

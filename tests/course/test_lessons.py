@@ -142,7 +142,7 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
-    assert "pip install" in lessons.check("17.1", "{ }").text
+    assert "pip install" in lessons.check("03.1", "{ }").text
     assert asynchronous_mistakes.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
 
@@ -212,7 +212,7 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
 
 
 def test_exercise_13_5_states_the_counts_that_were_recorded() -> None:
-    task = lessons.exercise("13.5").task
+    task = lessons.exercise("23.5").task
     blocks = {block.splitlines()[0]: block for block in machine_code.RUNS.split("\n\n")}
     for form, target in machine_code.CLASSIFIED:
         (line,) = (line for line in blocks[form].splitlines()[1:] if target in line.partition(":")[0])

@@ -1,4 +1,4 @@
-"""The timeline of lesson 09: what is undefined, against a walk through the program from its first step."""
+"""The timeline of lesson 05: what is undefined, against a walk through the program from its first step."""
 
 from __future__ import annotations
 

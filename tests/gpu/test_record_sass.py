@@ -340,7 +340,7 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
 
 
 def test_the_lesson_shows_what_is_recorded() -> None:
-    """Lesson 13 keeps a part of the record and some listings for readers without the tools."""
+    """Lesson 23 keeps a part of the record and some listings for readers without the tools."""
     shown = {key: runs.run_of(summary) for key, summary in machine_code.summaries().items()}
     assert shown == {key: run for key, run in record().items() if key[0] in {form for form, _ in shown}}
     listings = machine_code._listings()

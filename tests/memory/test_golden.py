@@ -93,7 +93,7 @@ def recorded(name: str, stride: int) -> float:
 
 
 def test_lesson_15_shows_the_recorded_cycles() -> None:
-    lesson = (FOLDER.parent.parent / "notebooks" / "15-shared-memory-and-banks.ipynb").read_text()
+    lesson = (FOLDER.parent.parent / "notebooks" / "04-shared-memory-and-banks.ipynb").read_text()
     assert f"{sum(CYCLES[name].size for name in CYCLES):,} accesses on an H200" in lesson
     for pitch, cycles in shared_memory.CYCLES_BY_PITCH.items():
         assert cycles == round(recorded("ldmatrix.x4", pitch))

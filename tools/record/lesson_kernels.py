@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
 The notebooks state sources as texts and sums of texts; the kernels of lessons
-18, 20, 21, 25, 26, 27, 29 and 30 are in their modules.
+08, 11, 20, 07, 12, 13, 29 and 09 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -29,7 +29,7 @@ from ptxlab.course import (
 
 ROOT = Path(__file__).parents[2]
 #: In this order: the second uses texts of the first.
-NOTEBOOKS = ("17-your-first-tensor-core-kernel", "15-shared-memory-and-banks", "18-what-goes-wrong")
+NOTEBOOKS = ("03-your-first-tensor-core-kernel", "04-shared-memory-and-banks", "08-what-goes-wrong")
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
 

@@ -1,7 +1,7 @@
 """Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
 An Explorer becomes the page that `Explorer.save_html` writes, in a frame, and so does a walk; the timeline of
-lesson 09 and the sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws
+lesson 05 and the sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws
 with the copy of plotly.js in the site.
 """
 

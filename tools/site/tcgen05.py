@@ -38,7 +38,7 @@ def page() -> Page:
         "memory, and shape and types are in descriptors. ptxlab emulates them, and compiles a kernel for "
         "each. Legality is that of ptxas of CUDA 13.4, for every qualifier, operand and target. Layouts "
         "follow the PTX ISA and CUTLASS, arithmetic what others measured on a B200 ({doc}`numerics`); no "
-        "Blackwell GPU was asked here. {doc}`/guide/python` shows how to use them, lessons 22, 28, 23 and 29 "
+        "Blackwell GPU was asked here. {doc}`/guide/python` shows how to use them, lessons 26, 27, 28 and 29 "
         "explain them."
     )
     out.heading(2, "Forms")

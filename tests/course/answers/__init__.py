@@ -1,0 +1,1 @@
+"""Answers to the exercises, a module for each lesson."""

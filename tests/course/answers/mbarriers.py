@@ -1,0 +1,195 @@
+"""Answers to the exercises of lesson 07: kernels around mbarriers, right in several ways and wrong in the typical ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxlab import lessons
+
+
+def _answer(name: str, body: str) -> str:
+    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
+    return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
+
+
+_EXPECT = "mbarrier_arrive_expect_tx(full, 2 * (2048 + 256)); "
+_COPIES = (
+    "for (int s = 0; s < 2; s++) { int t = 2 * i + s; "
+    "tma_load(stages[s].a, A, 16 * t, 0, full); tma_load(stages[s].b, B, 16 * t, 0, full); } "
+)
+_LOAD = f"if (threadIdx.x == 0) {{ {_EXPECT}{_COPIES}}}"
+_CONSUME = (
+    "int s = i % STAGES; mbarrier_wait(&full[s], i / STAGES % 2); "
+    "multiply(d, stages[s], threadIdx.x / 32 - 1); mbarrier_arrive(&empty[s]);"
+)
+_RELEASE = " mbarrier_arrive(&empty[s]);"
+_PRODUCE = (
+    "if (threadIdx.x == 0) for (int i = 0; i < tiles; i++) { int s = i % STAGES; "
+    "mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1); mbarrier_arrive_expect_tx(&full[s], sizeof(Stage)); "
+    "tma_load(stages[s].a, A, 16 * i, 0, &full[s]); tma_load(stages[s].b, B, 16 * i, 0, &full[s]); }"
+)
+_WAIT_EMPTY = "mbarrier_wait(&empty[s], i / STAGES % 2 ^ 1); "
+_FLIPPED = (
+    "if (threadIdx.x % 32) return; int s = 0, parity = 1; for (int i = 0; i < tiles; i++) { "
+    "mbarrier_wait(&empty[s], parity); tma_load(stages[s].a, A, 16 * i, 0, &full[s]); "
+    "tma_load(stages[s].b, B, 16 * i, 0, &full[s]); mbarrier_arrive_expect_tx(&full[s], 2304); "
+    "if (++s == STAGES) { s = 0; parity ^= 1; } }"
+)
+_INIT = (
+    "if (threadIdx.x == 0) { for (int s = 0; s < STAGES; s++) { mbarrier_init(&full[s], 1); "
+    "mbarrier_init(&empty[s], 4); } fence_mbarrier_init(); } "
+)
+_ROLES = (
+    "if (threadIdx.x < 32) produce(stages, full, empty, A, B, tiles); else { float d[4] = {0, 0, 0, 0}; "
+    "consume(stages, full, empty, d, tiles); store_d(d, D + 128 * (threadIdx.x / 32 - 1), 8); }"
+)
+_RING = f"{_INIT}__syncthreads(); {_ROLES}"
+_WRONG_KERNELS = [
+    ("07.2", f"{_EXPECT}{_COPIES}", "All 128 threads"),
+    ("07.2", _COPIES, "All 128 threads"),
+    ("07.2", f"if (threadIdx.x == 0) {{ {_COPIES}}}", "stays pending"),
+    ("07.2", f"if (threadIdx.x == 0) {{ {_EXPECT}}}", "Nothing is copied"),
+    ("07.2", f"if (threadIdx.x == 0) {{ mbarrier_arrive(full); {_COPIES}}}", "announces bytes"),
+    ("07.2", _LOAD.replace("2048 + 256", "2048"), "those of A"),
+    ("07.2", _LOAD.replace("2048 + 256", "256"), "those of B"),
+    ("07.2", _LOAD.replace("2 * (2048 + 256)", "2048 + 256"), "one tile of A and B"),
+    ("07.2", _LOAD.replace("2 * (2048 + 256)", "1024 + 128"), "number of elements"),
+    ("07.2", _LOAD.replace("2048 + 256", "4096"), "You announce 8192"),
+    ("07.2", _LOAD.replace(_EXPECT, _EXPECT + _EXPECT), "gets more"),
+    ("07.2", _LOAD.replace("tma_load(stages[s].b, B, 16 * t, 0, full);", ""), "two tiles of A and two"),
+    ("07.2", _LOAD.replace("16 * t, 0, full); tma", "0, 0, full); tma"), "begins at column 16 t"),
+    ("07.2", _LOAD.replace("16 * t, 0", "t, 0"), "The simulator says"),
+    ("07.2", f"{_LOAD} mbarrier_wait(full, 1);", "The simulator says"),
+    ("07.4", _CONSUME.replace("mbarrier_wait(&full[s], i / STAGES % 2); ", ""), "Nobody waits"),
+    ("07.4", _CONSUME.replace("(&full[s], i", "(&empty[s], i"), "Nobody waits"),
+    (
+        "07.4",
+        _CONSUME.replace("multiply", "mbarrier_wait(&empty[s], i / STAGES % 2); multiply"),
+        "wait at `empty`",
+    ),
+    ("07.4", _CONSUME.replace("i / STAGES % 2", "0"), "same in every round"),
+    ("07.4", _CONSUME.replace("i / STAGES % 2", "i % 2"), "with every tile"),
+    ("07.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES % 2 ^ 1"), "opposite"),
+    ("07.4", _CONSUME.replace("i / STAGES % 2", "(i / STAGES + 1) / 2 % 2"), "tile by tile"),
+    ("07.4", _CONSUME.replace(_RELEASE, ""), "never learns"),
+    ("07.4", _CONSUME.replace(_RELEASE, f" if (threadIdx.x == 32){_RELEASE}"), "for itself"),
+    ("07.4", _CONSUME.replace(_RELEASE, f" if (threadIdx.x % 32 == 0){_RELEASE}"), "expects 128"),
+    ("07.4", _CONSUME.replace("empty[s]);", "full[s]);"), "arrive at `full`"),
+    ("07.4", _CONSUME.replace(_RELEASE, "").replace("multiply", f"{_RELEASE} multiply"), "before it is read"),
+    ("07.4", _CONSUME.replace(" - 1", ""), "The simulator says"),
+    ("07.4", _CONSUME.replace(" - 1", " % 4"), "which rows"),
+    ("07.4", _CONSUME.replace("multiply(d, stages[s]", "multiply(d, stages[0]"), "The simulator says"),
+    ("07.6", _PRODUCE.replace("if (threadIdx.x == 0) ", ""), "All 32 lanes"),
+    ("07.6", _PRODUCE.replace(_WAIT_EMPTY, ""), "Nobody waits"),
+    ("07.6", _PRODUCE.replace("% 2 ^ 1", "% 2"), "opposite"),
+    ("07.6", _PRODUCE.replace("i / STAGES % 2 ^ 1", "1"), "same in every round"),
+    ("07.6", _PRODUCE.replace("i / STAGES % 2 ^ 1", "i % 2 ^ 1"), "with every tile"),
+    ("07.6", _PRODUCE.replace("sizeof(Stage)", "2048"), "those of A"),
+    ("07.6", _PRODUCE.replace("sizeof(Stage)", "2 * sizeof(Stage)"), "You announce 4608"),
+    ("07.6", _PRODUCE.replace("mbarrier_arrive_expect_tx(&full[s], sizeof(Stage));", ""), "Nobody announces"),
+    (
+        "07.6",
+        _PRODUCE.replace("tma_load(stages", "mbarrier_arrive_expect_tx(&full[s], 0); tma_load(stages", 1),
+        "gets two",
+    ),
+    ("07.6", _PRODUCE.replace("; }", "; mbarrier_wait(&full[s], i / STAGES % 2); }"), "its own copies"),
+    ("07.6", _PRODUCE.replace("stages[s].b, B, 16 * i", "stages[s].b, B, 0"), "begins at column 16 i"),
+    ("07.7", f"{_ROLES}", "No mbarrier"),
+    ("07.7", _RING.replace("s < STAGES", "s < 1"), "mbarriers are initialised"),
+    ("07.7", f"{_INIT}{_ROLES}", "may not be initialised"),
+    ("07.7", _RING.replace("if (threadIdx.x == 0) {", "{"), "One thread does it"),
+    ("07.7", _RING.replace("fence_mbarrier_init(); ", ""), "one thing is missing"),
+    ("07.7", _RING.replace("&empty[s], 4", "&empty[s], 128"), "expects 128"),
+    ("07.7", _RING.replace("&empty[s], 4", "&empty[s], 1"), "in how many warps"),
+    ("07.7", _RING.replace("&empty[s], 4", "&empty[s], 5"), "in how many warps"),
+    ("07.7", _RING.replace("&full[s], 1", "&full[s], 2"), "Who arrives there"),
+    ("07.7", _RING.replace("&full[s], 1", "&full[s], 4").replace("&empty[s], 4", "&empty[s], 1"), "swapped"),
+    ("07.7", _RING.replace("threadIdx.x / 32 - 1", "0"), "The simulator says"),
+    ("07.7", _RING.replace("{0, 0, 0, 0}", "{0, 0, 0, 1}"), "begin with 0"),
+    ("07.7", _RING.replace("threadIdx.x < 32", "threadIdx.x >= 128"), "Does warp 0"),
+]
+
+
+def _wrong_kernels(exercise: str) -> list[tuple[str, str, str]]:
+    """The wrong kernels of one exercise, with a word of their hint."""
+    return [(name, _answer(name, body), words) for name, body, words in _WRONG_KERNELS if name == exercise]
+
+
+def by_rounds(i: int, stages: int) -> tuple[int, int]:
+    """Go through the ring, tile by tile."""
+    parity, stage = 0, 0
+    for _ in range(i):
+        stage += 1
+        if stage == stages:
+            stage, parity = 0, 1 - parity
+    return parity, 1 - parity
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "07.1": "(1, 512, 1)",
+    "07.2": _LOAD,
+    "07.3": "i // stages % 2, 1 - i // stages % 2",
+    "07.4": _CONSUME,
+    "07.5": "(1, 8, 49152)",
+    "07.6": _PRODUCE,
+    "07.7": _RING,
+}
+
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("07.2", _answer("07.2", f"if (threadIdx.x > 0) return; {_COPIES}{_EXPECT}")),
+    ("07.3", by_rounds),
+    ("07.4", _answer("07.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES"))),
+    ("07.5", [1, 8, 48 * 1024]),
+    ("07.6", _answer("07.6", _FLIPPED)),
+    (
+        "07.7",
+        _answer(
+            "07.7",
+            _RING.replace("fence_mbarrier_init();", 'asm volatile("fence.proxy.async;" ::: "memory");'),
+        ),
+    ),
+]
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: list[tuple[str, Any, str]] = [
+    ("07.1", (0, 512, 1), "all arrivals again"),
+    ("07.1", (-1, 512, 1), "all arrivals again"),
+    ("07.1", (1, 512, 0), "What happens when they come"),
+    ("07.1", (0, 3584, 0), "What happens when they come"),
+    ("07.1", (1, 512, 3), "0 or 1"),
+    ("07.1", (1, 4608, 1), "have come"),
+    ("07.1", (1, 0, 1), "announces bytes"),
+    ("07.1", (2, 512, 1), "*and* arrives"),
+    ("07.1", (1, 7, 1), "Write down"),
+    *_wrong_kernels("07.2"),
+    ("07.3", lambda i, stages: (i % 2, 1 - i % 2), "with every tile"),
+    ("07.3", lambda i, stages: (1 - i // stages % 2, i // stages % 2), "other way round"),
+    ("07.3", lambda i, stages: (i // stages % 2, i // stages % 2), "pass at once"),
+    ("07.3", lambda i, stages: (i // stages, 1 - i // stages), "0 or 1"),
+    ("07.3", lambda i, stages: (i // stages % 2, 1), "second time"),
+    ("07.3", lambda i, stages: (0, 1), "Count rounds"),
+    ("07.3", lambda i, stages: 1, "two numbers"),
+    *_wrong_kernels("07.4"),
+    ("07.5", (2, 8, 49152), "one thread announces"),
+    ("07.5", (128, 8, 49152), "do not arrive"),
+    ("07.5", (1, 256, 49152), "how many of them"),
+    ("07.5", (1, 2, 49152), "each warpgroup"),
+    ("07.5", (1, 9, 49152), "does the producer"),
+    ("07.5", (1, 8, 24576), "elements"),
+    ("07.5", (1, 8, 16384), "Add the elements"),
+    *_wrong_kernels("07.6"),
+    *_wrong_kernels("07.7"),
+]
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "07.1": r"\b1, 512\b",
+    "07.2": r"\b4608\b|threadIdx",
+    "07.3": r"% 2|\^",
+    "07.4": r"i / STAGES|threadIdx",
+    "07.5": r"\b8\b|49152",
+    "07.6": r"i / STAGES|\b2304\b|threadIdx",
+    "07.7": r"\b4 arrivals|__syncthreads\(\);",
+}

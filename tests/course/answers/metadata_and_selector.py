@@ -1,0 +1,103 @@
+"""Answers to the exercises of lesson 15: worked out by hand from the ISA's text and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def place(row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """Lane and lowest bit of a nibble of m16n8k32 with f16, read off the ISA's figure."""
+    return row % 8 * 4 + selector * 2 + chunk // 4, chunk % 4 * 4 + row // 8 * 16
+
+
+def narrow(row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """The same for s8."""
+    return row % 8 * 4 + selector * 2 + row // 8, chunk * 4
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "15.1": "[9, 10]",
+    "15.2": "0x4ECD",
+    "15.3": "[16, 17, 22, 23]",
+    "15.4": "(19, 20, 23)",
+    "15.5": "(9, 8)",
+    "15.6": "row % 8 * 4 + 2 * selector + chunk // 4, chunk % 4 * 4 + row // 8 * 16",
+}
+
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    ("15.1", (10, 9)),
+    ("15.1", {9, 10}),
+    ("15.3", {23, 22, 17, 16}),
+    ("15.6", place),
+    ("15.6", lambda row, chunk, selector: list(place(row, chunk, selector))),
+    ("15.6", lambda row, chunk, selector: np.array(place(row, chunk, selector))),
+    (
+        "15.6",
+        lambda row, chunk, selector: (
+            ((row & 7) << 2 | selector << 1 | chunk >> 2),
+            4 * (chunk & 3) | (row & 8) << 1,
+        ),
+    ),
+]
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: list[tuple[str, Any, str]] = [
+    ("15.1", [1, 2], "inside the chunk"),
+    ("15.1", [8, 11], "not a mask"),
+    ("15.1", [5, 6], "from 0"),
+    ("15.1", [9], "two columns"),
+    ("15.1", [8, 9], "right chunk"),
+    ("15.1", [0, 15], "four columns wide"),
+    ("15.2", 0xDCE4, "other way round"),
+    ("15.2", 0x1B37, "low two bits"),
+    ("15.2", 0b0011_1100_1001_1010, "one bit each"),
+    ("15.2", 0b1100_0011_1001_0101, "one bit each"),
+    ("15.2", 0x24ECD, "16 bits"),
+    ("15.2", 0x4ECF, "chunk 0 names one column twice"),
+    ("15.2", 0x4E8D, "Chunk 1 is the first"),
+    ("15.3", [16, 19], "count pairs"),
+    ("15.3", [16, 22], "first columns"),
+    ("15.3", [0, 1, 6, 7], "chunk begin"),
+    ("15.3", [8, 9, 14, 15], "eight columns wide"),
+    ("15.3", [16, 17], "Half of"),
+    ("15.3", [16, 17, 18, 19], "four parts"),
+    ("15.4", (16, 20, 23), "another selector"),
+    ("15.4", (19, 4, 7), "eight higher"),
+    ("15.4", (19, 23, 20), "lowest bit before"),
+    ("15.4", (19, 8, 11), "counted from the top"),
+    ("15.4", (19, 24, 27), "lane is right"),
+    ("15.4", (51, 20, 23), "32 lanes"),
+    ("15.4", (7, 20, 23), "bits are right"),
+    ("15.4", (0, 0, 3), "groupID"),
+    ("15.5", (1, 24), "layout for f16"),
+    ("15.5", (1, 8), "second of its pair"),
+    ("15.5", (9, 2), "number of the chunk"),
+    ("15.5", (9, 16), "four columns wide"),
+    ("15.5", (9, 12), "which chunk begins"),
+    ("15.5", (5, 8), "T1 has row groupID + 8"),
+    ("15.6", narrow, "layout for s8"),
+    ("15.6", lambda r, c, s: (place(r, c, 1 - s)[0], place(r, c, s)[1]), "other pair"),
+    ("15.6", lambda r, c, s: (place(r, c, s)[0], place((r + 8) % 16, c, s)[1]), "swapped"),
+    ("15.6", lambda r, c, s: (place(r, c, s)[0], c % 4 * 4), "upper half"),
+    ("15.6", lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, place(r, c, s)[1]), "neighbours"),
+    ("15.6", lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16), "alternate"),
+    ("15.6", lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16), "eight apart"),
+    ("15.6", lambda r, c, s: (place(r, c, s)[0], place(r, c, s)[1] // 4), "counted nibbles"),
+    ("15.6", lambda r, c, s: (place(r, c, s)[0], c * 4), "Every lane is right"),
+    ("15.6", lambda r, c, s: (r * 4 + s, place(r, c, s)[1]), "Every bit is right"),
+    ("15.6", lambda r, c, s: (0, 0), "by hand"),
+    ("15.6", lambda r, c, s: 7, "found one number"),
+]
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "15.1": r"\b9\b|\b10\b",
+    "15.2": r"(?i)4ECD|20173",
+    "15.3": r"\b16\b|\b17\b|\b22\b|\b23\b",
+    "15.4": r"\b19\b|\b20\b|\b23\b",
+    "15.5": r"\b9\b",
+}

@@ -1,0 +1,122 @@
+"""Answers to the exercises of lesson 03: kernels, right in several ways and wrong in the typical ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxlab import lessons
+
+
+def _answer(name: str, body: str) -> str:
+    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
+    starter = lessons.exercise(name).starter
+    return starter.split('"""')[1].replace("...", body)
+
+
+_I = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
+_STACKED = (
+    "int row = blockIdx.y * 64 + threadIdx.x / 32 * 16, column = blockIdx.x * 8; "
+    "unsigned a[4], b[2]; float d[4] = {0, 0, 0, 0}; "
+    "for (int k = 0; k < K; k += 16) { "
+    "load_a(a, A + row * K + k, K); load_b(b, B + column * K + k, K); mma(d, a, b); } "
+    "store_d(d, D + row * N + column, N);"
+)
+_LOAD_B = (
+    "for (int r = 0; r < 2; r++) { const f16* at = B + (thread() * 2 + r * 8) * 8 + group(); "
+    "b[r] = at[0] | (unsigned)at[8] << 16; }"
+)
+_START = "for (int r = 0; r < 4; r++) d[r] = bias[thread() * 2 + r % 2];"
+_STAGED = _STACKED.replace(
+    "store_d(d, D + row * N + column, N);",
+    "__shared__ float tile[64 * 8]; store_d(d, tile + threadIdx.x / 32 * 128, 8); "
+    "for (int i = threadIdx.x; i < 512; i += 128) "
+    "D[(blockIdx.y * 64 + i / 8) * N + column + i % 8] = tile[i];",
+)
+_EVERY_WARP = _STACKED.replace("threadIdx.x / 32 * 16", "w * 16").join(
+    ["for (int w = 0; w < 4; w++) { ", " }"]
+)
+_WRONG_KERNELS = [
+    ("03.1", f"{_I}y[i] += a * x[i];", "beyond the last element"),
+    ("03.1", "int i = threadIdx.x; if (i < n) y[i] += a * x[i];", "which block this is"),
+    ("03.1", "for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] += a * x[i];", "only by luck"),
+    ("03.1", f"{_I}if (i < n) y[i] = a * x[i];", "replaced"),
+    ("03.1", f"{_I}if (i < n) y[i] += x[i];", "factor"),
+    ("03.1", f"{_I}if (i < n - 1) y[i] += a * x[i];", "n or n - 1"),
+    ("03.1", "int i = blockIdx.x * 128 + threadIdx.x; if (i < n) y[i] += a * x[i];", "ask for their size"),
+    ("03.1", ";", "No element"),
+    ("03.1", f"{_I}if (i < n) y[i] += 3 * x[i];", "`a` is an argument"),
+    ("03.1", f"{_I}if (i == 0) for (int j = 0; j < n; j++) y[j] += a * x[j];", "some threads do the work"),
+    ("03.1", f"{_I}while (i < n) y[i] += a * x[i];", "does a loop never end"),
+    ("03.1", f"{_I}if (i < n) y[i] += a * x[i]", "expected a"),
+    ("03.1", f"{_I}if (i < n) y[i] += a * x[n - 1 - i];", "thread 1 of block 1"),
+    ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[8] | (unsigned)at[0] << 16"), "halves"),
+    ("03.2", _LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
+    (
+        "03.2",
+        "for (int r = 0; r < 2; r++) b[r] = *(const unsigned*)(B + group() * 16 + thread() * 2 + r * 8);",
+        "by columns",
+    ),
+    ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
+    ("03.2", _LOAD_B.replace("+ r * 8", ""), "same elements"),
+    ("03.2", _LOAD_B.replace("at[8]", "at[1]"), "neighbours in a column"),
+    ("03.2", _LOAD_B.replace("thread() * 2", "thread()"), "holds B["),
+    ("03.2", _LOAD_B.replace("<< 16", "<< 8"), "not an element of B"),
+    ("03.2", _LOAD_B.replace("thread()", "group()"), "which row and column does each lane read"),
+    ("03.2", _LOAD_B.replace("at[0]", "(short)at[0]"), "negative"),
+    ("03.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "still 0"),
+    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread()"),
+    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
+    ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread() * 2 + r];", "rows 8 to 15 are not"),
+    ("03.3", _START.replace("+ r % 2", ""), "odd ones are not"),
+    ("03.3", _START.replace("r % 2", "1 - r % 2"), "swapped"),
+    ("03.3", _START.replace("thread() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
+    ("03.3", _START.replace("thread() * 2", "thread()"), "starts with"),
+    ("03.3", _START.replace("bias[thread() * 2 + r % 2]", "thread() * 2 + r % 2 + 1"), "starts with"),
+    ("03.4", ";", "Nothing was stored"),
+    ("03.4", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
+    ("03.4", _STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
+    ("03.4", _STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
+    ("03.4", _STACKED.replace("k < K", "k < 16"), "first 16 along K"),
+    ("03.4", _STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
+    ("03.4", _STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
+    ("03.4", _STACKED.replace("row * K", "row * N"), "multiplied by the right one"),
+    ("03.4", _STACKED.replace("* 64", "* 128"), "last warp of the last block"),
+    ("03.4", _STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
+    ("03.4", _STAGED, "D is right, but"),
+    ("03.4", _EVERY_WARP, "would do"),
+]
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "03.1": f"{_I}if (i < n) y[i] += a * x[i];",
+    "03.2": _LOAD_B,
+    "03.3": _START,
+    "03.4": _STACKED,
+}
+
+#: Right answers beside the model solution.
+RIGHT: list[tuple[str, Any]] = [
+    *[
+        (name, _answer(name, body))
+        for name, body in [
+            (
+                "03.1",
+                "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) "
+                "y[i] = y[i] + a * x[i];",
+            ),
+        ]
+    ],
+]
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: list[tuple[str, Any, str]] = [
+    *((name, _answer(name, body), words) for name, body, words in _WRONG_KERNELS),
+]
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "03.1": r"blockIdx\.x \* blockDim\.x",
+    "03.2": r"thread\(\) \* 2",
+    "03.3": r"thread\(\) \* 2",
+    "03.4": r"threadIdx\.x / 32",
+}
