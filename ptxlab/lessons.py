@@ -8,23 +8,28 @@ or a hint, but never the solution.
 ✗ 00.3 not quite: That is the whole matrix. Divide it among the lanes.
 
 `LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
-which exercises are done, and `forget` starts the course again.
+which exercises are done, and `forget` starts the course again. `course_map` draws what builds on what, for
+the whole course or for one of the `TRACKS`.
 """
 
 from __future__ import annotations
 
 from .course.checking import Exercise, Verdict
+from .course.course_map import CourseMap, course_map
 from .course.record import Progress, forget, progress, record
-from .course.syllabus import EXERCISES, LESSONS, Lesson, exercise
+from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
 
 __all__ = [
     "EXERCISES",
     "LESSONS",
+    "TRACKS",
+    "CourseMap",
     "Exercise",
     "Lesson",
     "Progress",
     "Verdict",
     "check",
+    "course_map",
     "exercise",
     "forget",
     "progress",

@@ -347,7 +347,7 @@ def _in_steps(answer: object) -> Sentences:
 
 
 def _row_column_and_c(answer: object) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """The answer to 12.5 as a row of A, a column of B and C; its form is checked."""
+    """The answer to 21.5 as a row of A, a column of B and C; its form is checked."""
     form = "`(row of A, column of B, C)`, e.g. `([1, 2], [3, 4], 0)`"
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
         raise WrongForm(f"the answer has three parts: {form}.")

@@ -73,6 +73,8 @@ class Lesson:
     question: str
     goals: tuple[str, ...]  # "You will be able to ..."
     minutes: int  # an estimate
+    part: str = ""  # of the course
+    needs: tuple[str, ...] = ()  # names of the lessons that it builds on
 
     @property
     def file(self) -> str:
@@ -87,59 +89,168 @@ class Lesson:
         return tuple(each for name, each in EXERCISES.items() if name.startswith(f"{self.number}."))
 
 
-#: The question of each lesson, by the name of its notebook.
-_QUESTIONS = {
-    "00-start-here": "What does a tensor core do with your registers?",
-    "01-fragments": "One instruction, 32 lanes: who holds what?",
-    "02-element-types": "What number is 0x3C?",
-    "14-structured-sparsity": "How much of a matrix can you throw away?",
-    "15-metadata-and-selector": "How do four bits record which half is missing?",
-    "16-sparse-mma-m16n8k64-s4": "How can half of A be missing?",
-    "17-sparse-mma-m16n8k16-tf32": "What is left of a float32 number in a tensor core?",
-    "18-other-sparse-shapes": "How much is left to learn about sparse mma?",
-    "22-wmma-sub-byte": "How do you multiply with single bits?",
-    "05-wgmma": "What if 128 threads act as one?",
-    "19-sparse-wgmma-m64nNk64": "What does a warpgroup do with half of A?",
-    "25-block-scaling": "Sixteen values share one byte: where is it?",
-    "21-numerics": "Why does your GPU's sum differ from NumPy's?",
-    "23-what-the-chip-runs": "Which instruction does the chip really run?",
-    "24-on-a-real-gpu": "Do you believe the emulator?",
-    "04-shared-memory-and-banks": "Why does the same read take eight times as long?",
-    "06-descriptors-swizzles-and-tma": "Which bytes does a descriptor name?",
-    "07-mbarriers": "When has a copy arrived?",
-    "03-your-first-tensor-core-kernel": "Can you write a tensor-core kernel without a GPU?",
-    "08-what-goes-wrong": "It gives the right numbers: is it right?",
-    "09-what-goes-wrong-asynchronously": "Who says that it has arrived?",
-    "10-how-fast-is-it": "How fast is one instruction, and what would make it faster?",
-    "11-from-instruction-to-gemm": "What stands between an instruction and a fast kernel?",
-    "12-epilogue": "How does D leave the registers, and what does that cost?",
-    "20-sparse-gemm": "What does a sparse product gain, and what does it lose?",
-    "26-tensor-memory": "Where are the sums, if no register holds them?",
-    "27-one-thread-multiplies": "How does one thread start a product of 128 x 256?",
-    "28-scale-factors-in-tensor-memory": "Who brings the scale factors, and where to?",
-    "29-a-product-in-four-bits": "What does a product in four bits take, and how exact is it?",
-    "30-layouts-in-other-words": "How do CuTe and Triton say where an element is?",
-    "13-attention": "How does a softmax fit between two matrix products?",
-    "atlas": "Every instruction, browsable",
+#: The parts of the course, and their lessons in order: of each its name, its question, and the names of those
+#: that it builds on. The order gives the numbers.
+_PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
+    "Reading instructions": (
+        ("start-here", "What does a tensor core do with your registers?", ()),
+        ("fragments", "One instruction, 32 lanes: who holds what?", ("start-here",)),
+        ("element-types", "What number is 0x3C?", ("fragments",)),
+    ),
+    "Writing kernels": (
+        (
+            "your-first-tensor-core-kernel",
+            "Can you write a tensor-core kernel without a GPU?",
+            ("fragments",),
+        ),
+        (
+            "shared-memory-and-banks",
+            "Why does the same read take eight times as long?",
+            ("your-first-tensor-core-kernel",),
+        ),
+        ("wgmma", "What if 128 threads act as one?", ("shared-memory-and-banks",)),
+        ("descriptors-swizzles-and-tma", "Which bytes does a descriptor name?", ("wgmma",)),
+        ("mbarriers", "When has a copy arrived?", ("descriptors-swizzles-and-tma",)),
+        (
+            "what-goes-wrong",
+            "It gives the right numbers: is it right?",
+            ("shared-memory-and-banks",),
+        ),
+        (
+            "what-goes-wrong-asynchronously",
+            "Who says that it has arrived?",
+            ("what-goes-wrong", "mbarriers"),
+        ),
+        ("how-fast-is-it", "How fast is one instruction, and what would make it faster?", ("wgmma",)),
+        (
+            "from-instruction-to-gemm",
+            "What stands between an instruction and a fast kernel?",
+            ("what-goes-wrong-asynchronously", "how-fast-is-it"),
+        ),
+        (
+            "epilogue",
+            "How does D leave the registers, and what does that cost?",
+            ("from-instruction-to-gemm",),
+        ),
+        (
+            "attention",
+            "How does a softmax fit between two matrix products?",
+            ("from-instruction-to-gemm",),
+        ),
+    ),
+    "Sparsity": (
+        ("structured-sparsity", "How much of a matrix can you throw away?", ("element-types",)),
+        (
+            "metadata-and-selector",
+            "How do four bits record which half is missing?",
+            ("structured-sparsity",),
+        ),
+        ("sparse-mma-m16n8k64-s4", "How can half of A be missing?", ("metadata-and-selector",)),
+        (
+            "sparse-mma-m16n8k16-tf32",
+            "What is left of a float32 number in a tensor core?",
+            ("metadata-and-selector",),
+        ),
+        (
+            "other-sparse-shapes",
+            "How much is left to learn about sparse mma?",
+            ("sparse-mma-m16n8k64-s4", "sparse-mma-m16n8k16-tf32"),
+        ),
+        (
+            "sparse-wgmma-m64nNk64",
+            "What does a warpgroup do with half of A?",
+            ("metadata-and-selector", "wgmma"),
+        ),
+        (
+            "sparse-gemm",
+            "What does a sparse product gain, and what does it lose?",
+            ("sparse-wgmma-m64nNk64", "from-instruction-to-gemm"),
+        ),
+    ),
+    "Numbers": (
+        ("numerics", "Why does your GPU's sum differ from NumPy's?", ("element-types", "wgmma")),
+        ("wmma-sub-byte", "How do you multiply with single bits?", ("element-types",)),
+        ("what-the-chip-runs", "Which instruction does the chip really run?", ("element-types",)),
+        ("on-a-real-gpu", "Do you believe the emulator?", ("numerics",)),
+    ),
+    "Blackwell": (
+        ("block-scaling", "Sixteen values share one byte: where is it?", ("element-types",)),
+        ("tensor-memory", "Where are the sums, if no register holds them?", ("mbarriers",)),
+        (
+            "one-thread-multiplies",
+            "How does one thread start a product of 128 x 256?",
+            ("tensor-memory",),
+        ),
+        (
+            "scale-factors-in-tensor-memory",
+            "Who brings the scale factors, and where to?",
+            ("block-scaling", "one-thread-multiplies"),
+        ),
+        (
+            "a-product-in-four-bits",
+            "What does a product in four bits take, and how exact is it?",
+            ("scale-factors-in-tensor-memory",),
+        ),
+    ),
+    "Other languages": (
+        (
+            "layouts-in-other-words",
+            "How do CuTe and Triton say where an element is?",
+            ("shared-memory-and-banks",),
+        ),
+    ),
 }
 #: What the first cell of a notebook promises.
 _PROMISE = re.compile(r"\*\*After this lesson you can\*\* (.*)\. \(We estimate (\d+) minutes\.\)")
 
 
-def _lesson(file: str, question: str) -> Lesson:
+def _lesson(file: str, question: str, part: str = "", needs: tuple[str, ...] = ()) -> Lesson:
     """A lesson with the goals and minutes that its notebook states; none where a reader has changed that."""
     number, slug = (file[:2], file[3:]) if file[0].isdigit() else ("", file)
     notebook = notebooks() / f"{file}.ipynb"
     promise = _PROMISE.search(notebook.read_text(encoding="utf-8")) if notebook.exists() else None
     if promise is None:
-        return Lesson(number, slug, question, (), 0)
+        return Lesson(number, slug, question, (), 0, part, needs)
     *others, last = promise[1].split("; ")
-    return Lesson(number, slug, question, (*others, last.removeprefix("and ")), int(promise[2]))
+    goals = (*others, last.removeprefix("and "))
+    return Lesson(number, slug, question, goals, int(promise[2]), part, needs)
 
 
-LESSONS: tuple[Lesson, ...] = tuple(_lesson(*row) for row in _QUESTIONS.items())
+_ROWS = [(part, *row) for part, rows in _PARTS.items() for row in rows]
+LESSONS: tuple[Lesson, ...] = (
+    *(
+        _lesson(f"{number:02d}-{name}", question, part, needs)
+        for number, (part, name, question, needs) in enumerate(_ROWS)
+    ),
+    _lesson("atlas", "Every instruction, browsable"),
+)
 #: The notebooks that walk through every layout of a family: `ptxlab.shapes`.
 SHAPES: tuple[Lesson, ...] = tuple(
     _lesson(f"shapes-{family}", f"Every layout of {family.replace('-sp', '.sp')}")
     for family in ("mma", "mma-sp", "block-scaled", "wmma", "wgmma", "wgmma-sp", "tcgen05", "transfer")
 )
+#: Ways through the course for readers with an aim: the last lessons; what these build on comes before them.
+TRACKS: dict[str, tuple[str, ...]] = {
+    "the whole course": tuple(name for _, name, _, _ in _ROWS),
+    "a first course": ("what-goes-wrong", "other-sparse-shapes", "numerics", "what-the-chip-runs"),
+    "a Hopper kernel next week": ("epilogue", "attention"),
+    "from Triton or CuTe": ("layouts-in-other-words", "from-instruction-to-gemm"),
+    "Blackwell": ("a-product-in-four-bits",),
+}
+
+
+def lessons_of(track: str) -> tuple[Lesson, ...]:
+    """The lessons of a way through the course, in order.
+
+    >>> [lesson.slug for lesson in lessons_of("from Triton or CuTe")][:3]
+    ['start-here', 'fragments', 'your-first-tensor-core-kernel']
+    """
+    if not is_name(track, TRACKS):
+        raise PtxlabError(f"there is no track {quoted(track)}; there are {listing(TRACKS, 40)}")
+    by_name = {lesson.slug: lesson for lesson in LESSONS}
+    wanted, todo = set(), list(TRACKS[track])
+    while todo:
+        lesson = by_name[todo.pop()]
+        wanted.add(lesson)
+        todo += lesson.needs
+    return tuple(lesson for lesson in LESSONS if lesson in wanted)

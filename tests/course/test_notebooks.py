@@ -6,6 +6,7 @@ import ast
 import copy
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,45 @@ def test_a_lesson_is_read_in_one_sitting(lesson: lessons.Lesson) -> None:
     assert lesson.slug in _LONG or (lesson.minutes <= 45 and words <= 1800), words
 
 
+def test_a_lesson_comes_after_those_that_it_builds_on() -> None:
+    before: set[str] = set()
+    for lesson in lessons.LESSONS:
+        assert before.issuperset(lesson.needs), lesson.file
+        before.add(lesson.slug)
+    parts = [part for part, _ in groupby(lesson.part for lesson in lessons.LESSONS)]
+    assert len(parts) == len(set(parts)), "a part is a run of lessons"
+    first_kernel = next(lesson for lesson in lessons.LESSONS if "first" in lesson.slug)
+    assert sum(lesson.minutes for lesson in lessons.LESSONS if lesson.file < first_kernel.file) < 120
+
+
+@each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
+def test_mentions_of_lessons_that_it_does_not_build_on_are_links(lesson: lessons.Lesson) -> None:
+    """A reader may have taken any track: what a lesson counts on is what the map says it builds on."""
+    known, todo = {lesson.number}, [lesson]
+    while todo:
+        needed = [each for each in lessons.LESSONS if each.slug in todo[-1].needs]
+        todo[-1:] = needed
+        known.update(each.number for each in needed)
+    if lesson.number:
+        prose = "\n".join(
+            cell.source for cell in read(lesson.file).cells[:-2] if cell.cell_type == "markdown"
+        )
+        mentioned = re.findall(r"(?<!\[)[Ll]essons? (\d\d)(?: and (\d\d))?", prose)
+        assert {number for pair in mentioned for number in pair if number} <= known
+
+
+@each("name", lessons.TRACKS)
+def test_a_track_is_a_way_through_the_map(name: str) -> None:
+    chosen = lessons.course_map(name)
+    before: set[str] = set()
+    for lesson in chosen.lessons:
+        assert before.issuperset(lesson.needs)
+        before.add(lesson.slug)
+    page = chosen._repr_html_()
+    assert page.count("dashed") == sum(bool(each.part) for each in lessons.LESSONS) - len(chosen.lessons)
+    assert all(f'href="{lesson.file}.ipynb"' in page for lesson in chosen.lessons)
+
+
 @each("name", NAMES)
 def test_says_what_would_differ_on_a_gpu(name: str) -> None:
     notebook = read(name)
@@ -149,7 +189,7 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
 _WITHOUT_UNIT = {
     *("block", "change", "ids", "kernel", "lane", "layout", "left_out", "load", "memory", "mistake"),
     *("nibble", "operand", "order", "part", "phase", "row", "rung", "selector", "warp", "warps"),
-    *("weights", "which", "chains", "rows", "stages", "step", "store", "wait", "way"),
+    *("weights", "which", "chains", "rows", "stages", "step", "store", "track", "wait", "way"),
 }
 
 

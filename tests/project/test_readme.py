@@ -53,7 +53,7 @@ def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
     assert {lesson.file for lesson in LESSONS} <= rows.keys()
     server = max(run["server"] for run in results["hub"]["runs"])
     small, large = (
-        max(rows[each.file]["peak"] for each in LESSONS if (each.number in readme.WITH_COMPILER) == compiles)
+        max(rows[each.file]["peak"] for each in LESSONS if (each.slug in readme.WITH_COMPILER) == compiles)
         for compiles in (False, True)
     )
     megabytes = {"M": 1, "G": 1000}

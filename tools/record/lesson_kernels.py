@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons
-08, 11, 20, 07, 12, 13, 29 and 09 are in their modules.
+The notebooks state sources as texts and sums of texts; the kernels of lessons 07, 08, 09, 11, 12, 13, 20
+and 29 are in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 

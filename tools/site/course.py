@@ -18,20 +18,6 @@ __all__ = ["contents", "prepared", "write"]
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
-#: Parts of the course: title -> numbers of its first and last lesson.
-PARTS = {
-    "Foundations": ("00", "04"),
-    "Structured sparsity": ("05", "07"),
-    "Other families": ("08", "11"),
-    "The chip": ("12", "14"),
-    "Memory": ("15", "25"),
-    "Whole kernels": ("17", "30"),
-    "Speed": ("19", "21"),
-    "Blackwell": ("22", "29"),
-    "Other libraries": ("24", "24"),
-    "Capstone": ("27", "27"),
-}
-
 
 def write(folder: Path, *, brief: bool = False) -> None:
     """Write every notebook, and the list of lessons that the course's first page includes.
@@ -81,9 +67,8 @@ def _run_it(lesson: Lesson) -> str:
 def contents() -> str:
     """The lessons of each part of the course as a table, with the tree that puts them beside every page."""
     blocks = []
-    for part, (first, last) in PARTS.items():
-        numbers = [lesson.number for lesson in LESSONS]
-        lessons = list(LESSONS[numbers.index(first) : numbers.index(last) + 1])
+    for part in dict.fromkeys(lesson.part for lesson in LESSONS if lesson.part):
+        lessons = [lesson for lesson in LESSONS if lesson.part == part]
         entries = [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
         blocks += [f"## {part}", _table(lessons), _tree(part, entries)]
     others = [lesson for lesson in (*LESSONS, *SHAPES) if not lesson.number]

@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 13: attention: device functions, right in several ways and wrong in the typical ones; tiles and cycles."""
+"""Lesson 13: parts of the kernels, right in several ways and wrong in typical ones; tiles and cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 12: parts of an epilogue, right in several ways and wrong in the typical ones."""
+"""Lesson 12: parts of an epilogue, right in several ways and wrong in typical ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 07: kernels around mbarriers, right in several ways and wrong in the typical ones."""
+"""Lesson 07: kernels around mbarriers, right in several ways and wrong in typical ones."""
 
 from __future__ import annotations
 
