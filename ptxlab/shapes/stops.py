@@ -324,9 +324,9 @@ def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
-    which = " of those that SFA has, counted from 0," if name == "SFA" else ""
+    which = "column" if name == "D" else f"of {name}'s columns (counted from its first)"
     return Question(
-        f"Which lane and which column{which} of tensor memory hold {name}[{row}][{column}]?",
+        f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?",
         "lane, column",
         tuple((place.lane, place.column) for place in operand.where(row, column)),
     )
