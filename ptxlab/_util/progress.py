@@ -15,6 +15,8 @@ from typing import Any
 from .arguments import as_flag
 
 _DELAY = 0.5  # seconds before a bar shows at all
+#: What says in a few words what goes on besides, or nothing; bars add it to their note.
+BACKGROUND: list[Callable[[], str]] = []
 
 
 @contextlib.contextmanager
@@ -46,10 +48,14 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Callable
         yield lambda count=1, /, note=None: None
         return
 
+    last_note = ""
+
     def tick(count: int = 1, /, note: str | None = None) -> None:
+        nonlocal last_note
+        last_note = last_note if note is None else note
+        words = [last_note, *(each() for each in BACKGROUND)]
         with contextlib.suppress(OSError, ValueError):
-            if note is not None:
-                line.set_description_str(note, refresh=False)
+            line.set_description_str("; ".join(filter(None, words)), refresh=False)
             line.update(count)
 
     try:

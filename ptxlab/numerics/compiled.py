@@ -18,19 +18,24 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from .._util.interrupts import held_back
+from .._util.progress import BACKGROUND
 from ..errors import PtxlabError, listing
-from ..isa.dtypes import DType
+from ..isa.dtypes import DType, dtype
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from .fused_step import Array, DTypes, FusedCodes, FusedStep
+from .fused_step import Alignment, Array, DTypes, FusedCodes, FusedStep
 
-#: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
-#: compile.
+#: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes a second
+#: to read what it has compiled.
 _WORTH = 1 << 19
+_PATIENCE = 1.0  # seconds that the first product waits for the loop; if it has to be compiled, NumPy computes
 WIDE = 64  # columns from which a few MMAs are divided into smaller ones: see `side_by_side`
 _chosen: str | None = None
 _kept = threading.local()  # the arrays that a thread worked in last
+_starting = threading.Lock()
+_compilation: threading.Thread | None = None
+_is_compiled = threading.Event()
 
 
 @contextmanager
@@ -87,7 +92,38 @@ def serves(dtypes: DTypes, products: int, depth: int) -> bool:
     """
     narrow = all(float_type.bits <= 32 for float_type in dtypes)
     fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
-    return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
+    if not fits or _chosen == "numpy" or (_chosen is None and products < _WORTH) or _loop() is None:
+        return False
+    return _chosen == "numba" or _is_compiled.is_set() or _compiled_soon()
+
+
+def _compiled_soon() -> bool:
+    """Whether the loop can run; the first call has another thread compile it, or read it from numba's cache.
+
+    Compiling takes 20 s, in which NumPy computes. In a process that was forked meanwhile, it always does.
+    """
+    global _compilation
+    with _starting:
+        if _compilation is None:
+            _compilation = threading.Thread(target=_compile, name="numba")
+            _compilation.start()
+            BACKGROUND.append(_compilation_note)
+            _compilation.join(_PATIENCE)
+    return _is_compiled.is_set()
+
+
+def _compile() -> None:
+    """Let numba compile the loop, which is the same for all types: it computes one MMA of zeros."""
+    zeros = np.zeros((1, 8, 8), dtype=np.uint16)
+    f16, f32 = dtype("f16"), dtype("f32")
+    step = FusedStep((f16, f16, f32, f32), Alignment(fraction_bits=25, result_bits=23, floor=-133))
+    fused_codes(FusedCodes(zeros, zeros, zeros.astype(np.uint32)), step)
+    _is_compiled.set()
+
+
+def _compilation_note() -> str:
+    compiles = _compilation is not None and _compilation.is_alive()
+    return "NumPy computes while numba compiles" if compiles else ""
 
 
 def side_by_side(codes: FusedCodes) -> tuple[int, int]:

@@ -320,3 +320,34 @@ def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPat
         loop.fill = Fill(None, error)  # an error of its own is not hidden
         with pytest.raises(type(error)):
             ins.emulate(x.a, x.b, x.c)
+
+
+@pytest.mark.slow
+def test_numpy_computes_while_numba_compiles(tmp_path: Path) -> None:
+    """Where nothing is cached, the first product does not wait; later ones have the compiled loop's bits."""
+    pytest.importorskip("numba")
+    code = """
+import numpy as np, ptxlab
+from ptxlab._util.progress import bar
+from ptxlab.numerics import compiled
+compiled._PATIENCE = 0.0
+ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+operands = ptxlab.inputs.make(ins, "moderate", 600)
+first = ins.emulate(operands.a, operands.b, operands.c)
+print(compiled._is_compiled.is_set(), compiled._compilation_note())
+with bar(10, "MMAs", show=True) as tick:
+    tick(1, note="a product")
+compiled._compilation.join()
+print(compiled._is_compiled.is_set(), compiled._compilation_note())
+print(np.array_equal(first, ins.emulate(operands.a, operands.b, operands.c)))
+"""
+    settings = {**os.environ, "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}  # compiles faster
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings
+    )
+    assert result.stdout.splitlines() == [
+        "False NumPy computes while numba compiles",
+        "True ",
+        "True",
+    ]
+    assert "a product; NumPy computes while numba compiles" in result.stderr
