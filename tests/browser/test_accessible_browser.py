@@ -164,36 +164,6 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
     page.keyboard.press("Escape")
 
 
-@pytest.mark.skipif(
-    not AXE.exists(), reason="axe-core is installed by python -m tools.check_javascript, which needs npm"
-)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_has_nothing_to_say_of_time_and_memory(book: Any, page: Any, dark: Any, theme: str) -> None:
-    """The timeline in its midst, shared memory with its descriptor, tensor memory: names and contrasts."""
-    if theme == "dark":
-        dark()
-    book.run(1, f"ex.instruction = {DENSE!r}; ex.view.tracing = False; ex.selection = 'D', 1, 2")
-    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
-    page.get_by_role("button", name="play the instruction").click()
-    page.locator(".ptx-sum-bits").first.wait_for()  # a step of the sum
-    page.get_by_role("button", name="pause").click()
-    assert complaints(page, contrast=True) == []
-    page.keyboard.press("Escape")
-    for name, opened in (
-        ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "memory"),
-        (TENSOR, "tensor"),
-    ):
-        book.run(1, f"ex.instruction = {name!r}; ex.selection = None")
-        expect(page.locator(".ptx-mnemonic").first).to_have_text(name)
-        part = page.locator(f".ptx-{opened}")
-        if not part.is_visible():
-            page.locator(f"[data-{opened}]").first.click()
-            part.wait_for()
-        assert complaints(page, f".ptx-{opened}", contrast=True) == []
-        assert complaints(page) == []
-    book.run(1, f"ex.instruction = {DENSE!r}")
-
-
 def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     """Tab reaches header, toolbar, lanes, registers, matrices, stepper and trace, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
@@ -337,3 +307,33 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     page.locator("[data-pane=A] .ptx-cell").focus()
     page.keyboard.press("Control+z")
     assert python("print(ex.A[1, 2], ex.A[1, 3])") == "2.5 0.0"
+
+
+@pytest.mark.skipif(
+    not AXE.exists(), reason="axe-core is installed by python -m tools.check_javascript, which needs npm"
+)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_has_nothing_to_say_of_time_and_memory(book: Any, page: Any, dark: Any, theme: str) -> None:
+    """The timeline while it plays, shared memory with its descriptor, tensor memory: names and contrasts."""
+    if theme == "dark":
+        dark()
+    book.run(1, f"ex.instruction = {DENSE!r}; ex.view.tracing = False; ex.selection = 'D', 1, 2")
+    expect(page.locator(".ptx-mnemonic").first).to_have_text(DENSE)
+    page.locator(".ptx-part-name", has_text="sum of").click()
+    page.get_by_role("button", name="play the instruction").click()
+    page.locator(".ptx-part-name.now").wait_for()
+    assert complaints(page, contrast=True) == []
+    page.keyboard.press("Escape")
+    for name, opened in (
+        ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "memory"),
+        (TENSOR, "tensor"),
+    ):
+        book.run(1, f"ex.instruction = {name!r}; ex.selection = None")
+        expect(page.locator(".ptx-mnemonic").first).to_have_text(name)
+        part = page.locator(f".ptx-{opened}")
+        if not part.is_visible():
+            page.locator(f"[data-{opened}]").first.click()
+            part.wait_for()
+        assert complaints(page, f".ptx-{opened}", contrast=True) == []
+        assert complaints(page) == []
+    book.run(1, f"ex.instruction = {DENSE!r}")

@@ -105,7 +105,6 @@ export class Pane extends ScrollArea {
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
       [this.isFolded, Math.round(this.width), app.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
-      parts[0]?.name === "D" && app.tracePanel.ask.hidden,
     ]);
   }
 

@@ -45,7 +45,7 @@ export class TracePanel {
     this.body.hidden = !open || !chosen;
     if (this.ask.hidden === Boolean(chosen)) {
       this.ask.hidden = !chosen;
-      this.app.paneOf("D")?.updateCaption(); // which makes room for it
+      this.app.paneOf("D")?.fitCaption(); // which makes room for it
     }
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
