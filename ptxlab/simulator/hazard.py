@@ -206,7 +206,8 @@ _KINDS = (
     ),
     HazardKind(
         "deadlock",
-        "Threads wait for a barrier, an mbarrier or lanes that never come; this ends the simulation",
+        "Threads wait for a barrier, an mbarrier, lanes that never come, or a value that nobody writes; this "
+        "ends the simulation",
         "let all arrive that are expected, and announce as many bytes as are copied",
     ),
     HazardKind(
