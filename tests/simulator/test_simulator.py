@@ -461,6 +461,14 @@ def test_threads_that_spin_sleep(name: str) -> None:
     assert seen[0].total() < 60_000
 
 
+@pytest.mark.gpu
+def test_threads_that_spin_on_a_gpu() -> None:
+    for name in ("lock", "ticket", "chain", "barriers"):
+        mutex, count = np.zeros(2, dtype=np.int32), np.zeros(128, dtype=np.int32)
+        ptxlab.kernel(_SPINNING, name).launch(29, 128, mutex, count)
+        assert (count == 29).all(), name
+
+
 def test_threads_that_spin_for_ever() -> None:
     for name, sentence in (
         ("forever", r"deadlock: block \(0, 0, 0\).* wait at ptxlab.cu:\d+ \(ld.volatile.*\) for another "
