@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ptxlab import TARGETS, catalog
@@ -19,10 +20,10 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.isa.form import Form
 from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Form, Tcgen05Mma
-from ptxlab.lessons import LESSONS
+from ptxlab.lessons import LESSONS, Lesson
 from ptxlab.views import types
 
-__all__ = ["README", "TEACHING", "WITH_COMPILER", "render"]
+__all__ = ["README", "SYLLABI", "TEACHING", "WITH_COMPILER", "render"]
 
 #: The lessons that load NVRTC, which takes memory.
 WITH_COMPILER = (
@@ -30,6 +31,101 @@ WITH_COMPILER = (
     *("what-goes-wrong-asynchronously", "from-instruction-to-gemm", "epilogue", "attention"),
     *("sparse-gemm", "what-the-chip-runs", "on-a-real-gpu"),
 )
+
+#: What a syllabus has: when, the lessons, what to do together.
+_Meetings = tuple[tuple[str, tuple[str, ...], str], ...]
+#: Syllabi by the name of their table. Minutes, exercises and totals are computed.
+SYLLABI: dict[str, _Meetings] = {
+    "ten weeks": (
+        (
+            "week 1",
+            ("start-here", "fragments", "element-types"),
+            "find ten elements by hand, then with the Explorer; decode one byte as six types",
+        ),
+        (
+            "week 2",
+            ("your-first-tensor-core-kernel", "shared-memory-and-banks", "wgmma"),
+            "write one `mma` kernel on the projector; count wavefronts before you look",
+        ),
+        (
+            "week 3",
+            ("descriptors-swizzles-and-tma", "mbarriers", "what-goes-wrong"),
+            "draw a swizzled tile and compute one address; play a barrier with two students as threads",
+        ),
+        (
+            "week 4",
+            ("what-goes-wrong-asynchronously", "how-fast-is-it", "from-instruction-to-gemm"),
+            "find one hazard together; predict the cycles of a `wgmma`, then open the recorded table",
+        ),
+        (
+            "week 5",
+            ("epilogue", "attention"),
+            "follow D of the first product into A of the second; hand out the capstone",
+        ),
+        (
+            "week 6",
+            (
+                *("structured-sparsity", "metadata-and-selector"),
+                *("sparse-mma-m16n8k64-s4", "sparse-mma-m16n8k16-tf32"),
+            ),
+            "prune, compress and encode one row by hand; change the selector and see what happens",
+        ),
+        (
+            "week 7",
+            ("other-sparse-shapes", "sparse-wgmma-m64nNk64", "sparse-gemm"),
+            "write down one sparse layout without looking; discuss when pruning pays off",
+        ),
+        (
+            "week 8",
+            ("numerics", "wmma-sub-byte", "what-the-chip-runs", "on-a-real-gpu"),
+            "predict a rounding, then look at its trace; read ten lines of SASS",
+        ),
+        (
+            "week 9",
+            ("block-scaling", "tensor-memory", "one-thread-multiplies"),
+            "quantise a block on the blackboard; find one element of D in tensor memory",
+        ),
+        (
+            "week 10",
+            ("scale-factors-in-tensor-memory", "a-product-in-four-bits", "layouts-in-other-words"),
+            "say lesson 01's picture in CuTe's words; the exam; the capstone is due",
+        ),
+    ),
+    "two days": (
+        (
+            "day 1, morning",
+            ("start-here", "fragments", "element-types", "your-first-tensor-core-kernel"),
+            "find elements by hand; everybody runs a kernel before lunch",
+        ),
+        (
+            "day 1, afternoon",
+            ("shared-memory-and-banks", "wgmma", "descriptors-swizzles-and-tma"),
+            "draw a tile and its descriptor on the blackboard",
+        ),
+        (
+            "day 2, morning",
+            ("mbarriers", "what-goes-wrong", "what-goes-wrong-asynchronously", "how-fast-is-it"),
+            "repair two kernels in pairs; compare predictions of speed",
+        ),
+        (
+            "day 2, afternoon",
+            ("from-instruction-to-gemm", "epilogue", "attention"),
+            "one change at a time: what did it gain? Attention as a demonstration if time is short",
+        ),
+    ),
+    "afternoon": (
+        (
+            "the first 90 minutes",
+            ("start-here", "fragments"),
+            "work through both with the Explorer on the projector; end with the trace of one element of D",
+        ),
+        (
+            "to half a day",
+            ("your-first-tensor-core-kernel", "shared-memory-and-banks"),
+            "everybody writes a kernel; then `ldmatrix` and its bank conflicts",
+        ),
+    ),
+}
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -89,6 +185,26 @@ def lessons() -> str:
     return "\n".join([*lines, f"| | | | **{hours:.1f} hours** | **{exercises}** |"])
 
 
+def syllabus(name: str) -> str:
+    """One row for each meeting of a syllabus, with the sums over its lessons."""
+    by_slug = {lesson.slug: lesson for lesson in LESSONS}
+    meetings = [(when, [by_slug[slug] for slug in slugs], text) for when, slugs, text in SYLLABI[name]]
+    lines = [
+        "| when | lessons | together | minutes (estimate) | exercises |",
+        "|---|---|---|---:|---:|",
+    ]
+    for when, chosen, text in meetings:
+        files = ", ".join(f"`{lesson.file}`" for lesson in chosen)
+        lines.append(f"| {when} | {files} | {text} | {_sums(chosen)} |")
+    everything = [lesson for _, chosen, _ in meetings for lesson in chosen]
+    return "\n".join([*lines, f"| | **{len(everything)} lessons** | | {_sums(everything)} |"])
+
+
+def _sums(lessons: list[Lesson]) -> str:
+    minutes = sum(lesson.minutes for lesson in lessons)
+    return f"{minutes} | {sum(len(lesson.exercises) for lesson in lessons)}"
+
+
 def hub() -> str:
     """The last recorded run of `python -m benchmarks.hub`."""
     results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["hub"]
@@ -141,6 +257,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lessons": lessons,
     "hub": hub,
     "student": student,
+    **{name: partial(syllabus, name) for name in SYLLABI},
 }
 
 

@@ -42,6 +42,19 @@ def test_teaching_is_up_to_date() -> None:
     assert readme.render(text) == text, "run `make docs`"
 
 
+@each("name", readme.SYLLABI)
+def test_a_syllabus_teaches_what_a_lesson_builds_on_first(name: str) -> None:
+    by_slug = {lesson.slug: lesson for lesson in LESSONS}
+    taught: set[str] = set()
+    for _, slugs, _ in readme.SYLLABI[name]:
+        for slug in slugs:
+            assert slug not in taught and taught.issuperset(by_slug[slug].needs), slug
+            taught.add(slug)
+    assert f"<!-- {name} -->" in readme.TEACHING.read_text(encoding="utf-8")
+    if name == "ten weeks":
+        assert len(readme.SYLLABI[name]) == 10 and taught == {each.slug for each in LESSONS if each.number}
+
+
 def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
     """The configuration for Zero to JupyterHub has room for what the benchmark measured."""
     yaml = pytest.importorskip("yaml")
