@@ -98,7 +98,7 @@ class BrokenKernel:
     def wrong_on_gpu(self) -> int:
         """How many elements of the output are wrong after its launch on a GPU."""
         launch = self.launch()
-        self._kernel.launch(launch.blocks, launch.threads, *launch.arguments)
+        kernel(self.source).launch(launch.blocks, launch.threads, *launch.arguments)
         return int((launch.output != launch.expected).sum())
 
     @property

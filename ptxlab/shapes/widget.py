@@ -108,14 +108,14 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         self._show()
         return bool(verdict)
 
-    def save(self, path: str | Path, title: str = "") -> Path:
+    def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write the walk as one HTML file that needs no Python and no network.
 
         Every stop is there with its question; the one where the walk is has the matrices as they were edited.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     Walk("wgmma").save(f"{folder}/wgmma.html").name
+        ...     Walk("wgmma").save_html(f"{folder}/wgmma.html").name
         'wgmma.html'
         """
         check_path(path)

@@ -142,7 +142,11 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
         for buffer in machine.memory.buffers:
             if buffer.space == "const":
                 const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
-        return const if space == "const" else ~(const | np.any(list(in_window.values()), axis=0))
+        if space == "const":
+            return const
+        # an H200 counts parameters to global memory, too
+        elsewhere = [inside for name, inside in in_window.items() if name != "param"]
+        return ~(const | np.any(elsewhere, axis=0))
 
     return computed(instruction, context, (64,), is_in_space)
 

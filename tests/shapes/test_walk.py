@@ -185,7 +185,7 @@ def test_saved_as_a_page(tmp_path: Path) -> None:
     """Every stop, with the answers and the hints of its question; the matrices of this one as edited."""
     shown = ptxlab.walk("wgmma", 1)
     shown.explorer.apply(SetCell("A", 0, 0, "99"))
-    path = shown.save(tmp_path / "wgmma.html")
+    path = shown.save_html(tmp_path / "wgmma.html")
     assert path.stat().st_size < 1_200_000
     walk, explorers = saved(path)
     assert walk["start"] == 1 and [stop["title"] for stop in walk["stops"]] == [s.title for s in shown.stops]
@@ -206,9 +206,9 @@ def test_saved_as_a_page(tmp_path: Path) -> None:
 
 def test_a_page_of_stops_without_a_matrix(tmp_path: Path) -> None:
     shown = ptxlab.walk("transfer", len(stops("transfer")) - 1)
-    walk, explorers = saved(shown.save(tmp_path / "transfer.html"))
+    walk, explorers = saved(shown.save_html(tmp_path / "transfer.html"))
     without = [number for number, explorer in enumerate(explorers) if explorer is None]
     assert without == [stop.number for stop in shown.stops if stop.form.family in CONTROL_FAMILIES] != []
     assert all(walk["stops"][number]["question"] == {} for number in without)
     with pytest.raises(PtxlabError, match="a page is written as .html"):
-        shown.save(tmp_path / "x.pdf")
+        shown.save_html(tmp_path / "x.pdf")

@@ -88,7 +88,7 @@ def _with_pointers(run: str) -> None:
 def _with_addresses(run: str) -> None:
     out = np.zeros(5, dtype=np.uint32)
     getattr(ptxlab.kernel(_ADDRESSES), run)(1, 1, out, np.arange(100, 108, dtype=np.uint32))
-    assert out.tolist() == [101, 102, 103, 104, 1]
+    assert out.tolist() == [101, 102, 103, 104, 3]  # in param, and in global, as an H200 has it
 
 
 def test_alignment_behind_ptr_is_that_of_the_pointee() -> None:

@@ -73,7 +73,7 @@ def install(notebook: str) -> None:
 
     def walk_frame(walk: Walk, include: Any = None, exclude: Any = None) -> dict[str, str]:
         name = f"walk-{walk.stop.walk}"
-        walk.save(folder / f"{name}.html")
+        walk.save_html(folder / f"{name}.html")
         return {"text/html": frame(f"{name}.html", f"Walk: {walk.stop.walk}", f' name="{name}"')}
 
     def progress_table(progress: Progress) -> str:
