@@ -184,7 +184,7 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
 def walk(page: Any, tmp_path: Path) -> Iterator[Any]:
     """A walk whose page is open in the browser, without a network; nothing is complained of."""
     shown = ptxlab.walk("wgmma")
-    path = shown.save(tmp_path / "wgmma.html")
+    path = shown.save_html(tmp_path / "wgmma.html")
     complaints: list[str] = []
     listen = lambda message: complaints.append(message.text) if message.type == "error" else None  # noqa: E731
     page.on("console", listen)
