@@ -14,6 +14,8 @@ _BOX = (
     "display:block;box-sizing:border-box;width:150px;padding:5px 8px;border:1px solid #8888;"
     "border-radius:5px;color:inherit;text-decoration:none;font-size:13px;line-height:1.3"
 )
+#: Words of file names that are written otherwise.
+_WRITTEN = {"gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "descriptors": "descriptors,"}
 _AFTER = "display:block;font-size:11px;opacity:0.75"
 
 
@@ -26,7 +28,7 @@ class CourseMap:
     >>> print(course_map("from Triton or CuTe"))   # doctest: +ELLIPSIS
     00 start-here
     01 fragments, after 00
-    03 your-first-tensor-core-kernel, after 01
+    02 element-types, after 01
     ...
     """
 
@@ -55,10 +57,11 @@ class CourseMap:
     def _box(self, lesson: Lesson) -> str:
         chosen = lesson in self.lessons
         tick = " ✓" if lesson.slug in self.done else ""
+        name = " ".join(_WRITTEN.get(word, word) for word in lesson.slug.split("-"))
         look = "" if chosen else ";opacity:0.55;border-style:dashed"
         return (
             f'<a href="{lesson.file}.ipynb" title="{escape(lesson.question)}" style="{_BOX}{look}">'
-            f"<strong>{lesson.number}</strong> {lesson.slug.replace('-', ' ')}{tick}"
+            f"<strong>{lesson.number}</strong> {name}{tick}"
             f'<span style="{_AFTER}">{_after(lesson).removeprefix(", ") or "begin here"}</span></a>'
         )
 

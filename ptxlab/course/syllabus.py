@@ -108,7 +108,11 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
             "Why does the same read take eight times as long?",
             ("your-first-tensor-core-kernel",),
         ),
-        ("wgmma", "What if 128 threads act as one?", ("shared-memory-and-banks",)),
+        (
+            "wgmma",
+            "What if 128 threads act as one?",
+            ("element-types", "shared-memory-and-banks"),
+        ),
         ("descriptors-swizzles-and-tma", "Which bytes does a descriptor name?", ("wgmma",)),
         ("mbarriers", "When has a copy arrived?", ("descriptors-swizzles-and-tma",)),
         (
@@ -125,17 +129,17 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
         (
             "from-instruction-to-gemm",
             "What stands between an instruction and a fast kernel?",
-            ("what-goes-wrong-asynchronously", "how-fast-is-it"),
+            ("mbarriers", "how-fast-is-it"),
         ),
         (
             "epilogue",
             "How does D leave the registers, and what does that cost?",
-            ("from-instruction-to-gemm",),
+            ("what-goes-wrong-asynchronously", "from-instruction-to-gemm"),
         ),
         (
             "attention",
             "How does a softmax fit between two matrix products?",
-            ("from-instruction-to-gemm",),
+            ("what-goes-wrong-asynchronously", "from-instruction-to-gemm"),
         ),
     ),
     "Sparsity": (
@@ -243,7 +247,7 @@ def lessons_of(track: str) -> tuple[Lesson, ...]:
     """The lessons of a way through the course, in order.
 
     >>> [lesson.slug for lesson in lessons_of("from Triton or CuTe")][:3]
-    ['start-here', 'fragments', 'your-first-tensor-core-kernel']
+    ['start-here', 'fragments', 'element-types']
     """
     if not is_name(track, TRACKS):
         raise PtxlabError(f"there is no track {quoted(track)}; there are {listing(TRACKS, 40)}")

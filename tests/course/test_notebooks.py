@@ -121,7 +121,7 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
 
 #: Lessons that are still to be cut.
 _LONG = {
-    *("element-types", "metadata-and-selector", "wgmma", "numerics", "what-the-chip-runs"),
+    *("metadata-and-selector", "wgmma", "numerics", "what-the-chip-runs"),
     *("descriptors-swizzles-and-tma", "from-instruction-to-gemm"),
 }
 
@@ -169,6 +169,7 @@ def test_a_track_is_a_way_through_the_map(name: str) -> None:
         assert before.issuperset(lesson.needs)
         before.add(lesson.slug)
     page = chosen._repr_html_()
+    assert "and TMA" in page and "instruction to GEMM" in page
     assert page.count("dashed") == sum(bool(each.part) for each in lessons.LESSONS) - len(chosen.lessons)
     assert all(f'href="{lesson.file}.ipynb"' in page for lesson in chosen.lessons)
 
