@@ -14,7 +14,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework browser release clean
+.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework slides browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -73,6 +73,9 @@ chips: $(VENV)/test.stamp  ## compile every instruction for every chip and recor
 homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, with solutions and without, into homework/
 	$(RUN) -m tools.homework
 
+slides: $(VENV)/test.stamp  ## write every figure of a lesson as SVG into slides/, e.g. make slides LESSON=05-wgmma
+	$(RUN) -m tools.slides $(LESSON)
+
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) -m tools.chromium
 
@@ -83,7 +86,7 @@ release: $(VENV)/release.stamp  ## build the sdist and the wheel, check them, an
 	$(RUN) -m tools.check_release
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework slides
 
 # -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
 

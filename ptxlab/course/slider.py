@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -107,6 +107,16 @@ class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
     @value.setter
     def value(self, value: Any) -> None:
         self._choice.value = value
+
+    def positions(self) -> Iterator[tuple[str, _Drawn]]:
+        """Every value as the slider names it, with its picture.
+
+        >>> from ptxlab import views
+        >>> [position for position, _ in Slider(views.nibble, nibble=[0b0100, 0b1110]).positions()]
+        ['nibble 4', 'nibble 14']
+        """
+        for label, value in self._choice.options:
+            yield f"{self._choice.description} {label}", self._draw(**{self._name: value})
 
     def _redraw(self, _change: Any) -> None:
         self._shown.value = self._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -107,3 +108,19 @@ def test_grading_leaves_the_teachers_record_alone(
     assert record.read_text() == '{"00.1": {"state": "right", "tries": 7}}'
     assert list(tmp_path.glob("teacher*")) == [record]
     assert (submitted / "progress.json").exists() == (grader == "by hand")
+
+
+@pytest.mark.slow
+def test_slides_have_every_figure_of_a_lesson(tmp_path: Path) -> None:
+    """Plain SVG: no colours of JupyterLab, no widgets; a slide for each, with its section and caption."""
+    pytest.importorskip("plotly")
+    from tools import slides
+
+    written = slides.write("10", tmp_path, all_positions=True)
+    shown = (tmp_path / "slides.md").read_text(encoding="utf-8")
+    assert [path.name for path in written] == [f"{number:02d}.svg" for number in range(1, len(written) + 1)]
+    assert shown.count("\n---\n\n## ") == len(written) == shown.count(".svg)") > 12 and "![]" not in shown
+    assert all(f"chains {chains})" in shown for chains in range(1, 7)), "the slider has six positions"
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert ElementTree.fromstring(text).tag.endswith("svg") and "var(--" not in text
