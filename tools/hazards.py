@@ -18,9 +18,12 @@ SANITIZER = Path(__file__).parents[1] / "tests" / "golden" / "sanitizer.json"
 
 _INTRODUCTION = """# Hazards
 
-`k.simulate(...)` watches every memory access and every barrier; `result.hazards` lists what is wrong,
-with one record for each kind and line, and a count. With `check="error"` the first hazard is an error;
-`check=False` turns the check off. Accesses outside an array or outside shared memory, misaligned
+`k.simulate(...)` watches every memory access and every barrier; `result.hazards` lists what can give wrong
+results, `result.notes` what PTX's memory model asks for and hardware has not been seen to need, with one
+record for each kind and line, and a count; `.evidence` says how the grade is known. What could not be
+provoked stays a hazard if PTX calls it undefined and no vendor's code relies on it. With `check="error"` the
+first hazard (not the first note) is an error; `check=False` turns the check off. Accesses outside an array
+or outside shared memory, misaligned
 accesses, and deadlocks end the simulation, as they end a kernel on a GPU: they are always errors,
 `HazardError`, whose `hazards` also lists what was found before.
 
@@ -29,8 +32,8 @@ exists in a broken and a fixed version.
 
 ## Kinds
 
-| kind | what it is | what is right | compute-sanitizer's tool for it |
-|---|---|---|---|
+| kind | grade | what it is | what is right | evidence | compute-sanitizer's tool for it |
+|---|---|---|---|---|---|
 """
 
 _LIMITS = """
@@ -62,8 +65,11 @@ _LIMITS = """
 def page() -> str:
     """The page's text."""
     lines = [
-        f"| {kind.name} | {kind.meaning} | {kind.remedy} | {kind.tool or 'none'} |".replace("_", r"\_")
-        for kind in KINDS.values()
+        f"| {' | '.join(cells)} |".replace("_", r"\_")
+        for cells in (
+            (kind.name, kind.grade, kind.meaning, kind.remedy, kind.evidence, kind.tool or "none")
+            for kind in KINDS.values()
+        )
     ]
     verdicts = json.loads(SANITIZER.read_text(encoding="utf-8")) if SANITIZER.exists() else {}
     text = _INTRODUCTION + "\n".join(lines) + "\n" + _LIMITS + "\n## Kernels, and what is said about them\n\n"

@@ -70,6 +70,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
                 "conflicts": {str(line): count for line, count in result.conflicts.items()},
                 "bytes": result.bytes,
                 "hazards": [asdict(hazard) for hazard in result.hazards],
+                "notes": [asdict(note) | {"evidence": note.evidence} for note in result.notes],
                 "chip": chip.name,
                 "bounds": [bound._asdict() for bound in result.bounds(chip.name)],
                 "arrays": changes,
@@ -86,6 +87,8 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
         texts += ["", f"bank conflicts: {lost:,} wavefronts of shared memory more than without"]
     texts += ["", "hazards:"] if result.hazards else []
     texts += [f"  {hazard.sentence}" for hazard in result.hazards]
+    texts += ["", "notes:"] if result.notes else []
+    texts += [f"  {note.sentence} ({note.evidence})" for note in result.notes]
     bounds = result.bounds(chip.name)
     if bounds:
         head = f"on an {chip.name} at least {time_text(bounds[0].seconds)}, bound by {bounds[0].resource}"

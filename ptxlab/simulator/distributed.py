@@ -84,7 +84,7 @@ class _Gathered(Outcome):
         self.profile = tuple(merged([*self.profile, *other.profile]))
         self.touched.update(other.touched)
         self.products.extend(other.products)
-        self.hazards += other.hazards
+        self.findings += other.findings
         self.output += other.output
         self.trace = other.trace or self.trace
 

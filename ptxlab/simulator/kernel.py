@@ -125,10 +125,11 @@ class Kernel(Generic[R]):
         `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
         update each other's memory with atomic operations.
 
-        `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
-        error, with ``check=False`` nobody looks, which takes less time. With an executor, blocks are compared
-        with others of the same worker only. `limit` is the most instructions that warps may execute: a loop
-        that never ends becomes an error.
+        `result.hazards` lists races, missing waits and the like, `result.notes` what PTX asks for and
+        hardware has not been seen to need; with ``check="error"`` the first hazard is an error, with
+        ``check=False`` nobody looks, which takes less time. With an executor, blocks are compared with others
+        of the same worker only. `limit` is the most instructions that warps may execute: a loop that never
+        ends becomes an error.
 
         `trace` is a warp, counted through the launch, or True for the first: `result.trace` has every step
         of it, and a notebook shows them behind a slider.
@@ -168,7 +169,7 @@ class Kernel(Generic[R]):
                 raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
             else:
                 outcome = simulate_on(executor, self._image, setup, show)
-                report.extend(outcome.hazards)
+                report.extend(outcome.findings)
         except PtxlabError as error:
             _add_earlier(error, report)
             raise
@@ -177,6 +178,7 @@ class Kernel(Generic[R]):
             footprint=outcome.touched.footprint,
             output=outcome.output,
             hazards=report.hazards,
+            notes=report.notes,
             grid=shape,
             trace=outcome.trace,
             source=self.source,

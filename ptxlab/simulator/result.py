@@ -200,13 +200,15 @@ class Result:
 
     `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
     that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
-    conflicts. `profile` has everything by instruction, `output` what the kernel printed.
+    conflicts. `profile` has everything by instruction, `output` what the kernel printed. `hazards` has what
+    can give wrong results, `notes` what PTX asks for and hardware has not been seen to need.
     """
 
     counts: Counter[str] = field(default_factory=Counter, init=False)
     lines: Counter[int] = field(default_factory=Counter, init=False)
     output: str = ""
     hazards: list[Hazard] = field(default_factory=list)
+    notes: list[Hazard] = field(default_factory=list)
     conflicts: Counter[int] = field(default_factory=Counter, init=False)
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
@@ -343,7 +345,17 @@ class Result:
 
     def __repr__(self) -> str:
         total = sum(self.counts.values())
-        return f"<{total:,} instructions executed by warps, {len(self.counts)} different>"
+        text = f"{total:,} instructions executed by warps, {len(self.counts)} different"
+        for name, findings in (("hazard", self.hazards), ("note", self.notes)):
+            if findings:
+                text += f", {len(findings)} {name}{'s' if len(findings) > 1 else ''}"
+        return f"<{text}>"
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
+        lines += [f"hazard: {each.sentence}" for each in self.hazards]
+        lines += [f"note: {each.sentence} ({each.evidence})" for each in self.notes]
+        return "\n".join(lines)
 
 
 _SPACES = ("global", "shared", "local", "const", "param")

@@ -64,7 +64,7 @@ class Outcome:
     touched: Touched = field(default_factory=Touched)
     products: Products = field(default_factory=lambda: Products(0))
     output: str = ""
-    hazards: list[Hazard] = field(default_factory=list)
+    findings: list[Hazard] = field(default_factory=list)  # hazards and notes
     trace: WarpTrace | None = None
 
 
@@ -161,7 +161,7 @@ class Run:
             self._traffic.touched,
             self._products,
             "".join(self._texts),
-            [] if report is None else report.hazards,
+            [] if report is None else report.findings,
             self._trace,
         )
 

@@ -37,6 +37,7 @@ class MarginLine:
     profile: LineProfile
     share: float = 0.0  # of the line with the most
     hazards: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
@@ -51,14 +52,19 @@ def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
     profiles = result.by_line(ptx)
     most = max([profile.warps for profile in profiles.values()], default=0)
     hazards: dict[int, list[str]] = {}
+    notes: dict[int, list[str]] = {}
     for hazard in result.hazards:
-        number = hazard.ptx_line if ptx else hazard.line
-        hazards.setdefault(number, []).append(hazard.sentence)
+        hazards.setdefault(hazard.ptx_line if ptx else hazard.line, []).append(hazard.sentence)
+    for note in result.notes:
+        notes.setdefault(note.ptx_line if ptx else note.line, []).append(
+            f"note: {note.sentence} ({note.evidence})"
+        )
     lines = []
     for number, text in enumerate((result.ptx if ptx else result.source).splitlines(), 1):
         profile = profiles.get(number, LineProfile(number))
         share = profile.warps / max(most, 1)
-        lines.append(MarginLine(number, text, profile, share, tuple(hazards.get(number, ()))))
+        sentences = tuple(hazards.get(number, ())), tuple(notes.get(number, ()))
+        lines.append(MarginLine(number, text, profile, share, *sentences))
     return tuple(lines)
 
 
@@ -73,7 +79,7 @@ def line_notes(line: MarginLine) -> list[str]:
         notes.append(f"{profile.sectors_per_request:.3g} sectors of 32 bytes per request to global memory")
     if profile.multiply_adds:
         notes.append(f"{profile.multiply_adds:,} multiply-adds")
-    return [*notes, *line.hazards]
+    return [*notes, *line.hazards, *line.notes]
 
 
 def profile_table(result: Result, ptx: bool = False) -> Table:
@@ -201,6 +207,10 @@ def _header(result: Result) -> str:
         lines = sorted({hazard.line for hazard in result.hazards})
         where = f"{'line' if len(lines) == 1 else 'lines'} {listing(lines, 8)}"
         facts.append(f'<span class="bad">{counted(count, "hazard")}, {where}</span>')
+    if result.notes:
+        lines = sorted({note.line for note in result.notes})
+        where = f"{'line' if len(lines) == 1 else 'lines'} {listing(lines, 8)}"
+        facts.append(f"<span>{counted(len(result.notes), 'note')}, {where}</span>")
     return f"<header>{' '.join(facts)}</header>"
 
 
@@ -239,6 +249,10 @@ def _code(lines: Sequence[MarginLine], source: str) -> str:
         rows += [
             f'<div class="row hazard sentence">{empty}<span>{html.escape(sentence)}</span></div>'
             for sentence in line.hazards
+        ]
+        rows += [
+            f'<div class="row sentence">{empty}<span>{html.escape(sentence)}</span></div>'
+            for sentence in line.notes
         ]
     region = 'class="code" tabindex="0" role="group" aria-label="source"'  # scrolls, also by keyboard
     return f'<div {region}><div class="rows">{"".join(rows)}</div></div>'

@@ -57,7 +57,17 @@ HAZARDS = {
     "some_lanes": "divergent barrier",
     "some_shuffle": "lanes missing",
     "in_place": "race",
+    "wgmma_copied": "cp.async without proxy fence",
+    "one_fence": "missing proxy fence",
+    "own_scope": "race",
+    "remote_arrival": "narrow scope",
+    "remote_default": "default scope",
 }
+
+
+_TWO_BLOCKS = {
+    "neighbours", "ended", "not_started", "wide_maximum", "own_scope", "remote_arrival", "remote_default",
+}  # fmt: skip
 
 
 @cache
@@ -84,7 +94,7 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values = np.zeros(1024, dtype=np.float32)
     threads = 128 if name.startswith("wgmma") else 64
     shared = 256 if name == "past_shared" else 0
-    grid = 2 if name in ("neighbours", "ended", "not_started", "wide_maximum") else 1
+    grid = 2 if name in _TWO_BLOCKS else 1
     return grid, threads, [values.copy() for _ in range(count)], shared
 
 
@@ -95,4 +105,4 @@ def hazards_of(name: str, fixed: bool = False, check: bool | str = True) -> list
         result = variant(name, fixed).simulate(grid, block, *arguments, shared=shared, check=check)
     except PtxlabError as error:
         return [str(error)]
-    return [hazard.sentence for hazard in result.hazards]
+    return [finding.sentence for finding in (*result.hazards, *result.notes)]

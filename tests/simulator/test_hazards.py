@@ -26,7 +26,8 @@ def _hazards(
     grid = blocks or grid
     kernel = variant(name, fixed)
     try:
-        return kernel.simulate(grid, block, *arguments, shared=shared, check=check).hazards
+        result = kernel.simulate(grid, block, *arguments, shared=shared, check=check)
+        return [*result.hazards, *result.notes]
     except HazardError as error:
         return [] if error.hazard is None else [error.hazard]
 
@@ -61,6 +62,19 @@ def test_every_kind_has_a_kernel() -> None:
     assert _hazards("reverse", check=False) == []
     with pytest.raises(PtxlabError, match="check='maybe': it is True, False or 'error'"):
         _hazards("reverse", check="maybe")
+
+
+def test_notes_have_evidence() -> None:
+    """They are listed apart from hazards, are no errors, and are printed with what is known."""
+    grid, block, arguments, shared = launch_of("wgmma_copied")
+    result = variant("wgmma_copied", False).simulate(grid, block, *arguments, shared=shared, check="error")
+    assert result.hazards == [] and "1 note>" in repr(result)
+    (note,) = result.notes
+    assert note.grade == "note" and "0 of 5.4e10" in note.evidence and note.evidence in str(result)
+    page = PAGE.read_text(encoding="utf-8")
+    for kind in KINDS.values():
+        assert kind.evidence.startswith(("measured: ", "published: ", "assumed: "))
+        assert f"| {kind.name} | {kind.grade} |" in page.replace(r"\_", "_")
 
 
 _ONE_WAITS = """

@@ -15,6 +15,7 @@ from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .shadow import ID, Shadow
 
+_WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
 #: What another access did, in the words of a sentence.
 OtherVerb = Literal["wrote", "reads"]
 
@@ -94,7 +95,9 @@ class AccessReports:
             partners = f"block {self._block_name(partner_block)}"
             what = f"blocks {first} and {second} both touch {place} and nothing orders them: {{who}} {action}"
             remedy = "use an atomic operation, give each block bytes of its own, or launch two kernels"
-            if access.space == "shared":
+            if traits_of(access.instruction.opcode).narrow:
+                remedy = _WIDER
+            elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
         elif partner >> 5 == thread >> 5:
             numbers = np.unique(unordered.before[pair] & ID) % 32
@@ -135,6 +138,9 @@ class AccessReports:
         names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
         what = f"{{who}} and {names} write different values to {self._place(touch, span)} at once"
         remedy = "let one thread write, give each its own bytes, or use an atomic operation"
+        if traits_of(touch.access.instruction.opcode).narrow:
+            what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
+            remedy = _WIDER
         self._add("race", touch, which, span, what, remedy, touch.access.instruction)
 
     def unwritten(self, touch: Touch, which: NDArray[np.intp]) -> None:
@@ -152,7 +158,11 @@ class AccessReports:
             f"{other.opcode}, through another proxy"
         )
         remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
-        self._add("missing proxy fence", touch, which, span, what, remedy, other)
+        kind = "missing proxy fence"
+        if name == "wgmma.mma_async" and other.parts[:2] == ("cp", "async"):
+            kind = "cp.async without proxy fence"
+            remedy = f"execute fence.proxy.async after the wait for {line_text(other)}, before the barrier"
+        self._add(kind, touch, which, span, what, remedy, other)
 
     # -- parts of sentences ----------------------------------------------------------------------------------
 
@@ -223,6 +233,7 @@ class Traits:
     constant: bool  # `.nc`: nobody writes what it reads
     group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
     announced: bool  # an mbarrier completes it
+    narrow: bool  # `.cta`: it is for threads of the same block
 
 
 @cache
@@ -238,7 +249,8 @@ def traits_of(opcode: str) -> Traits:
     strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
     if parts[0] == "mbarrier":
         strong = parts[1] not in ("init", "inval")
-    return Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
+    releases = "release" in parts or "acq_rel" in parts
+    return Traits(strong, releases, "nc" in parts, group, announced, "cta" in parts)
 
 
 @cache

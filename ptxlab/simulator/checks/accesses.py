@@ -59,6 +59,7 @@ class AccessCheck(Observer):
         if not len(self._published):
             self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
             self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
+        self._remote_arrivals: set[tuple[int, int]] = set()  # blocks and addresses of mbarriers
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
         self._set_limit()
 
@@ -97,7 +98,7 @@ class AccessCheck(Observer):
         traits = traits_of(access.instruction.opcode)
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
-            self._acquire(access.threads, traits.releases)
+            self._acquire(access.threads, traits.releases, traits.narrow)
         strong |= id(access.instruction) in self._guesses
         for piece in access.pieces:
             if access.space == "shared":
@@ -115,14 +116,17 @@ class AccessCheck(Observer):
                     shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
                 self._in_global(access, piece, shadow, traits, strong)
 
-    def _acquire(self, threads: NDArray[Any], publishes: bool) -> None:
-        """Threads read or change what others may have published."""
+    def _acquire(self, threads: NDArray[Any], publishes: bool, in_block: bool = False) -> None:
+        """Threads read or change what others, perhaps of their block only, may have published."""
         self._clocks_uniform = None
         blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
         self._clocks.acquired[threads >> 5] = self._time
-        self._acquired[blocks] = self._time
         if publishes:
             self._clocks.published[threads >> 5] = self._time
+        if in_block:
+            return
+        self._acquired[blocks] = self._time
+        if publishes:
             self._published[blocks] = self._time
 
     def _shadow_of(self, size: int) -> Shadow:
@@ -187,7 +191,7 @@ class AccessCheck(Observer):
         touch = Touch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
-        unordered = self._unordered(before, threads, strong)
+        unordered = self._unordered(before, threads, strong, traits.narrow)
         if unordered is not None:
             self._report_unordered(touch, before, unordered, "wrote")
         stamp = self._time << TIME_SHIFT
@@ -205,7 +209,7 @@ class AccessCheck(Observer):
             self._note_read(touch, traits)
             return
         for readers in (shadow.reader, shadow.second):
-            unordered = self._unordered(readers[entries], threads, strong)
+            unordered = self._unordered(readers[entries], threads, strong, traits.narrow)
             if unordered is not None:
                 self._report_unordered(touch, readers[entries], unordered, "reads")
         if traits.announced:
@@ -230,7 +234,7 @@ class AccessCheck(Observer):
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = Touch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
-            unordered = self._unordered(before, threads, strong, True)
+            unordered = self._unordered(before, threads, strong, traits.narrow, True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "wrote", True)
         stamps = threads + stamp
@@ -241,7 +245,9 @@ class AccessCheck(Observer):
         shadow.was_written = True
         for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
             before = readers[entries]
-            unordered = self._unordered(before, threads, strong, True) if before.any() else None
+            unordered = None
+            if before.any():
+                unordered = self._unordered(before, threads, strong, traits.narrow, True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "reads", True)
                 break
@@ -250,7 +256,12 @@ class AccessCheck(Observer):
     # -- order -----------------------------------------------------------------------------------------------
 
     def _unordered(
-        self, before: NDArray[Any], threads: NDArray[Any], strong: bool, everywhere: bool = False
+        self,
+        before: NDArray[Any],
+        threads: NDArray[Any],
+        strong: bool,
+        narrow: bool,
+        everywhere: bool = False,
     ) -> NDArray[np.intp] | None:
         """Which of the accesses before are not ordered before those of now."""
         limit, first = (1, self._launched) if everywhere else (self._limit, 0)
@@ -281,7 +292,10 @@ class AccessCheck(Observer):
             fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
             fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
         if strong:
-            fine |= stamps & ATOMIC != 0
+            atomic = stamps & ATOMIC != 0
+            if narrow:  # atomic for threads of the same block only
+                atomic &= (ours + first) // self._batch.block_lanes == others // self._batch.block_lanes
+            fine |= atomic
         if fine.all():
             return None
         return which[~fine]
@@ -310,6 +324,8 @@ class AccessCheck(Observer):
         shadow, entries, threads = touch.shadow, touch.entries, touch.threads
         shadow.writer[entries] = stamps
         if strong:
+            if traits_of(touch.access.instruction.opcode).narrow:
+                self._check_blocks(touch)
             return
         other = shadow.writer[entries] != stamps
         if not other.any() or touch.access.kind != "write":
@@ -324,6 +340,17 @@ class AccessCheck(Observer):
         if other.any():
             self._separate_if(touch.access.space == "shared")
             self._reports.at_once(touch, winner, np.flatnonzero(other))
+
+    def _check_blocks(self, touch: Touch) -> None:
+        """Threads of several blocks update the same bytes in one instruction of scope .cta."""
+        last = np.zeros(len(touch.shadow.writer), dtype=np.int64)
+        last[touch.entries] = np.arange(len(touch.entries))
+        blocks = touch.threads // self._batch.block_lanes
+        others = last[touch.entries]
+        apart = np.flatnonzero(blocks != blocks[others])
+        if len(apart):
+            self._separate_if(touch.access.space == "shared")
+            self._reports.at_once(touch, others, apart)
 
     def _note_read(self, touch: Touch, traits: Traits) -> None:
         access, piece, threads = touch.access, touch.piece, touch.threads
@@ -402,11 +429,17 @@ class AccessCheck(Observer):
                 own = owners == threads // clocks.lanes
                 clocks.release(threads[own], places[own], self._time)
                 clocks.release_remote(threads[~own], owners[~own], places[~own])
+                self._check_scope(event, threads[~own])
+                self._remote_arrivals |= set(zip(owners[~own].tolist(), places[~own].tolist(), strict=True))
         elif kind == "mbarrier.phase":
             owners, places = self._barriers(event)
             clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
         elif kind == "mbarrier.wait":
             owners, places = self._barriers(event)
+            if self._remote_arrivals and "cta" in event.instruction.parts:
+                mine = np.broadcast_to(places, threads.shape).tolist()
+                keys = zip((threads // clocks.lanes).tolist(), mine, strict=True)
+                self._check_scope(event, threads[[key in self._remote_arrivals for key in keys]])
             if owners is None:
                 clocks.acquire(threads, places)
             else:
@@ -417,7 +450,7 @@ class AccessCheck(Observer):
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
             self._acquire(threads, True)
         elif kind.startswith("fence.proxy.async"):
-            clocks.fenced[threads] = self._time
+            clocks.fence(threads, self._time)
         elif kind.endswith("commit_group"):
             if self._uniform and not self._is_uniform(threads):
                 self._separate_blocks()
@@ -428,6 +461,23 @@ class AccessCheck(Observer):
                 self._work.wait_wgmma(threads, int(np.asarray(event.key)))
             else:
                 self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
+
+    def _check_scope(self, event: Synchronisation, threads: NDArray[Any]) -> None:
+        """Threads synchronise with another block through an mbarrier: without `.cluster` it is for one."""
+        parts = event.instruction.parts
+        if not len(threads) or parts[0] != "mbarrier" or not {"cluster", "gpu", "sys"}.isdisjoint(parts):
+            return
+        verb = "arrive{s} at" if event.kind == "mbarrier.arrive" else "wait{s} for"
+        whose = (
+            "another block" if event.kind == "mbarrier.arrive" else "its block, where another block arrives,"
+        )
+        self._report.add(
+            "narrow scope" if "cta" in parts else "default scope",
+            event.instruction, self._batch, threads,
+            f"{{who}} {verb} an mbarrier of {whose} with scope .cta"
+            + ("" if "cta" in parts else ", which counts where the instruction names none"),
+            space="shared",
+        )  # fmt: skip
 
     def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """The blocks that mbarriers are in, None if each is in its thread's block, and their addresses."""
@@ -531,7 +581,12 @@ class AccessCheck(Observer):
             other = self._instructions[int(time)]
             if other is None:
                 continue
-            unordered = Unordered(touch, before, which[times == time], other, other_verb, everywhere)
+            ours = which[times == time]
+            apart = (
+                touch.threads[ours] + (self._launched if everywhere else 0) >> 5 != (before[ours] & ID) >> 5
+            )
+            ours = np.concatenate([ours[apart], ours[~apart]])  # other warps first: the remedy is for them
+            unordered = Unordered(touch, before, ours, other, other_verb, everywhere)
             if not everywhere and unordered.stamp & (PENDING | WORK):
                 self._reports.late(unordered, self._late_remedy(unordered))
             else:
@@ -571,18 +626,20 @@ class AccessCheck(Observer):
             return
         if self._uniform and not self._are_clocks_uniform():
             raise _BlocksDifferError
-        fenced = self._clocks.fenced
-        reader = fenced[touch.threads]
-        if self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma":
-            reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[touch.threads]
-        covered = np.maximum(reader, fenced[np.where(plain, before & ID, 0)])
-        bad = np.flatnonzero(plain & (covered < before >> TIME_SHIFT))
+        writers = np.where(plain, before & ID, 0)
+        times = before >> TIME_SHIFT & TIME
+        warpgroup = self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma"
+        fenced = self._clocks.fenced[writers] >= times
+        fenced |= self._clocks.fenced_after(touch.threads, writers, times, 128 if warpgroup else 1)
+        bad = np.flatnonzero(plain & ~fenced)
         if not len(bad):
             return
         self._separate_if(True)
-        other = self._instructions[int(before[bad[0]]) >> TIME_SHIFT & TIME]
-        if other is not None:
-            self._reports.unfenced_store(touch, bad, other)
+        times = before[bad] >> TIME_SHIFT & TIME
+        for time in np.unique(times)[:16]:
+            other = self._instructions[int(time)]
+            if other is not None:
+                self._reports.unfenced_store(touch, bad[times == time], other)
 
 
 def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -46,6 +46,9 @@ class Clocks:
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
+        #: What it knew then: the last barriers of its block and of its warp.
+        self._fenced_block = np.zeros(batch.size, dtype=np.int64)
+        self._fenced_warp = np.zeros(batch.size, dtype=np.int64)
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
@@ -154,10 +157,42 @@ class Clocks:
         flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
         return np.asarray(same | (times <= known) | flagged)
 
+    def fence(self, threads: NDArray[Any], time: int) -> None:
+        """Threads execute fence.proxy.async: it is for what they know of."""
+        self.fenced[threads] = time
+        self._fenced_block[threads] = self.block_time[threads // self.lanes]
+        self._fenced_warp[threads] = self.warp_time[threads >> 5]
+
+    def fenced_after(
+        self, threads: NDArray[Any], writers: NDArray[Any], times: NDArray[Any], group: int
+    ) -> NDArray[np.bool_]:
+        """Whether threads (or any of their `group` neighbours) had a fence for what others wrote at a time.
+
+        They must have known of it by then. What they learnt at a named barrier or an mbarrier, rather than at
+        one of the whole block or warp, is assumed to be that.
+        """
+        fenced, block, warp = self.fenced, self._fenced_block, self._fenced_warp
+        if group > 1:
+            fenced, block, warp = (
+                np.repeat(each.reshape(-1, group).max(axis=1), group) for each in (fenced, block, warp)
+            )
+        if self._matrix is not None:
+            return np.asarray(fenced[threads] >= times)
+        near = threads >> 5 == writers >> 5
+        known = (block[threads] >= times) | (near & (warp[threads] >= times))
+        return np.asarray(known | ((threads == writers) & (fenced[threads] >= times)))
+
     def are_blocks_uniform(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
         times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
-        times += [self.published, self.acquired, self.fenced, self._work]
+        times += [
+            self.published,
+            self.acquired,
+            self.fenced,
+            self._fenced_block,
+            self._fenced_warp,
+            self._work,
+        ]
         if self._matrix is not None:
             times.append(self._matrix)
         rows = [each.reshape(self.batch.count, -1) for each in times]

@@ -408,3 +408,65 @@ extern "C" __global__ void in_place(int* x) {  // each thread overwrites what it
     IF_FIXED(__syncthreads();)
     x[threadIdx.x] = sum;
 }
+
+extern "C" __global__ void wgmma_copied(float* x) {  // cp.async, its wait, a barrier, wgmma: no fence.proxy.async
+    __shared__ __align__(128) u32 s[576];
+    for (int i = threadIdx.x * 4; i < 576; i += 512)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(shared_address(s + i)), "l"(x + i) : "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    IF_FIXED(asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    __syncthreads();
+    const u64 a = (u64)(shared_address(s) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    const u64 b = (u64)(shared_address(s + 512) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    float d[4];
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) : "l"(a), "l"(b));
+    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+    __syncthreads();
+    for (int i = 0; i < 4; ++i) x[512 + threadIdx.x * 4 + i] = d[i];
+}
+
+extern "C" __global__ void one_fence(u32* x) {  // the thread that copies has its fence before the barrier, others none
+    __shared__ __align__(128) u32 s[64];
+    s[threadIdx.x] = threadIdx.x * 3;
+    IF_BROKEN(if (threadIdx.x == 0) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        IF_FIXED(asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(x), "r"(shared_address(s)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+
+// -- scopes -------------------------------------------------------------------------------------------------
+
+extern "C" __global__ void own_scope(int* x) {  // two blocks count in one place with atomics of scope .cta
+    IF_BROKEN(asm volatile("red.relaxed.cta.global.add.u32 [%0], 1;" :: "l"(x) : "memory");)
+    IF_FIXED(asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(x) : "memory");)
+}
+
+template <int scope>  // 0: .cta, 1: none, 2: .cluster
+__device__ __forceinline__ void arrive_remotely(int* x) {
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
+    cluster_barrier();
+    u32 there;
+    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+        "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(b));
+    if (scope == 0) asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
+    if (scope == 1) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
+    if (scope == 2) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
+    wait(b, 0);
+    x[blockIdx.x * 64 + threadIdx.x] = 1;
+    cluster_barrier();
+}
+extern "C" __global__ void __cluster_dims__(2) remote_arrival(int* x) {  // arrivals of scope .cta at another block's mbarrier
+    arrive_remotely<IF_FIXED(2) IF_BROKEN(0)>(x);
+}
+extern "C" __global__ void __cluster_dims__(2) remote_default(int* x) {  // arrivals there that name no scope
+    arrive_remotely<IF_FIXED(2) IF_BROKEN(1)>(x);
+}
