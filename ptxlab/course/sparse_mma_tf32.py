@@ -7,8 +7,6 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
-from ..views import Picture
-from ..views.charts import bars
 from .answers import WrongForm, first_wrong, whole_numbers, whole_result_of
 from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
@@ -17,31 +15,6 @@ _HALVES = STRUCTURES["1:2"]
 ROW, COL = 10, 13
 _EIGHT = (0, 2.5, -1, 0, 0, 4, 0, 0.5)  # four chunks
 _RAW = 1 + 2.0**-10 + 2.0**-11
-
-
-# -- what the lesson shows -----------------------------------------------------------------------------------
-
-
-def sums() -> Picture:
-    """1 and seven small terms, added exactly, by NumPy one after the other, and by the tensor core.
-
-    >>> [cell.text for cell in sums().grids[0].cells if cell.lines]
-    ['3.5', '0', '3', '1.75', '0', '1', '0.875', '0', '0']
-    """
-    A, B = np.zeros(INS.a_dense.shape), np.ones(INS.b.shape)
-    steps = {}
-    for power in (-24, -25, -26):
-        A[0, 0], A[0, 2::2] = 1, 2.0**power
-        totals = {
-            "exact": A[0].sum(),
-            "NumPy": np.cumsum(A[0], dtype=np.float32)[-1],
-            "tensor core": INS(A, B)[0, 0],
-        }
-        steps[f"1 + 7 * 2^{power}"] = {name: (float(total) - 1) * 2**23 for name, total in totals.items()}
-    return bars(steps, "Steps of 2^-23 above 1")
-
-
-# -- its exercises -------------------------------------------------------------------------------------------
 
 
 @checks("17.1")

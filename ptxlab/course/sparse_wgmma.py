@@ -7,7 +7,6 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..isa.sparsity import STRUCTURES
-from ..memory import Tile
 from ..views import Picture
 from ..views.charts import table
 from .answers import first_wrong, function_table, whole_number_set, whole_numbers
@@ -15,10 +14,8 @@ from .checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]
-D_ROW, D_COL = 37, 9
 A_ROW, A_COL, NIBBLE = 37, 42, 0b1110
 E_ROW, E_CHUNK = 45, 10
-B_ROW, B_COL = 20, 11
 _N_ASKED = (8, 24, 40, 48, 56, 256)
 _SPARE = 100
 
@@ -40,43 +37,6 @@ def sizes() -> Picture:
         texts[kind] = ["✓" if n in legal else "" for n in every]
     title = "Legal values of N"
     return table(texts, [str(n) for n in every], title, shades={"✓": -0.375}, axes=("type", "N"))
-
-
-def tiles() -> Picture:
-    """The tile of the lesson's B under some swizzles.
-
-    >>> tiles().grids[0].at(0, 1).text
-    'byte 337'
-    """
-    texts = {}
-    for swizzle in (0, 64, 128):
-        tile = Tile.of(INS.b, swizzle)
-        name = f"{swizzle} bytes" if swizzle else "no swizzle"
-        texts[name] = [f"{tile.size} bytes", f"byte {int(tile.offset(5, 33))}", f"0x{tile.descriptor():016x}"]
-    columns = ["size of the tile", "B[33][5] is at", "descriptor, at address 0"]
-    return table(texts, columns, f"B of {INS.shape} in shared memory")
-
-
-def small_terms() -> Picture:
-    """Sixteen terms of 1/64 beside a large one, and an old D that FP8 cannot keep.
-
-    >>> [cell.text for cell in small_terms().grids[0].cells if cell.row == 2]
-    ['256.25', '256']
-    """
-    A, B = np.zeros((INS.m, INS.k)), np.ones(INS.b.shape)
-    A[:, 0::4] = 2.0**-6
-    texts = {}
-    for big in (0, 128, 256):
-        A[:, 1] = big
-        texts[f"{big} + 16 · 1/64"] = [f"{(A @ B)[0, 0]:.9g}", f"{INS(A, B)[0, 0]:.9g}"]
-    old = INS(0 * A, B, np.full(INS.c.shape, 0.1))[0, 0]
-    texts["0 + old D of 0.1"] = [f"{np.float32(0.1):.9g}", f"{old:.9g}"]
-    return table(texts, ["exact", "tensor core"], "What 13 bits keep", shades=_lossy(texts))
-
-
-def _lossy(texts: dict[str, list[str]]) -> dict[str, float]:
-    """Shades of the second column, where it differs from the first."""
-    return {computed: 0.375 for exact, computed in texts.values() if computed != exact}
 
 
 def values_of_k() -> Picture:
@@ -123,32 +83,6 @@ def _legal_n(answer: object) -> Sentences:
 
 
 @checks("19.2")
-def _where_d(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 2, "`(lane, element)`")
-    right = INS.d.where(D_ROW, D_COL)[0]
-    warp = D_ROW // 16
-    return {
-        correct(submitted == (right.lane, right.element)): f"Warp {warp} has rows {warp * 16} to "
-        f"{warp * 16 + 15}, and inside it the row is {D_ROW % 16}. A lane's elements of columns 8 to 15 "
-        "come after those of columns 0 to 7.",
-        when(submitted == (right.lane % 32, right.element)): "That is the lane inside its warp. In a "
-        "warpgroup lanes are numbered from 0 to 127: which warp has this row?",
-        when(submitted == (right.lane, right.element + 2)): "The lane is right, but your element is eight "
-        "rows lower.",
-        when(submitted == (right.lane, right.element - 4)): "The lane is right, but your element is eight "
-        "columns to the left.",
-        when(submitted[0] == right.lane): "The lane is right. A lane's first four elements are in the first "
-        "8 columns, as in mma; the next four are 8 columns further right.",
-        when(submitted[0] // 32 != warp): "Another warp has this row: warp 0 has rows 0 to 15, warp 1 rows "
-        "16 to 31, and so on; warp w has lanes 32 w to 32 w + 31.",
-        when(submitted[0] // 4 == right.lane // 4): "The warp and the group of four are right. Each lane "
-        "has two columns, and after eight columns the pattern repeats.",
-        otherwise: "Find the warp (row // 16), then proceed as for the accumulator of an m16n8 mma with row "
-        "% 16.",
-    }
-
-
-@checks("19.3")
 def _largest_n(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(N for e4m3, N for s8)`")
     rows = [row for row in mma_forms("wgmma.sp") if row.k == INS.k and row.d.dtype.bits == 32]
@@ -177,7 +111,7 @@ def _largest_n(answer: object) -> Sentences:
     }
 
 
-@checks("19.4")
+@checks("19.3")
 def where_a(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(column of compressed A, lane)`")
     columns = QUADS.positions(np.full((1, INS.k // 4), NIBBLE))[0]
@@ -204,7 +138,7 @@ def where_a(answer: object) -> Sentences:
     }
 
 
-@checks("19.5")
+@checks("19.4")
 def nibble_place(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     metadata = INS.operand("E")
@@ -232,7 +166,7 @@ def nibble_place(answer: object) -> Sentences:
     }
 
 
-@checks("19.6")
+@checks("19.5")
 def metadata_lane(answer: object) -> Sentences:
     table = function_table(
         answer, INS.m, INS.k // QUADS.chunk, form="`metadata_lane(row, chunk)` returns a lane from 0 to 127"
@@ -259,31 +193,4 @@ def metadata_lane(answer: object) -> Sentences:
         when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}.",
         otherwise: f"Look at {first}. First find the warp (row // 16), then groupID (row modulo 8), then "
         "two bits: lower row or not, right half or not.",
-    }
-
-
-@checks("19.7")
-def _shared_b(answer: object) -> Sentences:
-    (submitted,) = whole_numbers(answer, 1, "a byte offset")
-    tile = Tile.of(INS.b)
-    expected = int(tile.offset(B_COL, B_ROW))
-    return {
-        correct(submitted == expected): f"It is {tile.stride} bytes to the second group of eight columns, "
-        f"{tile.leading} to the second core matrix along k, 16 for each column inside it, and then the byte "
-        "within the column.",
-        when(submitted == B_ROW * INS.n + B_COL): "That is row-major, as in NumPy. wgmma uses core matrices "
-        "of 128 bytes.",
-        when(submitted == B_COL * INS.k + B_ROW): "That is K-major, but in one piece: here a column is "
-        "divided into chunks of 16 bytes, and the chunks of eight columns are stored together.",
-        when(submitted == int(tile.offset(B_COL % 8, B_ROW))): "That would be right in the first eight "
-        "columns; this one is in the second eight.",
-        when(submitted == expected - tile.leading): "The position inside the core matrix is right; along k "
-        "it is in the second one.",
-        when(submitted == B_ROW % 8 * 16 + B_ROW // 8 * tile.stride + B_COL): "You exchanged k and n.",
-        when(submitted % 128 == expected % 128): "The position inside the core matrix is right. How many "
-        "core matrices come before it?",
-        when(submitted // 128 == expected // 128): "The core matrix is right. Inside it, each column has 16 "
-        "bytes.",
-        otherwise: "Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core "
-        "matrix takes 128 bytes, and there are four of them along k.",
     }

@@ -121,7 +121,7 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
 
 #: Lessons that are still to be cut.
 _LONG = {
-    *("metadata-and-selector", "numerics", "what-the-chip-runs"),
+    *("numerics", "what-the-chip-runs"),
     *("descriptors-swizzles-and-tma", "from-instruction-to-gemm"),
 }
 
