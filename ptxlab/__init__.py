@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .memory import tensor_map
     from .numerics import models
     from .shapes import walk
-    from .simulation import kernel
+    from .simulation import kernel, simulating
     from .verify.hunt import hunt
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "progress",
     "prune",
     "repack",
+    "simulating",
     "tensor_map",
     "walk",
 ]
@@ -63,6 +64,7 @@ _FUNCTIONS = {
     "progress": "course.record",
     "prune": "gemm.compressed",
     "repack": "isa.repack",
+    "simulating": "simulation",
     "tensor_map": "memory",
     "walk": "shapes",
 }

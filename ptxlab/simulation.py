@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .errors import PtxlabError, needs_lab
 from .isa.operation import Operation
@@ -16,10 +16,13 @@ from .simulator import Result
 from .simulator.kernel import Kernel, build_kernel
 
 if TYPE_CHECKING:
+    from .adapters.numba import NumbaKernel
+    from .adapters.session import Session
+    from .adapters.triton import TritonKernel
     from .explorer import Explorer
     from .explorer.kernel_player import KernelPlayer
 
-__all__ = ["RecordedOperands", "Simulation", "kernel"]
+__all__ = ["RecordedOperands", "Simulation", "kernel", "simulating"]
 
 
 class RecordedOperands(Operation):
@@ -86,6 +89,7 @@ class Simulation(Result):
         return source_html(source, title=title)
 
 
+@overload
 def kernel(
     source: str,
     name: str | None = None,
@@ -93,14 +97,58 @@ def kernel(
     options: Sequence[str] = (),
     *,
     link: Sequence[str] = (),
-) -> Kernel[Simulation]:
-    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
+) -> Kernel[Simulation]: ...
+
+
+@overload
+def kernel(
+    source: object, name: str | None = None, target: str = "sm_90a"
+) -> Kernel[Simulation] | NumbaKernel[Simulation] | TritonKernel[Simulation]: ...
+
+
+def kernel(
+    source: object,
+    name: str | None = None,
+    target: str = "sm_90a",
+    options: Sequence[str] = (),
+    *,
+    link: Sequence[str] = (),
+) -> Kernel[Simulation] | NumbaKernel[Simulation] | TritonKernel[Simulation]:
+    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU), from PTX text or another framework.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
     are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
     and variables it uses. `k.simulate(...)` runs it without a GPU, `k.launch(...)` on one.
 
+    Of other frameworks it takes Triton's `CompiledKernel`, whose ``simulate(grid, *arguments)`` needs no
+    block; Numba's dispatcher, of which `name` is a signature, ``"void(float32[::1], int32)"``, or None to
+    follow the arguments; CuPy's `RawKernel`.
+
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
     """
-    return build_kernel(Simulation, source, name, target, options, link)
+    if isinstance(source, str):
+        return build_kernel(Simulation, source, name, target, options, link)
+    from .adapters import compiled_kernel
+
+    return compiled_kernel(Simulation, source, name, target)
+
+
+def simulating(
+    chip: str = "H200", *, check: bool | str = True, show: bool | None = None
+) -> Session[Simulation]:
+    """A context in which launches of Triton, Gluon and Numba run on the simulator, unmodified.
+
+    Arrays are NumPy's, torch's on the CPU, or whatever has `__array_interface__`; kernels write them in
+    place. The session lists what came of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
+    "B200"; `check` and `show` are those of `Kernel.simulate`. All threads are concerned, since the frameworks
+    have one driver for all: a launch belongs to the session that its thread opened last, or else to the
+    newest. ::
+
+        with ptxlab.simulating() as session:
+            add[(8,)](x, y, out, 1000, BLOCK=128)
+        session.results[0].hazards
+    """
+    from .adapters.session import Session
+
+    return Session(Simulation, chip, check, show)

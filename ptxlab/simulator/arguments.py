@@ -26,9 +26,23 @@ _MOST_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 @dataclass(frozen=True)
 class Array:
-    """An array whose address the kernel gets."""
+    """An array whose address the kernel gets, or that of a byte in it; `phase` is as in `Pointer`."""
 
     values: NDArray[Any]
+    offset: int = 0
+    phase: int = 0
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address inside of memory that several arguments may share: so many bytes behind its beginning.
+
+    The memory begins `phase` bytes behind a multiple of 256.
+    """
+
+    memory: NDArray[np.uint8]
+    offset: int
+    phase: int = 0
 
 
 #: What a parameter, or a part of a struct, is: memory, the bytes of a value, or a tensor map.
@@ -158,7 +172,10 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
             same |= {id(each.values): chosen for each in (one, two)}
 
     def joined(value: _Value) -> _Value:
-        return same.get(id(value.values), value) if isinstance(value, Array) else value
+        if not isinstance(value, Array):
+            return value
+        chosen = same.get(id(value.values), value)
+        return replace(chosen, offset=value.offset, phase=value.phase)
 
     return [
         replace(each, members=tuple((at, joined(value), name) for at, value, name in each.members))
@@ -188,6 +205,10 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
                 f"{_describe(parameter)}"
             )
         return argument
+    if isinstance(argument, Pointer):
+        return replace(
+            _as_memory(argument.memory, parameter, what), offset=argument.offset, phase=argument.phase
+        )
     if parameter.array:
         return _as_struct(argument, parameter, what)
     if isinstance(argument, np.ndarray) and argument.ndim > 0:

@@ -56,6 +56,8 @@ class Kernel(Generic[R]):
         options: tuple[str, ...] = (),
         expression: str | None = None,
         link: tuple[str, ...] = (),
+        *,
+        is_cuda: bool = True,
     ) -> None:
         self._result_type = result_type
         self.module = module
@@ -65,7 +67,8 @@ class Kernel(Generic[R]):
         self.ptx = joined(self._texts) if link else ptx
         self.source = self.ptx if source is ptx else source
         self.options = options
-        self._expression = expression  # the name, as C++ has it
+        self._expression = expression  # the name, as the source has it
+        self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self._image: Image | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -151,8 +154,7 @@ class Kernel(Generic[R]):
             self._image = Image(self.module, self.function, self._texts)
         if model is not None and not is_name(model, GENERATIONS):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
-        if not isinstance(check, bool) and as_text(check, "check") != "error":
-            raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
+        as_check(check)
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
         most = None if limit is None else as_int(limit, "limit")
@@ -183,6 +185,7 @@ class Kernel(Generic[R]):
             trace=outcome.trace,
             source=self.source,
             ptx=self.ptx,
+            name=self.title,
             _products=outcome.products,
         )
 
@@ -215,7 +218,7 @@ class Kernel(Generic[R]):
         code = self.ptx.encode()
         if len(self._texts) > 1:
             code = _linked_code(self._texts, device_target())
-        elif self.source is not self.ptx:
+        elif self._is_cuda:
             code = _machine_code(self.source, device_target(), self.options, self._expression)
         passed = [
             Members(each.size, [(offset, _passed(value)) for offset, value, _ in each.members])
@@ -294,8 +297,15 @@ def build_kernel(
     options: Sequence[str],
     link: Sequence[str] = (),
     file: str | None = None,
+    *,
+    origin: str | None = None,
+    title: str | None = None,
 ) -> Kernel[R]:
-    """The same with the type of its simulations' results."""
+    """The same with the type of its simulations' results.
+
+    PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, and a `title`,
+    the kernel's name there.
+    """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
     text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
@@ -319,7 +329,10 @@ def build_kernel(
                 f"with PTX {since}: state .version {since} or later"
             )
         function = _chosen(module, name)
-        return Kernel(result_type, module, function, module.target or target, text, text, link=others)
+        chip = module.target or target
+        return Kernel(
+            result_type, module, function, chip, text, origin or text, (), title, others, is_cuda=False
+        )
     try:
         compiler_version()
     except PtxlabError as error:  # e.g. on macOS
@@ -337,6 +350,13 @@ def build_kernel(
 def _passed(value: Array | Value) -> Value:
     """An argument as `launch_kernel` takes it."""
     return value.values if isinstance(value, Array) else value
+
+
+def as_check(check: bool | str) -> bool | str:
+    """Whether hazards are looked for, and whether the first is an error, as `simulate` takes it."""
+    if not isinstance(check, bool) and as_text(check, "check") != "error":
+        raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
+    return check
 
 
 def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:

@@ -200,8 +200,9 @@ class Result:
 
     `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
     that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
-    conflicts. `profile` has everything by instruction, `output` what the kernel printed. `hazards` has what
-    can give wrong results, `notes` what PTX asks for and hardware has not been seen to need.
+    conflicts. `profile` has everything by instruction, `output` what the kernel printed, `name` the kernel's.
+    `hazards` has what can give wrong results, `notes` what PTX asks for and hardware has not been seen to
+    need.
     """
 
     counts: Counter[str] = field(default_factory=Counter, init=False)
@@ -216,6 +217,7 @@ class Result:
     trace: WarpTrace | None = None  # of one warp, if that was asked for
     source: str = ""
     ptx: str = ""
+    name: str = ""
     _products: Products = field(default_factory=lambda: Products(0), repr=False)
 
     def __post_init__(self) -> None:

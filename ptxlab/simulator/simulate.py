@@ -198,9 +198,10 @@ def _argument_buffers(
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
 
-    def place(title: str, data: NDArray[np.uint8], writable: bool) -> int:
+    def place(title: str, data: NDArray[np.uint8], writable: bool, phase: int = 0) -> int:
         nonlocal free
-        start, free = free, address_behind(free + data.size)
+        start = free + phase
+        free = address_behind(start + data.size)
         buffers.append(Buffer(title, start, data, writable))
         return start
 
@@ -214,8 +215,8 @@ def _argument_buffers(
             values = argument.values
             if id(values) not in addresses:
                 title = f"argument {name} ({values.dtype}{list(values.shape)})"
-                addresses[id(values)] = place(title, as_bytes(values), values.flags.writeable)
-            content = addresses[id(values)].to_bytes(8, "little")
+                addresses[id(values)] = place(title, as_bytes(values), values.flags.writeable, argument.phase)
+            content = (addresses[id(values)] + argument.offset).to_bytes(8, "little")
         elif isinstance(argument, TensorMap | MapPointer):
             maps.append(argument if isinstance(argument, TensorMap) else argument.tensor)
             content = encoded(maps[-1], len(maps))

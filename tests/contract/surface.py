@@ -125,6 +125,7 @@ def _top() -> Iterator[Call]:
     yield call("ptxlab.prune", ptxlab.prune, A=half, instruction=_SPARSE_F16)
     yield call("ptxlab.kernel", ptxlab.kernel, source=PTX, name="put", target="sm_90a", options=(),
                link=())  # fmt: skip
+    yield call("ptxlab.simulating", ptxlab.simulating, chip="A100", check="error")
     yield call("ptxlab.kernel compiled", ptxlab.kernel, source=_KERNEL, options=("-DN=1",), only="options")
     kernel = ptxlab.kernel(PTX)
     yield call(

@@ -21,7 +21,7 @@ from ptxlab import PtxlabError
 from tests.cases import each
 from tools.site.api import PAGES, ApiPage, documented
 
-OPTIONAL = {"anywidget", "cuda", "ipywidgets", "IPython", "kaleido", "plotly", "traitlets"}
+OPTIONAL = {"anywidget", "cuda", "ipywidgets", "IPython", "kaleido", "numba", "plotly", "traitlets", "triton"}
 #: Modules that users import; the Python API documents these and the classes that they meet.
 MODULES = ("", "figures", "gemm", "gpu", "instruction", "lessons", "memory", "views", "wmma")
 

@@ -22,7 +22,18 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LAYERS = next(contract["layers"] for contract in CONTRACTS if contract["type"] == "layers")
 
 #: Packages of the extras. Nothing but the packages that the contracts name may import them, and only at use.
-OPTIONAL = {"IPython", "anywidget", "cuda", "ipywidgets", "kaleido", "numba", "plotly", "shtab", "traitlets"}
+OPTIONAL = {
+    "IPython",
+    "anywidget",
+    "cuda",
+    "ipywidgets",
+    "kaleido",
+    "numba",
+    "plotly",
+    "shtab",
+    "traitlets",
+    "triton",
+}
 
 
 def test_the_contracts_hold(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

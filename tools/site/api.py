@@ -36,8 +36,9 @@ PAGES = (
         "kernels",
         "Whole kernels",
         "ptxlab.simulation",
-        ("kernel", "Simulation", "RecordedOperands"),
+        ("kernel", "simulating", "Simulation", "RecordedOperands"),
         (
+            ("ptxlab.adapters.session", ("Session",)),
             ("ptxlab.simulator.kernel", ("Kernel",)),
             (
                 "ptxlab.simulator",

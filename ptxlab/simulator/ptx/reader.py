@@ -6,6 +6,7 @@ import re
 from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import PurePath
 
 from ..._util.arguments import as_text
 from ...errors import PtxlabError
@@ -46,6 +47,10 @@ _SPECIAL = re.compile(
     r"|is_explicit_cluster|current_graph_exec)"
 )
 _MOST_REGISTERS = 1 << 20
+#: Where LLVM's compilers, Triton's among them, say that code was inlined: in a comment behind `.loc`, the
+#: call nearest to the code first, ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
+_REMARK = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
+_INLINED_AT = re.compile(r"@\[ (.*?):(\d+):(\d+)")
 
 
 def read_ptx(text: str) -> Module:
@@ -212,8 +217,17 @@ class _Reader(ConstantReader):
                     if self._takes("+"):
                         self._integer()
             self._location = replace(self._location, inlined_at=inlined)
+        elif comment := _REMARK.match(self._text, self._tokens[self._at - 1].start):
+            outer: Location | None = None
+            for name, line, column in reversed(_INLINED_AT.findall(comment[1])):
+                outer = Location(self._path(name), int(line), int(column), outer)
+            self._location = replace(self._location, inlined_at=outer)
         place = self._location
         self._places[place.file, place.line, place.column] = place
+
+    def _path(self, name: str) -> str:
+        """The `.file` with this name, without its folders."""
+        return next((path for path in self._files.values() if PurePath(path).name == name), name)
 
     def _place(self) -> Location:
         """A file, a line and a column."""

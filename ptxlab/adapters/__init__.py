@@ -1,0 +1,47 @@
+"""Kernels of Triton, Numba and CuPy on the simulator: a module for each, imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import PtxlabError, quoted
+from ..isa.targets import check_target
+from ..simulator import Result
+from ..simulator.kernel import Kernel
+
+if TYPE_CHECKING:
+    from .numba import NumbaKernel
+    from .triton import TritonKernel
+
+__all__ = ["compiled_kernel"]
+
+R = TypeVar("R", bound=Result)
+
+
+def compiled_kernel(
+    result_type: type[R], compiled: Any, name: str | None, target: str
+) -> Kernel[R] | NumbaKernel[R] | TritonKernel[R]:
+    """A kernel from what a framework compiled, or will compile; `name` is the signature for Numba."""
+    owners = {(base.__module__.partition(".")[0], base.__name__) for base in type(compiled).__mro__}
+    if ("triton", "CompiledKernel") in owners:
+        from .triton import TritonKernel
+
+        return TritonKernel.of(result_type, compiled)
+    if ("triton", "KernelInterface") in owners:
+        raise PtxlabError(
+            f"source: found {quoted(compiled)}, which is not compiled: pass what kernel.warmup(...) or "
+            "triton.compile(...) gives, or launch it inside ptxlab.simulating()"
+        )
+    if ("numba", "CUDADispatcher") in owners:
+        from .numba import NumbaKernel
+
+        number = int(check_target(target).removeprefix("sm_").rstrip("af"))
+        return NumbaKernel(result_type, compiled, name, divmod(number, 10))
+    if ("cupy", "RawKernel") in owners:
+        from .cupy import raw_kernel
+
+        return raw_kernel(result_type, compiled, target)
+    raise PtxlabError(
+        f"source: found {quoted(compiled)}; it takes CUDA C++ or PTX as text, Triton's CompiledKernel, "
+        "Numba's CUDADispatcher or CuPy's RawKernel"
+    )

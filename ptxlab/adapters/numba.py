@@ -1,0 +1,197 @@
+"""Numba's CUDA kernels on the simulator: launches for `ptxlab.simulating`, and kernels from its dispatchers.
+
+Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
+libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
+`CUDADispatcher.call`, `ForAll.__call__` and the warning about small grids. Arrays are those of the host:
+`cuda.to_device` and `cuda.device_array` need a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numba import cuda
+from numba.cuda import dispatcher as numba_dispatcher
+
+from ..errors import PtxlabError, counted, quoted
+from ..simulator import Result
+from ..simulator.kernel import Kernel, build_kernel
+from .arrays import device_memory, host_array, is_array
+from .session import current_session
+from .source import python_source
+
+R = TypeVar("R", bound=Result)
+
+_COMPILED: WeakKeyDictionary[Any, dict[Any, str]] = WeakKeyDictionary()  # PTX by types and chip
+_THREADS_FOR_ALL = 256  # of a block, where `forall` is not told how many
+
+
+class NumbaKernel(Generic[R]):
+    """A kernel of `numba.cuda.jit`, as `ptxlab.kernel(dispatcher)` makes it, with results of type R.
+
+    Without a signature, it is compiled for the types of the arguments, as Numba does. ::
+
+        result = ptxlab.kernel(add, "void(float32[::1], float32[::1])").simulate(8, 128, x, y)
+    """
+
+    def __init__(
+        self, result_type: type[R], dispatcher: Any, signature: object, capability: tuple[int, int]
+    ) -> None:
+        self._result_type, self._dispatcher, self._capability = result_type, dispatcher, capability
+        self._types: tuple[Any, ...] | None = None
+        self._kernels: dict[tuple[Any, ...], Kernel[R]] = {}
+        if signature is not None:
+            try:
+                types, _ = numba_dispatcher.sigutils.normalize_signature(signature)
+            except Exception as error:  # Numba evaluates the text
+                raise PtxlabError(
+                    f"name={quoted(signature)}: a kernel of Numba takes a signature, such as "
+                    f"'void(float32[::1], int32)' ({' '.join(str(error).split())[:120]})"
+                ) from None
+            self._types = tuple(types)
+            self.kernel(self._types)
+
+    @property
+    def name(self) -> str:
+        """That of the Python function."""
+        return str(self._dispatcher.py_func.__name__)
+
+    def __repr__(self) -> str:
+        types = "" if self._types is None else f"({', '.join(map(str, self._types))})"
+        return f"<Numba's kernel {self.name}{types}>"
+
+    def kernel(self, types: tuple[Any, ...]) -> Kernel[R]:
+        """The kernel for arguments of these types, as PTX like any other."""
+        if types not in self._kernels:
+            ptx = _compiled(self._dispatcher, types, self._capability)
+            origin = python_source(self._dispatcher.py_func, ptx)
+            self._kernels[types] = build_kernel(
+                self._result_type, ptx, None, "sm_90a", (), origin=origin, title=self.name
+            )
+        return self._kernels[types]
+
+    def simulate(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        **options: Any,
+    ) -> R:
+        """Run the kernel without a GPU, as ``kernel[grid, block](*arguments)`` does on one.
+
+        Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
+        """
+        kernel, passed = self.prepared(arguments)
+        return kernel.simulate(grid, block, *device_memory(passed), shared=shared, **options)
+
+    def prepared(self, arguments: Sequence[object]) -> tuple[Kernel[R], list[object]]:
+        """The kernel for these arguments, and what its PTX takes."""
+        values = [_on_host(each) for each in arguments]
+        types = self._types
+        if types is None:
+            types = tuple(self._dispatcher.typeof_pyval(each) for each in values)
+        if len(types) != len(values):
+            raise PtxlabError(f"{self.name} takes {counted(len(types), 'argument')}, found {len(values)}")
+        passed: list[object] = []
+        for number, (kind, value) in enumerate(zip(types, values, strict=True), 1):
+            passed += _flattened(kind, value, f"argument {number} of {self.name}")
+        return self.kernel(types), passed
+
+
+def _on_host(value: Any) -> Any:
+    """A value without `cuda.In`, `cuda.Out` and `cuda.InOut`, and arrays as NumPy's."""
+    if any(base.__name__ == "ArgHint" for base in type(value).__mro__):
+        value = value.value
+    if type(value) is tuple:
+        return tuple(_on_host(each) for each in value)
+    return host_array(value) if is_array(value) else value
+
+
+def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
+    """A value as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        yield from (0, 0, value.size, value.itemsize, value, *value.shape, *value.strides)
+    elif isinstance(value, tuple):
+        for number, (inner, item) in enumerate(zip(kind, value, strict=True)):
+            yield from _flattened(inner, item, f"{what}[{number}]")
+    else:
+        name = "uint8" if str(kind).startswith("bool") else str(kind)
+        try:
+            scalar = np.array(value).astype(name)[()]
+        except (TypeError, ValueError):
+            raise PtxlabError(
+                f"{what}: found {quoted(value)}, {kind} for Numba; simulated are arrays, numbers and tuples"
+            ) from None
+        if scalar.dtype.kind == "c":
+            yield from (scalar.real, scalar.imag)
+        else:
+            yield (scalar,) if scalar.dtype == np.float16 else scalar
+
+
+def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> str:
+    """The PTX that Numba makes for arguments of these types."""
+    texts = _COMPILED.setdefault(dispatcher, {})
+    if (types, capability) not in texts:
+        options = dispatcher.targetoptions
+        debug = bool(options.get("debug"))
+        try:
+            texts[types, capability], _ = cuda.compile_ptx(
+                dispatcher.py_func,
+                types,
+                debug=debug,
+                lineinfo=not debug,
+                fastmath=options.get("fastmath", False),
+                cc=capability,
+                opt=options.get("opt", True),
+            )
+        except Exception as error:
+            if "NVVM" not in str(error) and "libnv" not in str(error):
+                raise
+            raise PtxlabError(
+                "Numba finds no compiler for GPUs: pip install nvidia-cuda-nvcc nvidia-cuda-nvrtc, or set "
+                f"CUDA_HOME ({' '.join(str(error).split())[:120]})"
+            ) from None
+    return texts[types, capability]
+
+
+def install() -> Callable[[], None]:
+    """Let Numba launch on the simulator; the result undoes it."""
+    dispatcher_type, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
+    former_call, former_for_all = dispatcher_type.call, for_all.__call__
+    config = numba_dispatcher.config
+    former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
+
+    def call(self: Any, arguments: tuple[object, ...], *launch: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return former_call(self, arguments, *launch)
+        if len(launch) == 1:
+            (shape,) = launch
+            grid, block, shared = shape.griddim, shape.blockdim, shape.sharedmem
+        else:  # Numba's own CUDA target, before numba-cuda
+            grid, block, _, shared = launch
+        key = ("numba", self)
+        if key not in session.kept:
+            session.kept[key] = NumbaKernel(session.result_type, self, None, session.capability)
+        kernel, passed = session.kept[key].prepared(arguments)
+        session.simulate(kernel, tuple(grid), tuple(block), passed, int(shared))
+        return None
+
+    def call_for_all(self: Any, *arguments: object) -> Any:
+        if current_session() is None or self.ntasks == 0:
+            return former_for_all(self, *arguments)
+        threads = self.thread_per_block or _THREADS_FOR_ALL
+        blocks = -(-self.ntasks // threads)
+        return self.dispatcher[blocks, threads, self.stream, self.sharedmem](*arguments)
+
+    def restore() -> None:
+        dispatcher_type.call, for_all.__call__ = former_call, former_for_all
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
+
+    dispatcher_type.call, for_all.__call__ = call, call_for_all
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
+    return restore

@@ -1,0 +1,140 @@
+"""`ptxlab.simulating`: while it lasts, launches of Triton and Numba run on the simulator."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from .._util.arguments import as_text
+from ..errors import PtxlabError, listing, quoted
+from ..isa.targets import CHIPS, PRODUCTS
+from ..simulator import Result
+from ..simulator.kernel import Kernel, as_check
+from .arrays import device_memory
+
+R = TypeVar("R", bound=Result)
+
+#: Modules of frameworks whose launches can be simulated, and the adapter of each.
+_ADAPTERS = {"triton": "triton", "numba.cuda": "numba"}
+_SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
+_RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
+_LOCK = threading.RLock()
+
+
+class Session(Generic[R]):
+    """Launches that run on the simulator; `results` has what came of each, in their order.
+
+    `target` is what kernels are compiled for, e.g. "sm_90a".
+    """
+
+    def __init__(
+        self, result_type: type[R], chip: str, check: bool | str = True, show: bool | None = None
+    ) -> None:
+        self.chip = as_text(chip, "chip")
+        self.target = _target_of(self.chip)
+        self.result_type = result_type
+        self.results: list[R] = []
+        self._check, self._show = as_check(check), show
+        self._thread = 0
+        #: What adapters keep for as long as the session lasts.
+        self.kept: dict[object, Any] = {}
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The chip's compute capability.
+
+        >>> Session(Result, "H200").capability, Session(Result, "B200").capability
+        ((9, 0), (10, 0))
+        """
+        major, minor = divmod(int(self.target.removeprefix("sm_").rstrip("af")), 10)
+        return major, minor
+
+    def __repr__(self) -> str:
+        return f"<{len(self.results)} launches simulated for {self.chip}>"
+
+    def __enter__(self) -> Session[R]:
+        with _LOCK:
+            for name in _frameworks():
+                if name not in _RESTORE:
+                    _RESTORE[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
+            self._thread = threading.get_ident()
+            _SESSIONS.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _LOCK:
+            _SESSIONS.remove(self)
+            while not _SESSIONS and _RESTORE:
+                _RESTORE.popitem()[1]()
+
+    def simulate(
+        self,
+        kernel: Kernel[R],
+        grid: tuple[int, ...],
+        block: int | tuple[int, ...],
+        arguments: list[object],
+        shared: int,
+        cluster: int | None = None,
+    ) -> R:
+        """Run a launch whose arrays are NumPy's, and list its result."""
+        result = kernel.simulate(
+            grid,
+            block,
+            *device_memory(arguments),
+            shared=shared,
+            cluster=cluster,
+            check=self._check,
+            show=self._show,
+        )
+        self.results.append(result)
+        return result
+
+
+def current_session() -> Session[Any] | None:
+    """The session that the calling thread opened last; in a thread that opened none, the newest."""
+    with _LOCK:
+        own = threading.get_ident()
+        return next(
+            (each for each in reversed(_SESSIONS) if each._thread == own),
+            _SESSIONS[-1] if _SESSIONS else None,
+        )
+
+
+def _frameworks() -> list[str]:
+    """The frameworks that are imported, or else those that are installed."""
+    imported = [name for name in _ADAPTERS if name in sys.modules]
+    if imported:
+        return imported
+    installed = [name for name in _ADAPTERS if find_spec(name.partition(".")[0]) is not None]
+    for name in installed:
+        try:
+            import_module(name)
+        except ImportError:
+            continue
+        imported.append(name)
+    if not imported:
+        raise PtxlabError(
+            "ptxlab.simulating: neither Triton nor Numba's CUDA target is installed; pip install triton, or "
+            "numba-cuda"
+        )
+    return imported
+
+
+def _target_of(chip: str) -> str:
+    """The target of a product.
+
+    >>> _target_of("RTX 4090"), _target_of("sm_90a")
+    ('sm_89', 'sm_90a')
+    """
+    for target, names in PRODUCTS.items():
+        if chip in names or chip == target:
+            return target
+    names = tuple(name for target in CHIPS.values() for name in PRODUCTS.get(target, ()))
+    raise PtxlabError(f"chip={quoted(chip)}: there are {listing(names)}")

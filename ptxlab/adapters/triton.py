@@ -1,0 +1,439 @@
+"""Triton and Gluon on the simulator: a driver for `ptxlab.simulating`, and kernels from its `CompiledKernel`.
+
+Tried with Triton 3.6.0. Triton compiles as for a GPU (it brings its assembler), and asks the active driver
+for everything else; the one here loads no machine code, and its launcher simulates the PTX. What is changed
+in Triton while a session is open: the active driver, `native_specialize_impl` (which shall take NumPy arrays)
+and `Autotuner.run` (which shall keep no choice that nobody timed).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import ml_dtypes
+import numpy as np
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia import driver as nvidia_driver
+from triton.runtime import autotuner, jit
+from triton.runtime.cache import get_cache_manager
+from triton.runtime.driver import driver as active_driver
+
+from .._util.arguments import is_a
+from ..errors import PtxlabError, counted, listing, quoted
+from ..memory import TensorMap, tensor_map
+from ..simulator import Result
+from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.peaks import PEAKS
+from .arrays import array_at, device_memory, host_array, is_array
+from .session import Session, current_session
+from .source import python_source
+
+R = TypeVar("R", bound=Result)
+
+#: Shared memory that a block may have, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
+_MOST_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
+_MOST_SHARED_SINCE_HOPPER = 232448
+#: Types of scalars, in Triton's names.
+_SCALARS: dict[str, Any] = {
+    "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u1": np.uint8, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64,
+}  # fmt: skip
+#: NumPy's types in the order of CUtensorMapDataType.
+_MAP_TYPES = (
+    np.uint8, np.uint16, np.uint32, np.int32, np.uint64, np.int64, np.float16, np.float32, np.float64,
+    ml_dtypes.bfloat16,
+)  # fmt: skip
+_SWIZZLES = (0, 32, 64, 128)  # bytes, in the order of CUtensorMapSwizzle
+
+
+class TritonKernel(Generic[R]):
+    """A kernel that Triton compiled, as `ptxlab.kernel(compiled)` makes it, with results of type R.
+
+    `kernel` is its PTX, as any other kernel. `simulate` and `launch` take what the Python function takes,
+    without the `tl.constexpr`, which are compiled in; warps, shared memory, clusters and the hidden pointers
+    to scratch memory are those that Triton chose. ::
+
+        compiled = triton.compile(ASTSource(add, signature, constexprs), target=GPUTarget("cuda", 90, 32))
+        result = ptxlab.kernel(compiled).simulate(8, x, y, out, 1000)
+    """
+
+    def __init__(self, result_type: type[R], source: Any, metadata: Any, ptx: str) -> None:
+        self._source, self._metadata = source, metadata
+        function = getattr(getattr(source, "fn", None), "fn", None)
+        name = str(metadata.name)
+        self.kernel: Kernel[R] = build_kernel(
+            result_type, ptx, name, "sm_90a", (), origin=python_source(function, ptx), title=name
+        )
+        self.block = 32 * int(metadata.num_warps)
+        self.shared = int(metadata.shared)
+        self._blocks_in_cluster = int(getattr(metadata, "num_ctas", 1))
+        self._parameters = [
+            (str(parameter), kind) for parameter, kind in source.signature.items() if kind != "constexpr"
+        ]
+
+    @classmethod
+    def of(cls, result_type: type[R], compiled: Any) -> TritonKernel[R]:
+        """From a `CompiledKernel`."""
+        ptx = compiled.asm.get("ptx")
+        if ptx is None:
+            raise PtxlabError(
+                f"the kernel {compiled.name} has {listing(compiled.asm)}, no PTX: compile it for an NVIDIA "
+                'GPU, e.g. with target=GPUTarget("cuda", 90, 32), and without TRITON_STORE_BINARY_ONLY'
+            )
+        return cls(result_type, compiled.src, compiled.metadata, ptx)
+
+    @property
+    def name(self) -> str:
+        """That of the Python function, unless Triton was told another."""
+        return self.kernel.name
+
+    @property
+    def ptx(self) -> str:
+        """The PTX that Triton made."""
+        return self.kernel.ptx
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What `simulate` takes after the grid, with Triton's types."""
+        return tuple(f"{name}: {kind}" for name, kind in self._parameters)
+
+    def __repr__(self) -> str:
+        return f"<Triton's kernel {self.name}({', '.join(self.parameters)}) for {self.kernel.target}>"
+
+    def _repr_html_(self) -> str | None:
+        return self.kernel._repr_html_()
+
+    def simulate(self, grid: int | tuple[int, ...], *arguments: object, **options: Any) -> R:
+        """Run the kernel without a GPU, as ``kernel[grid](*arguments)`` does on one.
+
+        Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
+        """
+        blocks, passed, cluster = self._launch(grid, arguments)
+        return self.kernel.simulate(
+            blocks,
+            self.block,
+            *device_memory([host_array(each) if is_array(each) else each for each in passed]),
+            shared=self.shared,
+            cluster=cluster,
+            **options,
+        )
+
+    def launch(self, grid: int | tuple[int, ...], *arguments: object, stream: object = None) -> None:
+        """Run the same PTX on the GPU; see `Kernel.launch`."""
+        blocks, passed, cluster = self._launch(grid, arguments)
+        self.kernel.launch(blocks, self.block, *passed, shared=self.shared, cluster=cluster, stream=stream)
+
+    def _launch(
+        self, grid: int | tuple[int, ...], arguments: Sequence[object]
+    ) -> tuple[tuple[int, ...], list[object], int | None]:
+        """Blocks, arguments as the PTX takes them, and the size of a cluster."""
+        if len(arguments) != len(self._parameters):
+            raise PtxlabError(
+                f"{self.name} takes {counted(len(self._parameters), 'argument')} "
+                f"({', '.join(self.parameters)}), found {len(arguments)}"
+            )
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        return self.prepared(sizes, arguments)
+
+    def prepared(
+        self, grid: tuple[int, ...], arguments: Sequence[object]
+    ) -> tuple[tuple[int, ...], list[object], int | None]:
+        """The same for arguments that Triton has counted."""
+        passed: list[object] = []
+        maps = list(getattr(self._metadata, "tensordesc_meta", None) or ())
+        for (name, kind), value in zip(self._parameters, arguments, strict=True):
+            passed += self._flattened(name, kind, value, maps)
+        count = self._blocks_in_cluster
+        blocks = (grid[0] * count, *grid[1:])
+        hidden = len(self.kernel.parameters) - len(passed)
+        for memory in ("global", "profile")[: max(hidden, 0)]:
+            size = int(getattr(self._metadata, f"{memory}_scratch_size", 0) or 0) * math.prod(blocks)
+            passed.append(np.zeros(size, np.uint8) if size else None)
+        return blocks, passed, count if count > 1 else None
+
+    def _flattened(self, name: str, kind: Any, value: Any, maps: list[Any]) -> Iterator[object]:
+        """A value as one or more parameters of the PTX."""
+        if isinstance(kind, tuple):
+            for number, (inner, item) in enumerate(zip(kind, value, strict=True)):
+                yield from self._flattened(f"{name}[{number}]", inner, item, maps)
+        elif kind == "constexpr":
+            return
+        elif kind.startswith("*"):
+            if value is not None and not is_array(value):
+                raise PtxlabError(
+                    f"{name} of {self.name}: found {quoted(value)}; it takes an array or a CPU tensor"
+                )
+            yield value
+        elif kind.startswith("tensordesc"):
+            yield from _descriptor(value, maps.pop(0) if maps else None)
+        elif kind == "nvTmaDesc":
+            yield value
+        else:
+            number = value.item() if isinstance(value, np.generic) else value
+            if not is_a(number, int, float, bool):
+                raise PtxlabError(f"{name} of {self.name}: found {quoted(value)}; it takes a number ({kind})")
+            scalar = np.array(number).astype(_SCALARS[kind])[()]
+            yield (scalar,) if kind in ("fp16", "bf16") else scalar
+
+
+def _descriptor(value: Any, layout: Any) -> list[object]:
+    """A tensor descriptor of the host: Triton's own function takes it apart, and asks a driver for a map."""
+    take_apart = getattr(nvidia_driver, "make_tensordesc_arg", None)
+    if take_apart is None:
+        raise PtxlabError(
+            f"tensor descriptors of Triton {triton.__version__}: it has no make_tensordesc_arg, as 3.6.0 "
+            "has; make the descriptor in the kernel, with tl.make_tensor_descriptor"
+        )
+    former = active_driver._active
+    active_driver._active = _Driver()
+    try:
+        return list(take_apart(value, layout))
+    finally:
+        active_driver._active = former
+
+
+# -- the driver ----------------------------------------------------------------------------------------------
+
+
+class _Utils:
+    """What Triton asks of the CUDA driver."""
+
+    def load_binary(
+        self, name: str, code: bytes, shared: int, device: object
+    ) -> tuple[object, object, int, int, int]:
+        """Nothing is loaded: module, function, registers, spills, threads of a block."""
+        return name, name, 0, 0, 1024
+
+    def unload_module(self, module: object) -> None:
+        """Nothing was loaded."""
+
+    def get_device_properties(self, device: object) -> dict[str, int]:
+        """Those that Triton and its tutorials ask for."""
+        session = _session()
+        major, minor = session.capability
+        chip = PEAKS.get(session.chip, PEAKS["H200"])
+        return {
+            "max_shared_mem": _MOST_SHARED.get(10 * major + minor, _MOST_SHARED_SINCE_HOPPER),
+            "max_num_regs": 65536,
+            "multiprocessor_count": chip.sms,
+            "warpSize": 32,
+            "sm_clock_rate": round(chip.clock / 1e3),
+            "mem_clock_rate": 0,
+            "mem_bus_width": 0,
+        }
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        """What kernels print is written at once."""
+
+    def fill_tma_descriptor(
+        self,
+        address: int,
+        swizzle: int,
+        element_size: int,
+        element_type: int,
+        block: Sequence[int],
+        shape: Sequence[int],
+        strides: Sequence[int],
+        padding: int = 0,
+    ) -> TensorMap:
+        """A tensor map of the tensor at an address of the host."""
+        if not 0 <= element_type < len(_MAP_TYPES):
+            raise PtxlabError("a tensor descriptor of packed 4-bit elements is not simulated yet")
+        element = np.dtype(_MAP_TYPES[element_type])
+        steps = tuple(int(step) * element.itemsize for step in strides)
+        array = array_at(int(address), tuple(int(size) for size in shape), steps, element)
+        box = tuple(int(size) for size in block)
+        return tensor_map(array, box, _SWIZZLES[swizzle], fill="nan" if padding else "zero")
+
+
+class _Launcher:
+    """Simulates launches of a compiled kernel; Triton makes one for each."""
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self._source, self._metadata = source, metadata
+        self._kernels: dict[type[Result], TritonKernel[Any]] = {}
+
+    def __call__(
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: object,
+        function: object,
+        packed: object,
+        launch_metadata: object,
+        enter: Callable[[object], object] | None,
+        leave: Callable[[object], object] | None,
+        *arguments: object,
+    ) -> None:
+        session = _session()
+        kernel = self._kernels.get(session.result_type)
+        if kernel is None:
+            kernel = TritonKernel(session.result_type, self._source, self._metadata, self._ptx())
+            self._kernels[session.result_type] = kernel
+        if enter is not None:
+            enter(launch_metadata)
+        if x * y * z:
+            kinds = self._source.signature.values()
+            given = [each for each, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"]
+            blocks, passed, cluster = kernel.prepared((x, y, z), given)
+            on_host = [host_array(each) if is_array(each) else each for each in passed]
+            session.simulate(kernel.kernel, blocks, kernel.block, on_host, kernel.shared, cluster)
+        if leave is not None:
+            leave(launch_metadata)
+
+    def _ptx(self) -> str:
+        """From Triton's cache, where it keeps what it compiled."""
+        name = self._source.name[:150]
+        files = get_cache_manager(self._metadata.hash).get_group(f"{name}.json") or {}
+        path = files.get(f"{name}.ptx")
+        if path is None:
+            raise PtxlabError(
+                f"the PTX of {name} is not in Triton's cache: unset TRITON_STORE_BINARY_ONLY, and compile it "
+                "for an NVIDIA GPU"
+            )
+        return Path(path).read_text()
+
+
+class _Driver:
+    """A GPU that is not there, for `triton.runtime.driver.set_active`."""
+
+    launcher_cls = _Launcher
+
+    def __init__(self) -> None:
+        self.utils = _Utils()
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return current_session() is not None
+
+    def get_current_target(self) -> Any:
+        major, minor = self.get_device_capability()
+        return GPUTarget("cuda", 10 * major + minor, 32)
+
+    def get_device_capability(self, device: object = None) -> tuple[int, int]:
+        return _session().capability
+
+    def get_current_device(self) -> str:
+        """Triton keeps what it compiled for each device; none of a GPU's is mixed up with these."""
+        return f"ptxlab {_session().target}"
+
+    def set_current_device(self, device: object) -> None:
+        """There is one."""
+
+    def get_current_stream(self, device: object = None) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        """Where tensors shall be: on the CPU."""
+        return __import__("torch").device("cpu")
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return _benchmark
+
+    def get_device_interface(self) -> Any:
+        raise PtxlabError(
+            "triton.testing.do_bench measures time on a GPU, and a simulated one has none; "
+            "result.bounds(chip) says how long a launch takes at least"
+        )
+
+    get_empty_cache_for_benchmark = get_device_interface
+
+    def map_python_to_cpp_type(self, kind: str) -> str:
+        raise PtxlabError(f"{quoted(kind)}: the simulator has no launchers in C++")
+
+    def assemble_tensormap_to_arg(self, maps: object, arguments: Any) -> Any:
+        return arguments
+
+
+def _session() -> Session[Any]:
+    session = current_session()
+    if session is None:
+        raise PtxlabError(
+            "this kernel was loaded inside ptxlab.simulating(), which is over: launch it inside again, or "
+            "compile it anew for a GPU"
+        )
+    return session
+
+
+class _Specialised:
+    """What Triton looks at in an array to choose a kernel: its type and whether its address is aligned."""
+
+    def __init__(self, array: Any) -> None:
+        self.dtype = array.dtype
+        self._address = int(array.ctypes.data)
+
+    def data_ptr(self) -> int:
+        return self._address
+
+
+def _specialisable(value: Any) -> Any:
+    """A value of the host as one that Triton can specialise on."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is tuple:
+        return tuple(_specialisable(each) for each in value)
+    if isinstance(value, np.ndarray) or (is_array(value) and not hasattr(value, "data_ptr")):
+        return _Specialised(host_array(value))
+    return value
+
+
+_NOTHING_TIMED = (
+    "autotuning inside ptxlab.simulating(): nothing is timed; every configuration runs once, which checks "
+    "it, and the first that runs is used"
+)
+
+
+def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] = (), **_: object) -> Any:
+    """Run a configuration once; all take the same time."""
+    kernel_call()
+    return [0.0] * len(quantiles) if quantiles else 0.0
+
+
+def install() -> Callable[[], None]:
+    """Let Triton launch on the simulator; the result undoes it."""
+    needed = {"native_specialize_impl": jit, "Autotuner": autotuner, "set_active": active_driver}
+    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
+    if missing:
+        raise PtxlabError(
+            f"Triton {triton.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 3.6.0"
+        )
+    former, native, run = active_driver._active, jit.native_specialize_impl, autotuner.Autotuner.run
+
+    def specialise(backend: Any, value: Any, *rest: Any) -> Any:
+        return native(backend, _specialisable(value), *rest)
+
+    def run_first(self: Any, *arguments: Any, **options: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return run(self, *arguments, **options)
+        if len(self.configs) > 1 and _NOTHING_TIMED not in session.kept:
+            session.kept[_NOTHING_TIMED] = True
+            warnings.warn(_NOTHING_TIMED, stacklevel=3)
+        state = dict(self.__dict__)
+        self.__dict__.update(
+            cache=session.kept.setdefault(self, {}), cache_results=False, do_bench=_benchmark
+        )
+        try:
+            return run(self, *arguments, **options)
+        finally:
+            for name in ("cache", "cache_results", "do_bench"):
+                self.__dict__.pop(name, None)
+                if name in state:
+                    self.__dict__[name] = state[name]
+
+    def restore() -> None:
+        active_driver._active = former
+        jit.native_specialize_impl = native
+        autotuner.Autotuner.run = run
+
+    active_driver.set_active(_Driver())
+    jit.native_specialize_impl = specialise
+    autotuner.Autotuner.run = run_first
+    return restore

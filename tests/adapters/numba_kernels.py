@@ -1,0 +1,28 @@
+"""Kernels in Numba, as people write them; lines that tests name end with a comment."""
+
+from __future__ import annotations
+
+import numba
+from numba import cuda
+
+
+@cuda.jit
+def add(x, y, out, scale):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i] + scale * y[i]
+
+
+@cuda.jit
+def reverse(x):  # type: ignore[no-untyped-def]
+    shared = cuda.shared.array(64, numba.int32)
+    i = cuda.threadIdx.x
+    shared[i] = x[i]  # written
+    x[i] = shared[63 - i]  # read
+
+
+@cuda.jit
+def several(out, z, flag, pair):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    if flag:
+        out[i] = out[i] * z + pair[0][i] + pair[1]

@@ -1,0 +1,95 @@
+"""Arrays of other frameworks become memory of a simulated launch; sessions and refusals need no framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab.adapters import session as sessions
+from ptxlab.adapters.arrays import device_memory, host_array
+from tests.cases import refuses
+
+from .tensors import Held, Tensor
+
+#: out[i] = x[i * step] + y[i]
+_GATHER = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry gather(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 step) {
+  .reg .b32 %r<8>; .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.u64 %rd3, [out]; ld.param.u32 %r1, [step];
+  mov.u32 %r2, %tid.x;
+  mul.lo.u32 %r3, %r2, %r1;
+  mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd4, %rd1; ld.global.u32 %r4, [%rd4];
+  mul.wide.u32 %rd5, %r2, 4; add.u64 %rd6, %rd5, %rd2; ld.global.u32 %r5, [%rd6];
+  add.u32 %r6, %r4, %r5;
+  add.u64 %rd7, %rd5, %rd3; st.global.u32 [%rd7], %r6;
+  ret;
+}
+"""
+
+
+def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
+    memory = np.arange(128, dtype=np.uint32)
+    every_second, neighbour, out = memory[:64:2], memory[32:64], memory[64:96]
+    ptxlab.kernel(_GATHER).simulate(1, 32, *device_memory([every_second, neighbour, out, 2]))
+    assert np.array_equal(out, np.arange(0, 64, 2) + np.arange(32, 64))
+    addresses = [each.phase + each.offset for each in device_memory([memory[1:9], memory[3:20:2]])]  # type: ignore[attr-defined]
+    assert addresses[1] - addresses[0] == 8
+    assert addresses[0] % 16 == memory[1:].ctypes.data % 16
+
+
+def test_what_nobody_may_write_stays_so() -> None:
+    memory = np.arange(64, dtype=np.uint32)
+    memory.flags.writeable = False
+    refuses("read-only|written|write", ptxlab.kernel(_GATHER).simulate, 1, 32,
+            *device_memory([memory[:32], memory[16:48], memory[20:52], 1]))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.int64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.bool_]
+)
+def test_tensors_are_arrays_without_a_copy(dtype: Any) -> None:
+    array = np.arange(24).reshape(4, 6).astype(dtype)
+    for given in (
+        array,
+        Tensor(array),
+        Tensor(array[:, ::2]),
+        Tensor(array.T),
+        *([Held(array)] if array.dtype.isbuiltin == 1 else ()),
+    ):
+        view = host_array(given)
+        assert view.dtype == array.dtype and view.ctypes.data == array.ctypes.data
+    assert np.array_equal(host_array(Tensor(array[:, ::2])), array[:, ::2])
+    assert host_array(Tensor(array[:0])).shape == (0, 6)
+
+
+def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuses("the tensor is on 'cuda:0'; .* on the CPU", host_array, Tensor(np.zeros(3), "cuda:0"))
+    refuses("chip='H300': there are .*H200", ptxlab.simulating, "H300")
+    refuses("check='no'", ptxlab.simulating, check="no")
+    refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
+    monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
+    refuses("neither Triton nor Numba's CUDA target is installed; pip install", ptxlab.simulating().__enter__)
+
+
+class _RawKernel:
+    """As CuPy's."""
+
+    code = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= N; }'
+    name = "twice"
+    options = ("-DN=2",)
+
+
+def test_cupys_kernels_are_compiled_again() -> None:
+    kind = type("RawKernel", (_RawKernel,), {"__module__": "cupy._core.raw"})
+    x = np.ones(32, np.float32)
+    kernel: Any = ptxlab.kernel(kind())
+    kernel.simulate(1, 32, x)
+    assert (x == 2).all()
+    kind.code = None  # type: ignore[attr-defined]
+    refuses("twice was made from a file", ptxlab.kernel, kind())

@@ -1,0 +1,97 @@
+"""Unmodified programs in Numba inside `ptxlab.simulating`, and kernels from its dispatchers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+
+from .tensors import Held, Tensor
+
+cuda = pytest.importorskip(
+    "numba.cuda", reason="Numba's CUDA target is not installed (pip install numba-cuda)"
+)
+
+from . import numba_kernels as kernels  # noqa: E402
+
+_TEXT = Path(kernels.__file__).read_text(encoding="utf-8").splitlines()
+_SIGNATURE = "void(float32[::1], float32[::1], float32[::1], float32)"
+
+
+def _line(comment: str) -> int:
+    return next(number for number, text in enumerate(_TEXT, 1) if text.endswith(f"# {comment}"))
+
+
+@pytest.fixture(autouse=True)
+def _compiler() -> None:
+    try:
+        ptxlab.kernel(kernels.add, _SIGNATURE)
+    except PtxlabError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def arrays() -> tuple[Any, Any, Any]:
+    random = np.random.default_rng(0)
+    return random.random(1000, np.float32), random.random(1000, np.float32), np.zeros(1000, np.float32)
+
+
+@pytest.mark.parametrize("hold", [lambda array: array, Tensor, Held], ids=["NumPy", "tensor", "interface"])
+def test_results_are_written_in_place(arrays: tuple[Any, Any, Any], hold: Any) -> None:
+    x, y, out = arrays
+    with ptxlab.simulating(show=False) as session:
+        kernels.add[8, 128](hold(x), hold(y), hold(out), np.float32(2))
+    assert np.array_equal(out, x + np.float32(2) * y)
+    (result,) = session.results
+    assert result.name == "add" and not result.hazards and result.grid.block_count == 8
+
+
+def test_views_hints_and_forall(arrays: tuple[Any, Any, Any]) -> None:
+    x, y, out = arrays
+    with ptxlab.simulating(show=False):
+        kernels.add[8, 128](x[::-1], cuda.In(y), cuda.Out(out), np.float32(1))
+        assert np.array_equal(out, x[::-1] + y)
+        kernels.add.forall(500)(x[::2], y[:500], out[:500], np.float32(1))
+        assert np.array_equal(out[:500], x[::2] + y[:500])
+
+
+def test_complex_numbers_flags_and_tuples() -> None:
+    out = np.ones(4, np.complex64)
+    with ptxlab.simulating(show=False):
+        kernels.several[1, 4](out, 1 + 2j, True, (np.arange(4.0), 3))
+    assert np.array_equal(out, 1 + 2j + np.arange(4) + 3)
+
+
+def test_hazards_name_lines_of_the_python_source() -> None:
+    with ptxlab.simulating(show=False) as session:
+        kernels.reverse[1, 64](np.arange(64, dtype=np.int32))
+    (race,) = session.results[0].hazards
+    assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
+    assert race.text == _TEXT[_line("read") - 1].strip()
+
+
+def test_what_was_there_comes_back() -> None:
+    from numba.cuda.dispatcher import CUDADispatcher, ForAll
+
+    before = CUDADispatcher.call, ForAll.__call__
+    with pytest.raises(PtxlabError, match="without a barrier"), ptxlab.simulating(show=False, check="error"):
+        kernels.reverse[1, 64](np.arange(64, dtype=np.int32))
+    assert (CUDADispatcher.call, ForAll.__call__) == before
+
+
+def test_dispatchers_with_and_without_a_signature(arrays: tuple[Any, Any, Any]) -> None:
+    x, y, out = arrays
+    for kernel in (ptxlab.kernel(kernels.add, _SIGNATURE), ptxlab.kernel(kernels.add)):
+        out[:] = 0
+        result = kernel.simulate(8, 128, x, y, out, np.float32(2), show=False)
+        assert np.array_equal(out, x + np.float32(2) * y) and not result.hazards
+    assert repr(kernel) == "<Numba's kernel add>"
+    with pytest.raises(PtxlabError, match=r"name='void\(floa\)': a kernel of Numba takes a signature"):
+        ptxlab.kernel(kernels.add, "void(floa)")
+    with pytest.raises(PtxlabError, match="add takes 4 arguments, found 1"):
+        ptxlab.kernel(kernels.add, _SIGNATURE).simulate(1, 32, x)
