@@ -136,27 +136,6 @@ def without(left_out: str) -> Picture:
     return timeline.picture([step for step in timeline.PROGRAM if step != left_out])
 
 
-def waits(ended: int) -> Picture:
-    """What a wait with either parity does at an mbarrier of which so many phases have ended.
-
-    >>> waits(0).grids[0].at(0, 1).text, waits(0).grids[0].at(1, 1).text
-    ('waits', 'returns at once')
-    """
-    rows = {}
-    for parity in (0, 1):
-        if parity == ended % 2:
-            rows[f"wait(bar, {parity})"] = [f"phase {ended}, under way", "waits"]
-            continue
-        before = (
-            f"phase {ended - 1}, which has ended"
-            if ended
-            else "the phase before the first, which counts as ended"
-        )
-        rows[f"wait(bar, {parity})"] = [before, "returns at once"]
-    title = f"Phases ended so far: {ended}. Phase {ended} is under way, its parity is {ended % 2}"
-    return table(rows, ["means", "what it does"], title, shades={"waits": 0.0, "returns at once": -0.4})
-
-
 # -- exercises -----------------------------------------------------------------------------------------------
 
 

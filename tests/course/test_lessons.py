@@ -183,7 +183,6 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (block_scaled_tcgen05.part_of_kernel, block_scaled_tcgen05.PARTS),
         (layouts.three_ways, layouts.OPERANDS),
         (asynchronous_mistakes.phase, (512, 768, 1024)),
-        (asynchronous_mistakes.waits, range(5)),
         (asynchronous_mistakes.without, asynchronous_mistakes.STEPS),
         (layouts.index_sum, range(32)),
         (layouts.in_memory, layouts.MEMORIES),
