@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ from tests.sampling import some
 
 nbformat = pytest.importorskip("nbformat")
 
-from tools import homework  # noqa: E402
+from tools import exam, homework  # noqa: E402
 
 LESSONS = [lesson for lesson in lessons.LESSONS if lesson.exercises]
 
@@ -124,3 +125,108 @@ def test_slides_have_every_figure_of_a_lesson(tmp_path: Path) -> None:
     for path in written:
         text = path.read_text(encoding="utf-8")
         assert ElementTree.fromstring(text).tag.endswith("svg") and "var(--" not in text
+
+
+def _fragment(ask: str) -> str:
+    """Places by the formulas of the PTX ISA, of 16-row fragments and of B."""
+    shape = re.search(r"m(\d+)n(\d+)k(\d+).*?col\.(?:satfinite\.)?(\w+)\.(\w+)\.(\w+)", ask)
+    at = re.search(r"`([ABD])\[(\d+)\]\[(\d+)\]`", ask)
+    assert shape and at
+    row, col = int(at[2]), int(at[3])
+    types = {"D": shape[4], "A": shape[5], "B": shape[6]}
+    bits = int(re.sub(r"e\dm\d", "8", types[at[1]]).removeprefix("bf").lstrip("suf"))
+    run = 32 // bits
+    if at[1] == "B":
+        row, col = col, row
+    if at[1] == "D":
+        group, thread, element = row % 8, col // 2, col % 2 + 2 * (row // 8)
+    else:
+        group, thread = row % 8, col // run % 4
+        halves = 2 if shape[1] == "16" and at[1] == "A" else 1
+        element = col % run + run * (row // 8 + halves * (col // (4 * run)))
+    low = element * bits % 32
+    return f"lane {4 * group + thread}, register {element * bits // 32}, bits {low} to {low + bits - 1}"
+
+
+def _numbers(ask: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", ask)]
+
+
+def _wavefronts(ask: str) -> int:
+    """How many different words the most wanted bank has to deliver."""
+    (step,) = re.findall(r"byte (\d+) \*", ask)
+    words = {lane * int(step) // 4 for lane in range(32)}
+    return max(Counter(word % 32 for word in words).values())
+
+
+def _swizzled(ask: str) -> int:
+    """CUTLASS: Swizzle<B,4,3> of the byte address."""
+    _, _, columns, width, row, k = _numbers(ask)
+    offset = row * 2 * columns + 2 * k
+    return offset ^ (offset >> 3 & width - 16)
+
+
+def _warpgroup(ask: str) -> str:
+    row, col = _numbers(ask)[-2:]
+    lane = row // 16 * 32 + row % 8 * 4 + col % 8 // 2
+    return f"lane {lane}, register {col // 8 * 4 + row % 16 // 8 * 2 + col % 2}"
+
+
+def _tensor_memory(ask: str) -> str:
+    m, n = (int(each) for each in re.findall(r"[MN] = (\d+)", ask))
+    row, col = _numbers(ask)[-2:]
+    if ".ws" in ask:
+        return f"lane {row + col // (n * m // 128) * m}, column {col % (n * m // 128)}"
+    return f"lane {row if m == 128 else row // 16 * 32 + row % 16}, column {col}"
+
+
+def _float(ask: str) -> str:
+    """Sign, exponent and fraction of a code, put together by hand."""
+    code, exponent_bits, fraction_bits = re.findall(r"0b(\d+)` as `e(\d)m(\d)", ask)[0]
+    e, m = int(exponent_bits), int(fraction_bits)
+    exponent, fraction = int(code[1 : 1 + e], 2), int(code[1 + e :], 2) / 2**m
+    power = 2.0 ** (max(exponent, 1) - 2 ** (e - 1) + 1)
+    return f"{(-1) ** int(code[0]) * (fraction + (exponent > 0)) * power:.17g}"
+
+
+def _metadata(ask: str) -> str:
+    (row,) = re.findall(r"\[(.*?)\]", ask)
+    kept = [i % 4 for i, value in enumerate(row.split(", ")) if value != "0"]
+    return f"`0x{sum(index << 2 * i for i, index in enumerate(kept)):04X}`"
+
+
+#: Answers by another way than the exam's.
+BY_HAND = {
+    "fragment_place": _fragment,
+    "decode": _float,
+    "wavefronts": _wavefronts,
+    "swizzled_offset": _swizzled,
+    "warpgroup_place": _warpgroup,
+    "tensor_memory_place": _tensor_memory,
+    "nibbles": _metadata,
+}
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_the_answers_of_an_exam_are_right(seed: int) -> None:
+    asked = exam.exam(seed)
+    assert len(asked) == 30 == len({question.text for question in asked})
+    assert [question.part for question in asked] == [
+        part for part, count in exam.QUESTIONS.items() for _ in range(count)
+    ]
+    assert exam.QUESTIONS.keys() == {lesson.part for lesson in LESSONS}
+    for question in asked:
+        by_hand = BY_HAND.get(question.kind)
+        if question.kind == "decode":
+            assert float(question.answer) == float(_float(question.text)), question
+        elif by_hand is not None:
+            assert question.answer == str(by_hand(question.text)), question
+
+
+def test_an_exam_is_drawn_by_its_seed() -> None:
+    assert exam.exam(1) == exam.exam(1)
+    first, second = ({question.text for question in exam.exam(seed)} for seed in (1, 2))
+    assert len(first & second) <= 3, "some kinds have few questions"
+    questions, answers = (exam.sheet(1, answers=answers) for answers in (False, True))
+    assert questions.count("\n\n## ") == answers.count("\n\n## ") == len(exam.KINDS)
+    assert "\n30. " in questions and "\n30. " in answers
