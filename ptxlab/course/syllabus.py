@@ -175,15 +175,19 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
         ("numerics", "Why does your GPU's sum differ from NumPy's?", ("element-types", "wgmma")),
         ("wmma-sub-byte", "How do you multiply with single bits?", ("element-types",)),
         ("what-the-chip-runs", "Which instruction does the chip really run?", ("element-types",)),
-        ("on-a-real-gpu", "Do you believe the emulator?", ("numerics",)),
+        (
+            "on-a-real-gpu",
+            "Do you believe the emulator?",
+            ("metadata-and-selector", "numerics", "what-the-chip-runs"),
+        ),
     ),
     "Blackwell": (
         ("block-scaling", "Sixteen values share one byte: where is it?", ("element-types",)),
-        ("tensor-memory", "Where are the sums, if no register holds them?", ("mbarriers",)),
+        ("tensor-memory", "Where are the sums, if no register holds them?", ("wgmma",)),
         (
             "one-thread-multiplies",
             "How does one thread start a product of 128 x 256?",
-            ("tensor-memory",),
+            ("mbarriers", "tensor-memory"),
         ),
         (
             "scale-factors-in-tensor-memory",

@@ -120,7 +120,7 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
 
 
 #: Lessons that are still to be cut.
-_LONG = {"numerics", "what-the-chip-runs", "from-instruction-to-gemm"}
+_LONG = {"from-instruction-to-gemm"}
 
 
 @each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
