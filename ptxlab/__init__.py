@@ -57,6 +57,7 @@ _FUNCTIONS = {
     "compress": "gemm.compressed",
     "hunt": "verify.hunt",
     "kernel": "simulation",
+    "load_ipython_extension": "jupyter",  # %load_ext ptxlab
     "matmul": "gemm.matmul",
     "measure": "gpu.measure",
     "measured": "gpu.records",

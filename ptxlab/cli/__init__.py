@@ -80,7 +80,7 @@ def _status(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     if words == [NAMES_COMMAND]:
-        from .completion import instruction_names
+        from ..isa.aliases import instruction_names
 
         output.write("\n".join(instruction_names()))
         return 0

@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import PtxlabError
-from ..isa.aliases import short_name
-from ..isa.catalog import FAMILIES, catalog
+from ..isa.catalog import FAMILIES
 from ..isa.dtypes import DTYPES
 from ..isa.targets import GENERATIONS, TARGETS
 from ..simulator.peaks import PEAKS
@@ -80,13 +79,6 @@ _ptxlab() {{
     fi
 }}
 complete -o bashdefault -F _ptxlab ptxlab"""
-
-
-def instruction_names() -> list[str]:
-    """Every short name and every mnemonic."""
-    forms = catalog()
-    short_names = dict.fromkeys(name for form in forms if (name := short_name(form)))
-    return [*short_names, *(form.mnemonic for form in forms)]
 
 
 def script(args: argparse.Namespace, style: Style) -> str:

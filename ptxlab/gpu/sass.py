@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from .._util.arguments import as_flag
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.form import Form
 from ..isa.modifiers import Modifiers
@@ -142,15 +143,18 @@ def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None
         yield read(text, target, name, transfer=not isinstance(form, ProductForm))
 
 
-def disassemble(cubin: bytes) -> str:
+def disassemble(cubin: bytes, *, lines: bool = False) -> str:
     """CUBIN -> nvdisasm's listing of its machine code, kept in the cache; needs no GPU.
+
+    With `lines`, comments say which line of the source the instructions after them come from.
 
     >>> "EXIT" in disassemble(compile("__global__ void nothing() {}", "sm_90a"))
     True
     """
     if not isinstance(cubin, bytes | bytearray):
         raise PtxlabError(f"cubin: found {quoted(cubin)}; it takes machine code, as gpu.compile gives it")
-    entry = f"{hashlib.sha256(cubin).hexdigest()}.sass"
+    options = ["-c", "-g"] if as_flag(lines, "lines") else ["-c"]
+    entry = f"{hashlib.sha256(cubin).hexdigest()}{'.lines' if lines else ''}.sass"
     kept = read_entry(entry)
     if kept is not None:
         return kept.decode()
@@ -158,7 +162,7 @@ def disassemble(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        process = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, check=False)
+        process = subprocess.run([tool, *options, str(file)], capture_output=True, text=True, check=False)
     if process.returncode:
         reason = process.stderr.strip() or f"exit code {process.returncode}"
         raise PtxlabError(f"nvdisasm does not read this machine code: {reason}")
@@ -193,7 +197,7 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
     {'HMMA.16816.F32': 1}
     """
     section = re.search(
-        rf"^\.text\.{name}:\n(.*?)(?=\n\.L_x_\d+:\s*(?:\n\s*\n|\Z)|\n//---|\Z)",
+        rf"^\.text\.{re.escape(name)}:\n(.*?)(?=\n\.L_x_\d+:\s*(?:\n\s*\n|\Z)|\n//---|\Z)",
         text,
         flags=re.MULTILINE | re.DOTALL,
     )

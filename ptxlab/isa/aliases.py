@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import islice, product
 
 from ..errors import PtxlabError, listing, quoted
-from .catalog import register_forms
+from .catalog import catalog, register_forms
 from .dtypes import DTYPES
 from .form import Form
 from .mma import MmaForm
@@ -57,6 +57,18 @@ def short_name(form: Form) -> str | None:
     if form.bit_op:
         parts.append(form.bit_op)
     return ".".join(parts)
+
+
+@lru_cache(maxsize=1)
+def instruction_names() -> tuple[str, ...]:
+    """Every short name and every mnemonic, for completion.
+
+    >>> "mma.m16n8k64.s4" in instruction_names()
+    True
+    """
+    forms = catalog()
+    short_names = dict.fromkeys(name for form in forms if (name := short_name(form)))
+    return *short_names, *(form.mnemonic for form in forms)
 
 
 def by_short_name(name: str) -> MmaForm | TransferForm | None:

@@ -16,6 +16,8 @@ from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import Members, Value, launch_kernel
+from ..gpu.sass import disassemble
+from ..gpu.sass import read as read_sass
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from .arguments import Array, Struct, as_cluster, as_grid, check_arguments
@@ -216,10 +218,8 @@ class Kernel(Generic[R]):
             host_values.append(self._on_host(argument, f"argument {number}", on_gpu))
         values = check_arguments(self.function, host_values, self.title)
         code = self.ptx.encode()
-        if len(self._texts) > 1:
-            code = _linked_code(self._texts, device_target())
-        elif self._is_cuda:
-            code = _machine_code(self.source, device_target(), self.options, self._expression)
+        if len(self._texts) > 1 or self._is_cuda:
+            code = self._machine_code(device_target())
         passed = [
             Members(each.size, [(offset, _passed(value)) for offset, value, _ in each.members])
             if isinstance(each, Struct)
@@ -244,6 +244,23 @@ class Kernel(Generic[R]):
             cooperative,
             None if cluster is None else shape.cluster,
         )
+
+    def sass(self, target: str | None = None) -> str:
+        """The machine code (SASS) that the assembler makes of it, for its target or another; needs no GPU.
+
+        Comments of nvdisasm, ``//## File "ptxlab.cu", line 3``, name the line of the source that the
+        instructions after them come from.
+
+        >>> kernel('extern "C" __global__ void nothing() {}').sass().splitlines()[-1].split()
+        ['/*0010*/', 'EXIT', ';']
+        """
+        target = self.target if target is None else check_target(target)
+        return read_sass(disassemble(self._machine_code(target), lines=True), target, self.name).listing
+
+    def _machine_code(self, target: str) -> bytes:
+        if len(self._texts) > 1 or not self._is_cuda:
+            return _linked_code(self._texts, target)
+        return _machine_code(self.source, target, self.options, self._expression)
 
     def _on_host(self, argument: object, name: str, on_gpu: dict[str, GpuArray]) -> object:
         """The argument with addresses in place of arrays on the GPU, which are listed by name."""

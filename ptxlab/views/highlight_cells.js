@@ -1,6 +1,6 @@
 /**
- * Colours CUDA C++ and PTX in Python strings of the page's cells, also while they are edited. The text stays the
- * editor's: ranges of it get colours. Python writes a call of this function into outputs.
+ * Colours CUDA C++ and PTX in Python strings of the page's cells, and in cells of %%cuda and %%ptx, also while they
+ * are edited. The text stays the editor's: ranges of it get colours. Python writes a call of this function into outputs.
  * @param {{ cuda: string, ptx: string, isPtx: string, isSource: string, kinds: string[], style: string }} given
  */
 export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, style }) {
@@ -10,6 +10,8 @@ export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, styl
 
   const CELLS = ".cm-content, .jp-InputArea pre, .cell_input pre"; // of JupyterLab, nbconvert and Sphinx
   const STRINGS = /#.*|("""|''')([^]*?)(?:\1|$(?![^]))|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm;
+  const MAGIC = /^\s*%%(cuda|ptx)\b.*\n/; // the whole cell is a source
+  const magics = /** @type {WeakMap<Element, string>} */ (new WeakMap());
   const highlights = new Map(["source", ...kinds].map((kind) => [kind, new Highlight()]));
   for (const [kind, highlight] of highlights) {
     highlight.priority = kind === "source" ? 0 : 1;
@@ -56,16 +58,29 @@ export default function highlightCells({ cuda, ptx, isPtx, isSource, kinds, styl
       highlight.add(range);
       ranges.push([highlight, range]);
     };
-    for (const { index, 1: quotes, 2: source } of text.matchAll(STRINGS)) {
-      if (!quotes || !new RegExp(isSource, "m").test(source)) continue;
-      const start = index + quotes.length;
-      add("source", start, start + source.length);
-      const language = new RegExp(isPtx, "m").test(source) ? ptx : cuda;
+    const paintSource = (
+      /** @type {string} */ source,
+      /** @type {number} */ start,
+      /** @type {string} */ language,
+    ) => {
+      if (source) add("source", start, start + source.length);
       for (const token of source.matchAll(new RegExp(language, "gm"))) {
         const kind = kinds.find((each) => token.groups?.[each] !== undefined) ?? "";
         add(kind, start + token.index, start + token.index + token[0].length);
       }
-    }
+    };
+    const magic = MAGIC.exec(text);
+    const scrolled = cell.firstElementChild?.matches(".cm-gap"); // the editor has not drawn the first line
+    if (!scrolled) magics.set(cell, magic?.[1] ?? "");
+    const language = magics.get(cell);
+    if (language) {
+      const start = magic?.[0].length ?? 0;
+      paintSource(text.slice(start), start, language === "ptx" ? ptx : cuda);
+    } else
+      for (const { index, 1: quotes, 2: source } of text.matchAll(STRINGS)) {
+        if (!quotes || !new RegExp(isSource, "m").test(source)) continue;
+        paintSource(source, index + quotes.length, new RegExp(isPtx, "m").test(source) ? ptx : cuda);
+      }
     if (ranges.length > 0) painted.set(cell, ranges);
   };
 

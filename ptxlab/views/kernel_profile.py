@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, listing
+from ..gpu.compiler import SOURCE_NAME
 from ..memory import conflicts
 from ..memory.banks import WIDTHS
 from ..simulator import Hazard, Result, WarpTrace
+from ..simulator.kernel import Kernel
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction
 from ..simulator.result import LineProfile
@@ -309,6 +312,134 @@ def _bounds(result: Result, chip: str) -> str:
         f"<footer>On an {peaks.name} at least <b>{time_text(longest)}</b>, bound by "
         f'<b>{bounds[0].resource}</b>:<div class="rows">{"".join(rows)}</div>'
         f'<div class="note">{note}</div></footer>'
+    )
+
+
+# -- the source of a kernel beside its PTX and its machine code ----------------------------------------------
+
+_SASS_LINE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A text, and for each of its lines the line of the kernel's source that it belongs to, or 0."""
+
+    name: str
+    text: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class KernelListings:
+    """A kernel as CUDA C++, PTX and SASS; a notebook shows them side by side. `note` says what is missing."""
+
+    title: str
+    columns: tuple[Listing, ...]
+    note: str = ""
+
+    def __repr__(self) -> str:
+        texts = [f"// {column.name}\n{column.text}" for column in self.columns if column.name != "CUDA C++"]
+        return "\n\n".join([*texts, *([f"// {self.note}"] if self.note else [])])
+
+    def _repr_html_(self) -> str:
+        return _listings_html(self)
+
+
+def listings(kernel: Kernel[Any]) -> KernelListings:
+    """The source of a kernel, its PTX and, where NVRTC and nvdisasm are, its SASS.
+
+    >>> import ptxlab
+    >>> source = '__global__ void one(float* x) {\\n  *x = 1;\\n}'
+    >>> [column.name for column in listings(ptxlab.kernel(source)).columns]
+    ['CUDA C++', 'PTX', 'SASS']
+    """
+    columns, note = [ptx_listing(kernel)], ""
+    if kernel.source is not kernel.ptx:
+        numbers = range(1, len(kernel.source.splitlines()) + 1)
+        columns.insert(0, Listing("CUDA C++", kernel.source, tuple(numbers)))
+    try:
+        columns.append(sass_listing(kernel))
+    except PtxlabError as error:
+        note = f"SASS is missing: {error}"
+    return KernelListings(repr(kernel)[1:-1], tuple(columns), note)
+
+
+def ptx_listing(kernel: Kernel[Any]) -> Listing:
+    """The PTX of one kernel of a module, without directives for debuggers."""
+    source_lines = {
+        each.line: 0 if each.source is None else each.source.line for each in kernel.function.instructions
+    }
+    texts = kernel.ptx.splitlines()
+    head = re.compile(rf"\.entry\s+{re.escape(kernel.name)}(?![\w$])")
+    first = next(number for number, text in enumerate(texts, 1) if head.search(text))
+    last = max(source_lines, default=first)
+    last = next((number for number in range(last, len(texts)) if texts[number].strip() == "}"), last) + 1
+    numbers = [
+        number
+        for number in range(first, last + 1)
+        if texts[number - 1].strip() and not texts[number - 1].lstrip().startswith((".loc", "//"))
+    ]
+    shown = "\n".join(re.sub(r"(?<=\S)\s*\t", " ", texts[number - 1]).expandtabs(4) for number in numbers)
+    return Listing("PTX", shown, tuple(source_lines.get(number, 0) for number in numbers))
+
+
+def sass_listing(kernel: Kernel[Any]) -> Listing:
+    """The machine code of one kernel; needs NVRTC, and nvdisasm to read it."""
+    instructions = kernel.function.instructions
+    own = {each.source.file.split("/")[-1] for each in instructions if each.source is not None}
+    own.add(SOURCE_NAME)  # when it is compiled to machine code
+    texts: list[str] = []
+    numbers: list[int] = []
+    current, fresh = 0, True  # the first line of several is that of the innermost call
+    for text in kernel.sass().splitlines():
+        place = _SASS_LINE.match(text)
+        if place is None:
+            texts.append(text)
+            numbers.append(current)
+            fresh = True
+        elif place[1].split("/")[-1] in own and fresh:
+            current, fresh = int(place[2]), False
+    return Listing("SASS", "\n".join(texts), tuple(numbers))
+
+
+def _listings_html(listings: KernelListings) -> str:
+    """Side by side; what comes from one line of the source has its colour, and lights up with it."""
+    coded = sorted({number for column in listings.columns[1:] for number in column.lines} - {0})
+    shade = {number: f" shade{at % len(_SHADED)}" for at, number in enumerate(coded)}
+    same = ", ".join(
+        f'.ptx-profile .columns:has([data-line="{number}"]:hover) [data-line="{number}"] > span'
+        for number in coded
+    )
+    hover = f"{same} {{ background-color: var(--heat); }}" if same else ""
+    parts = []
+    for column in listings.columns:
+        rows = [
+            f'<div class="row{shade.get(number, "")}" data-line="{number}">'
+            f'<span class="number">{number or ""}</span> <span class="text">{text}</span></div>'
+            for number, text in zip(column.lines, highlighted_lines(column.text), strict=True)
+        ]
+        region = f'class="code" tabindex="0" role="group" aria-label="{column.name}"'
+        table = f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
+        parts.append(f"<section><h4>{column.name}</h4>{table}</section>")
+    style = f"<style>{profile_css()}\n{_shade_css()}\n{hover}</style>{cell_script()}"
+    head = f"<header><b>{html.escape(listings.title)}</b></header>"
+    body = f'<div class="columns">{"".join(parts)}</div>'
+    foot = f'<footer class="note">{html.escape(listings.note)}</footer>' if listings.note else ""
+    return f'{style}<div class="ptx-profile wide">{head}{body}{foot}</div>'
+
+
+_SHADED = ("sky", "orange", "green", "purple", "yellow")
+
+
+def _shade_css() -> str:
+    hues = dict(HUES)
+    return "\n".join(
+        f"{where} .shade{at} > span {{ background-color: {mix(hues[name], part, theme.paper)}; }}"
+        for theme, where, part in (
+            (LIGHT, ".ptx-profile", 0.16),
+            (DARK, f":is({DARK_PAGES}) .ptx-profile", 0.2),
+        )
+        for at, name in enumerate(_SHADED)
     )
 
 

@@ -83,6 +83,8 @@ def book(lab: Any, page: Any) -> Book:
             "from ptxlab.course.slider import Slider\n"
             "Slider(views.nibble, '0b{:04b}'.format, play=True, nibble=[0b0100, 0b1001, 0b1110])",
             _SOURCES,
+            "%load_ext ptxlab",
+            "%%cuda -DSTEP=2\n__device__ int g(int i) { return i; }  // it's a cell",
         ],
     )
     return opened
@@ -143,6 +145,14 @@ def test_sources_in_cells_are_highlighted(book: Book, page: Any) -> None:
     page.keyboard.press("End")
     page.keyboard.type(" return;")
     page.wait_for_function(f"({COLOURED})('keyword').includes('return')")
+
+
+def test_a_cell_of_cuda_is_highlighted(book: Book, page: Any) -> None:
+    """Once the extension is loaded; the quote in its comment begins no string of Python."""
+    book.run(3)
+    page.wait_for_function(f"({COLOURED})('builtin').includes('__device__')")
+    assert "// it's a cell" in page.evaluate(COLOURED, "comment")
+    assert not any("STEP" in text for text in page.evaluate(COLOURED, "source"))
 
 
 def test_a_page_finds_the_tokens_that_python_finds(page: Any) -> None:

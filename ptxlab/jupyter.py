@@ -1,0 +1,188 @@
+"""`%load_ext ptxlab`: cells of CUDA C++ and PTX, a kernel beside its PTX and SASS, completion of names."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .errors import PtxlabError, listing, quoted
+from .gpu.compiler import compile_ptx
+from .isa.aliases import instruction_names
+from .simulation import Simulation
+from .simulator.kernel import Kernel, build_kernel
+from .simulator.ptx.linker import read_modules
+from .simulator.ptx.syntax import plain_name
+from .views.highlight import cell_script
+from .views.kernel_profile import KernelListings, listings
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext, SimpleMatcherResult
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["load_ipython_extension"]
+
+_FILE = "cell"  # what the compiler's messages call the source
+_MOST_NAMES = 100  # that completion offers at once; of more it offers the next part
+_NAME = re.compile(r"(?:(?P<variable>[A-Za-z_]\w*)=(?!=))?(?P<kernel>.+)", re.DOTALL)
+_QUOTED = re.compile(r"""["']\s*([a-z][\w.:]*)$""")
+_STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What ``%load_ext ptxlab`` calls: it adds %%cuda, %%ptx, %ptx and completion."""
+    from IPython.core.completer import context_matcher
+
+    def cuda(line: str, cell: str) -> None:
+        _define(shell, "cuda", line, cell)
+
+    def ptx(line: str, cell: str | None = None) -> KernelListings | None:
+        if cell is None:
+            return _listings(shell, line)
+        _define(shell, "ptx", line, cell)
+        return None
+
+    cuda.__doc__, ptx.__doc__ = _CUDA_HELP, _PTX_HELP
+    shell.register_magic_function(cuda, "cell", "cuda")
+    shell.register_magic_function(ptx, "line_cell", "ptx")
+    matchers = shell.Completer.custom_matchers
+    if complete_names not in matchers:
+        matchers.append(context_matcher(identifier="ptxlab.instruction_names")(complete_names))
+    shell.display_pub.publish({"text/html": cell_script()})  # colours cells, also before they run
+
+
+_CUDA_HELP = """A cell of CUDA C++; each __global__ function becomes a variable, as ptxlab.kernel makes it.
+
+    %%cuda [--target sm_90a] [--name [variable=]kernel ...] [options of NVRTC, such as -DTILE=64]
+
+A template becomes a kernel when it is named with its arguments: --name "gemm<64, 64>". Needs no GPU."""
+_PTX_HELP = """%%ptx: a cell of PTX; each .entry becomes a variable, as ptxlab.kernel makes it.
+
+    %%ptx [--target sm_90a] [--name [variable=]kernel ...]
+
+%ptx name: the PTX and the machine code (SASS) of a kernel beside its source. Needs no GPU."""
+
+
+# -- cells ---------------------------------------------------------------------------------------------------
+
+
+def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
+    """Put the kernels of a cell into the notebook's namespace, and say which they are."""
+    options, flags = _options(magic, line)
+    # with a first line like that of the cell, messages, listings and profiles count lines as the cell does
+    source = f"// %%{magic} {line}".rstrip("\\ ") + f"\n{cell}"
+    if magic == "ptx" and not re.search(r"^\s*\.version\s", cell, re.MULTILINE):
+        raise PtxlabError("%%ptx: found no .version; PTX begins with .version 8.0, .target sm_90a")
+    names = options.name or _kernels(magic, source, options.target, flags)
+    kernels: dict[str, Kernel[Simulation]] = {}
+    for name in names:
+        parts = _NAME.fullmatch(name.strip())
+        if parts is None:
+            raise PtxlabError(f"%%{magic}: --name {quoted(name)} names no kernel")
+        kernel = build_kernel(Simulation, source, parts["kernel"], options.target, flags, file=_FILE)
+        variable = parts["variable"] or kernel.title.split("<")[0].split("::")[-1]
+        if not variable.isidentifier() or variable in kernels:
+            reason = "two kernels have that name" if variable in kernels else "Python has no such names"
+            raise PtxlabError(
+                f"%%{magic}: {kernel.title} cannot become the variable {quoted(variable)}, as {reason}; "
+                f"choose another with --name 'variable={parts['kernel']}'"
+            )
+        kernels[variable] = kernel
+    shell.push(kernels)
+    text = "\n".join(
+        repr(kernel)[1:-1] if kernel.title == variable else f"{variable}: {repr(kernel)[1:-1]}"
+        for variable, kernel in kernels.items()
+    )
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    shell.display_pub.publish({"text/plain": text, "text/html": f"{cell_script()}<pre>{escaped}</pre>"})
+
+
+def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str]:
+    """The names of all kernels of a source, as C++ has them."""
+    ptx = source if magic == "ptx" else compile_ptx(source, target, flags, file=_FILE)[0]
+    names = [plain_name(entry) for entry in read_modules((ptx,)).entries]
+    if not names:
+        what = "an .entry" if magic == "ptx" else "a __global__ function"
+        template = " and a template is named with its arguments, as in --name 'gemm<64, 64>'"
+        raise PtxlabError(
+            f"%%{magic}: there is no kernel in the cell; a kernel is {what}"
+            + ("," + template if magic == "cuda" and "template" in source else "")
+        )
+    return names
+
+
+class _Options(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise PtxlabError(f"{self.prog}: {message}")
+
+
+def _options(magic: str, line: str) -> tuple[argparse.Namespace, list[str]]:
+    """The options of a cell's first line, and those that are NVRTC's."""
+    parser = _Options(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
+    parser.add_argument("--target", default="sm_90a")
+    parser.add_argument("--name", action="append")
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise PtxlabError(f"%%{magic} {quoted(line)}: {str(error).lower()}") from None
+    options, flags = parser.parse_known_args(words)
+    strange = [word for word in flags if magic == "ptx" or not word.startswith("-")]
+    if strange:
+        others = " and options of NVRTC, such as -DTILE=64" if magic == "cuda" else ""
+        raise PtxlabError(f"%%{magic}: found {listing(strange)}; it takes --target, --name{others}")
+    return options, flags
+
+
+# -- a kernel beside its PTX and SASS ------------------------------------------------------------------------
+
+
+def _listings(shell: InteractiveShell, line: str) -> KernelListings:
+    name = line.strip()
+    if not name:
+        raise PtxlabError("%ptx: name a kernel, as in %ptx add")
+    try:
+        kernel: Any = shell.ev(name)
+    except Exception:
+        kernel = None
+    if not isinstance(kernel, Kernel):
+        names = [
+            each for each, value in shell.user_ns.items() if isinstance(value, Kernel) and each[0] != "_"
+        ]
+        there = f"there are {listing(names)}" if names else "%%cuda and ptxlab.kernel make kernels"
+        raise PtxlabError(f"%ptx: {quoted(name)} is no kernel; {there}")
+    return listings(kernel)
+
+
+# -- completion ----------------------------------------------------------------------------------------------
+
+
+def complete_names(context: CompletionContext) -> SimpleMatcherResult:
+    """Names of instructions that begin with what stands after a quote, or in a cell of PTX."""
+    from IPython.core.completer import SimpleCompletion
+
+    pattern = _STATEMENT if context.full_text.lstrip().startswith("%%ptx") else _QUOTED
+    written = pattern.search(context.line_with_cursor[: context.cursor_position])
+    if written is None:
+        return {"completions": []}
+    names = completions(written[1])
+    return {
+        "completions": [SimpleCompletion(name, type="instruction") for name in names],
+        "matched_fragment": written[1],
+        "suppress": bool(names) and "." in written[1],  # file names, attributes
+    }
+
+
+def completions(written: str) -> list[str]:
+    """How the name of an instruction may go on: whole names, or its next part where there are too many.
+
+    >>> completions("wgm")
+    ['wgmma.']
+    >>> completions("movmatrix.sync.aligned.m8")
+    ['movmatrix.sync.aligned.m8n8.trans.b16']
+    """
+    names = [name for name in instruction_names() if name.startswith(written)]
+    if len(names) <= _MOST_NAMES:
+        return names
+    ends = [name.find(".", len(written)) + 1 or len(name) for name in names]
+    return list(dict.fromkeys(name[:end] for name, end in zip(names, ends, strict=True)))

@@ -1,0 +1,155 @@
+"""`%load_ext ptxlab` in IPython's shell: cells of CUDA C++ and PTX, listings, completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxlab import PtxlabError
+from ptxlab.simulator.kernel import Kernel
+
+interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+completer = pytest.importorskip("IPython.core.completer")
+
+_PTX = """%%ptx
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry put(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    st.global.u32 [%rd1], 7;
+    ret;
+}"""
+_CUDA = """%%cuda -DSTEP=2
+__device__ float more(float x) { return x + STEP; }
+__global__ void add(float* x)
+{
+    x[threadIdx.x] = more(x[threadIdx.x]);
+}
+__global__ void sub(float* x) { x[threadIdx.x] -= STEP; }
+"""
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[Any]:
+    shell = interactiveshell.InteractiveShell.instance(colors="nocolor")
+    shell.run_cell("%load_ext ptxlab")
+    yield shell
+    interactiveshell.InteractiveShell.clear_instance()
+
+
+def refusal(shell: Any, cell: str) -> str:
+    error = shell.run_cell(cell).error_in_exec
+    assert isinstance(error, PtxlabError), error
+    return str(error)
+
+
+def complete(shell: Any, text: str) -> list[str]:
+    """The text with each completion put in, as a notebook does it."""
+    with completer.provisionalcompleter():
+        found = list(shell.Completer.completions(text, len(text)))
+    return [text[: each.start] + each.text for each in found if each.type == "instruction"]
+
+
+def test_a_cell_of_cuda_becomes_kernels(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.run_cell(_CUDA).success
+    assert capsys.readouterr().out.splitlines() == [
+        "kernel add(u64) for sm_90a",
+        "kernel sub(u64) for sm_90a",
+    ]
+    x = np.ones(32, dtype=np.float32)
+    result = shell.user_ns["add"].simulate(1, 32, x)
+    assert (x == 3).all()
+    assert 5 in result.lines  # as the cell counts its lines
+    shell.user_ns["sub"].simulate(1, 32, x)
+    assert (x == 1).all()
+
+
+def test_a_template_is_named_with_its_arguments(shell: Any) -> None:
+    source = "template <int N> __global__ void put(int* x) { *x = N; }"
+    assert "as in --name 'gemm<64, 64>'" in refusal(shell, f"%%cuda\n{source}")
+    assert shell.run_cell(f"%%cuda --name 'put<3>' --name 'put4=put<4>' --target sm_80\n{source}").success
+    for name, value in (("put", 3), ("put4", 4)):
+        kernel, x = shell.user_ns[name], np.zeros(1, dtype=np.int32)
+        kernel.simulate(1, 1, x)
+        assert (x[0], kernel.target) == (value, "sm_80")
+    clash = refusal(shell, f"%%cuda --name 'put<3>' --name 'put<4>'\n{source}")
+    assert "two kernels have that name" in clash and "--name 'variable=put<4>'" in clash
+
+
+def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
+    assert shell.run_cell(_PTX).success
+    x = np.zeros(1, dtype=np.int32)
+    shell.user_ns["put"].simulate(1, 1, x)
+    assert x[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%cuda\n__global__ void f(int* x)\n{\n    *x = STEP;\n}", 'cell(4): error: identifier "STEP"'),
+        ("%%cuda nonsense\n__global__ void f() {}", "found nonsense; it takes --target, --name and options"),
+        ("%%cuda --target\n__global__ void f() {}", "--target: expected one argument"),
+        ("%%cuda --target sm_9\n__global__ void f() {}", "sm_9"),
+        ("%%cuda --name 'f\n__global__ void f() {}", "no closing quotation"),
+        ("%%cuda --name g\n__global__ void f() {}", "the source has _Z1fv"),
+        ("%%cuda\n__device__ void f() {}", "there is no kernel in the cell; a kernel is a __global__"),
+        ("%%ptx\nret;", "found no .version"),
+        ("%%ptx -DSTEP\n.version 8.0", "found -DSTEP; it takes --target, --name"),
+        (_PTX.replace("ld.param", "ld,param"), "line 8"),
+        ("%ptx", "name a kernel"),
+        ("%ptx nobody", "'nobody' is no kernel; "),
+    ],
+)
+def test_refusals(shell: Any, cell: str, sentence: str) -> None:
+    assert sentence in refusal(shell, cell)
+
+
+def test_ptx_and_sass_beside_the_source(shell: Any) -> None:
+    """Each line belongs to the line of the cell that it comes from; code inlined from a function to that."""
+    shell.run_cell(_CUDA)
+    shown = shell.run_cell("%ptx add").result
+    source, ptx, sass = shown.columns
+    assert (source.name, ptx.name, sass.name) == ("CUDA C++", "PTX", "SASS")
+    assert source.text == shell.user_ns["add"].source and source.lines[-1] == len(source.text.splitlines())
+    assert "sub" not in ptx.text and ".loc" not in ptx.text and ptx.text.endswith("}")
+    for listing, opcode in ((ptx, "add.f32"), (sass, "FADD")):
+        (line,) = [
+            number
+            for number, text in zip(listing.lines, listing.text.splitlines(), strict=True)
+            if opcode in text
+        ]
+        assert line == 2
+        assert set(listing.lines) <= {0, 2, 3, 5, 6}
+    page = shown._repr_html_()
+    assert page.count("<section>") == 3 and '<span class="keyword">  FADD</span>' in page
+    assert "FADD" in repr(shown) and "add.f32" in repr(shown)
+
+
+def test_a_kernel_of_ptx_has_two_listings(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.run_cell(_PTX)
+    assert [column.name for column in shell.run_cell("%ptx put").result.columns] == ["PTX", "SASS"]
+
+    def missing(*_: object) -> str:
+        raise PtxlabError("nvdisasm is not installed")
+
+    monkeypatch.setattr(Kernel, "sass", missing)
+    shown = shell.run_cell("%ptx put").result
+    assert [column.name for column in shown.columns] == ["PTX"]
+    assert shown.note == "SASS is missing: nvdisasm is not installed" and shown.note in shown._repr_html_()
+
+
+def test_names_of_instructions_complete_inside_quotes(shell: Any) -> None:
+    whole = complete(shell, 'ptxlab.instruction("mma.m16n8k64.')
+    assert whole == ['ptxlab.instruction("mma.m16n8k64.s4', 'ptxlab.instruction("mma.m16n8k64.u4']
+    assert complete(shell, "x = 'mma.sp::ord") == [
+        "x = 'mma.sp::ordered_metadata."
+    ]  # too many: the next part
+    assert complete(shell, "x = mma.m16n8k64.") == []
+    assert complete(shell, "%%ptx\n    movm") == ["%%ptx\n    movmatrix.sync.aligned.m8n8.trans.b16"]
+    assert complete(shell, 'x = "nothing') == []
