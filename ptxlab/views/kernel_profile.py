@@ -338,7 +338,7 @@ class KernelListings:
     note: str = ""
 
     def __repr__(self) -> str:
-        texts = [f"// {column.name}\n{column.text}" for column in self.columns if column.name != "CUDA C++"]
+        texts = [f"// {column.name}\n{column.text}" for column in self.columns if column.name != "source"]
         return "\n\n".join([*texts, *([f"// {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
@@ -351,12 +351,12 @@ def listings(kernel: Kernel[Any]) -> KernelListings:
     >>> import ptxlab
     >>> source = '__global__ void one(float* x) {\\n  *x = 1;\\n}'
     >>> [column.name for column in listings(ptxlab.kernel(source)).columns]
-    ['CUDA C++', 'PTX', 'SASS']
+    ['source', 'PTX', 'SASS']
     """
     columns, note = [ptx_listing(kernel)], ""
     if kernel.source is not kernel.ptx:
         numbers = range(1, len(kernel.source.splitlines()) + 1)
-        columns.insert(0, Listing("CUDA C++", kernel.source, tuple(numbers)))
+        columns.insert(0, Listing("source", kernel.source, tuple(numbers)))
     try:
         columns.append(sass_listing(kernel))
     except PtxlabError as error:

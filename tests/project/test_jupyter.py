@@ -115,7 +115,7 @@ def test_ptx_and_sass_beside_the_source(shell: Any) -> None:
     shell.run_cell(_CUDA)
     shown = shell.run_cell("%ptx add").result
     source, ptx, sass = shown.columns
-    assert (source.name, ptx.name, sass.name) == ("CUDA C++", "PTX", "SASS")
+    assert (source.name, ptx.name, sass.name) == ("source", "PTX", "SASS")
     assert source.text == shell.user_ns["add"].source and source.lines[-1] == len(source.text.splitlines())
     assert "sub" not in ptx.text and ".loc" not in ptx.text and ptx.text.endswith("}")
     for listing, opcode in ((ptx, "add.f32"), (sass, "FADD")):
