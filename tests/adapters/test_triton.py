@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -192,3 +194,11 @@ def test_gluon(arrays: tuple[Any, Any, Any]) -> None:
     with ptxlab.simulating(show=False) as session:
         gluon_kernels.copy[(8,)](x, out, 1000, 128)
     assert np.array_equal(out, x) and session.results[0].name == "copy"
+
+
+def test_the_example_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "kernels.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(import numpy.*?)```", guide, re.DOTALL)
+    (tmp_path / "example_of_the_guide.py").write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("example_of_the_guide")
