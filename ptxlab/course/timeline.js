@@ -31,7 +31,7 @@ class TimelineView {
    */
   constructor(model, root) {
     this.model = model;
-    this.root = make("div", "ptx-timeline");
+    this.root = make("div", "ptx-wgmma-timeline");
     this.verdict = make("div", "verdict");
     this.verdict.setAttribute("role", "status");
     this.grid = make("div", "steps");

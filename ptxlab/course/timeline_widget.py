@@ -27,9 +27,9 @@ def _colours(theme: Theme) -> str:
 
 
 def _style() -> str:
-    dark = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"]) .ptx-timeline'
+    dark = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"]) .ptx-wgmma-timeline'
     sheet = (_FOLDER / "timeline.css").read_text(encoding="utf-8")
-    return f".ptx-timeline {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
+    return f".ptx-wgmma-timeline {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
 
 
 class TimelineWidget(StaticFallback, anywidget.AnyWidget):

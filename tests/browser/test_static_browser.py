@@ -305,11 +305,11 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
         TIMELINE.format(css=widget._css, script=script, shown=json.dumps(widget.shown)), encoding="utf-8"
     )
     page.goto(path.as_uri())
-    verdict = page.locator(".ptx-timeline .verdict")
+    verdict = page.locator(".ptx-wgmma-timeline .verdict")
     assert verdict.inner_text().startswith("✓ Defined")
     if AXE.exists():  # what `python -m tools.check_javascript` installs
         page.add_script_tag(path=str(AXE))
-        axe = page.evaluate("async () => await axe.run('.ptx-timeline')")
+        axe = page.evaluate("async () => await axe.run('.ptx-wgmma-timeline')")
         assert len(axe["passes"]) > 5 and not axe["violations"], axe["violations"]
 
     # left out and put back by buttons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ptxlab import PtxlabError
 from ptxlab.course.timeline import PROGRAM, STEPS, WORK, Timeline, narrow_lines, picture, static_html
+from ptxlab.explorer.bundle import style
 
 MOVABLE = [step for step in STEPS if step not in WORK]
 
@@ -140,3 +142,15 @@ def test_a_page_without_a_kernel_gets_a_picture() -> None:
     data, _ = widget._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert "<svg" in data["text/html"] and "async proxy" in data["text/html"]
+
+
+def test_its_style_and_that_of_the_explorer_do_not_meet() -> None:
+    """Both stand in one notebook: a class that both have would get the rules of both."""
+    from ptxlab.course.slider import PlayButton
+    from ptxlab.course.timeline_widget import TimelineWidget
+
+    def classes(sheet: str) -> set[str]:
+        return set(re.findall(r"\.(ptx-[\w-]+)", sheet))
+
+    for widget in (TimelineWidget, PlayButton):
+        assert classes(widget._css) and not classes(widget._css) & classes(style())
