@@ -72,7 +72,7 @@ def _run(source: str, names: dict[str, Any]) -> list[object]:
     shown: list[object] = []
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    names["display"] = shown.append
+    names["display"] = lambda *values, **_: shown.extend(values)
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(ast.Module(body, []), "<cell>", "exec"), names)
         if isinstance(last, ast.Expr):

@@ -16,7 +16,8 @@ from tests.sampling import some
 
 nbformat = pytest.importorskip("nbformat")
 
-from tools import exam, homework  # noqa: E402
+from tools import capstone, exam, homework  # noqa: E402
+from tools.readme import TEACHING  # noqa: E402
 
 LESSONS = [lesson for lesson in lessons.LESSONS if lesson.exercises]
 
@@ -230,3 +231,55 @@ def test_an_exam_is_drawn_by_its_seed() -> None:
     questions, answers = (exam.sheet(1, answers=answers) for answers in (False, True))
     assert questions.count("\n\n## ") == answers.count("\n\n## ") == len(exam.KINDS)
     assert "\n30. " in questions and "\n30. " in answers
+
+
+def sliding_window() -> str:
+    """A solution of the capstone: kernel 3 with a window."""
+    source = capstone.start()
+    for before, after in (
+        (
+            "factor[row] = exp2_approx(__fmul_rn(__fsub_rn(before, largest[row]), scale));",
+            "factor[row] = largest[row] == NONE ? 1.f : "
+            "exp2_approx(__fmul_rn(__fsub_rn(before, largest[row]), scale));",
+        ),
+        (
+            "exponentiate(s, row, largest[row], scale)",
+            "exponentiate(s, row, largest[row] == NONE ? 0.f : largest[row], scale)",
+        ),
+        (
+            "if (key + i / 4 * 8 + i % 2 > query + i / 2 % 2 * 8) s[i] = NONE;",
+            "if (const int before = query + i / 2 % 2 * 8 - (key + i / 4 * 8 + i % 2); "
+            "before < 0 || before >= WINDOW) s[i] = NONE;",
+        ),
+        (
+            "for (int key = 0; key < end; key += BLOCK_N) {",
+            "for (int key = max(0, (int)blockIdx.x * QUERIES - WINDOW + 1) / BLOCK_N * BLOCK_N; key < end; "
+            "key += BLOCK_N) {",
+        ),
+        ("if (key + BLOCK_N > blockIdx.x * QUERIES) mask_causal", "mask_causal"),
+    ):
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    return source
+
+
+@pytest.mark.slow
+def test_the_capstone_is_graded_by_simulation() -> None:
+    """A solution has all points; each mistake loses those of its part."""
+    pytest.importorskip("cuda.core")
+    right = sliding_window()
+    guard = "largest[row] == NONE ? 0.f : largest[row]"
+    first = "max(0, (int)blockIdx.x * QUERIES - WINDOW + 1) / BLOCK_N * BLOCK_N"
+    last = "        __syncthreads();  // nobody reads the block before any more\n"
+    assert guard in right and first in right and last in right
+    for source, lost in (
+        (right, set()),
+        (right.replace(guard, "largest[row]"), {"numbers"}),
+        (right.replace(first, "0"), {"counts"}),
+        (right.replace(last, ""), {"hazards"}),
+        (capstone.start(), {"numbers", "counts"}),
+        ("no kernel", set(capstone.POINTS)),
+    ):
+        points = capstone.grade(source)
+        assert {point.part for point in points if not point.points} == lost, points
+    assert f"{sum(capstone.POINTS.values())} points" in TEACHING.read_text(encoding="utf-8")
