@@ -313,10 +313,13 @@ examples:
   ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg
 conflicts = memory.conflicts_of
 count the bank conflicts of one access to shared memory, and find a pitch or a swizzle without them
-  ACCESS                     ldmatrix or stmatrix as PTX spells it, or ld.shared or st.shared, e.g.
-                             ld.shared.v4.f32
+  [ACCESS]                   ldmatrix or stmatrix as PTX spells it, or ld.shared or st.shared, e.g.
+                             ld.shared.v4.f32 (default: ldmatrix of four matrices of f16)
   --pitch int:BYTES          bytes from one row to the next
-  --swizzle int:BYTES = 0    swizzle mode (0, 32, 64, 128)
+  --swizzle str:SWIZZLE = 0  swizzle mode (0, 32, 64, 128 bytes), or CuTe's Swizzle<3,3,4>, which counts
+                             elements (Swizzle<3,4,3> and others of wgmma count bytes)
+  --layout str:LAYOUT        instead of both, a CuTe layout of a matrix: 'Swizzle<3,3,3> o (64,64):(64,1)'
+  --type str:TYPE            the type of its elements, e.g. e4m3 (default: that of the access)
   --column int:BYTES = 0     where it starts in its rows (default: 0)
   --lanes-per-row int:N = 1  for ld.shared and st.shared: lanes side by side in a row (default: 1)
   --colour {lane,wavefront} = lane  what the words are labelled with
@@ -325,6 +328,8 @@ examples:
   ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 128
   ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 80 --swizzle 64
   ptxlab conflicts ld.shared.v4.f32 --pitch 64 --lanes-per-row 4
+  ptxlab conflicts --swizzle 'Swizzle<3,3,4>'
+  ptxlab conflicts --layout 'Swizzle<3,3,3> o (64,64):(64,1)'
   ptxlab conflicts st.shared.b32 --pitch 128 --svg > banks.svg
 repack = memory.repack_plan
 find the conversions, shuffles and permutes from one operand's registers to another's

@@ -6,13 +6,14 @@ import argparse
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
 from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -22,7 +23,7 @@ from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
-from ..memory.swizzle import swizzled
+from ..memory.swizzle import CuteSwizzle, SharedLayout, swizzled
 from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of
@@ -260,6 +261,10 @@ _PLAIN = re.compile(
 )
 
 
+#: A swizzle as the command takes it: of so many bytes, or CuTe's on byte addresses.
+_Swizzle: TypeAlias = "int | CuteSwizzle"
+
+
 class _Access:
     """The access that the command asks about: which addresses it has at a pitch and a swizzle."""
 
@@ -271,13 +276,17 @@ class _Access:
         if plain is None:
             self.form = _matrix_transfer(args.access)
             self.name, self.width = self.form.mnemonic, self.form.row_bytes
+            self.bits = self.form.operands["R"].dtype.bits
             if args.lanes_per_row != 1:
                 raise PtxlabError("--lanes-per-row is for ld.shared and st.shared; ldmatrix reads whole rows")
         else:
             self.name, self.store = plain[0], plain["family"] == "st"
-            self.width = int(plain["bits"]) // 8 * int(plain["count"] or 1)
+            self.bits = int(plain["bits"])
+            self.width = self.bits // 8 * int(plain["count"] or 1)
             if self.width > 16:
                 raise PtxlabError(f"{self.name}: a lane reads or writes at most 16 bytes")
+        if args.type is not None:
+            self.bits = dtype(args.type).bits
         if not 1 <= self.lanes_per_row <= 32:
             raise PtxlabError(f"--lanes-per-row {self.lanes_per_row}: it takes 1 to 32")
 
@@ -293,8 +302,8 @@ class _Access:
         """Matrices beside each other: two, as in the A of an mma (16x16) or its B (8x16); one of x1."""
         return 1 if self.form is None or self.form.count == 1 else 2
 
-    def addresses(self, pitch: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
-        """Addresses of the lanes at each pitch, [..., 32]."""
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The row of each lane, and the byte in it."""
         lane = np.arange(32)
         row, at = lane // self.lanes_per_row, lane % self.lanes_per_row
         if self.form is not None:
@@ -302,14 +311,50 @@ class _Access:
             used = lane % count
             rows = count // self._chunks
             row, at = used % rows, used // rows
-        return swizzled(row * pitch[..., None] + at * self.width + self.column, swizzle)
+        return row, at * self.width + self.column
+
+    def addresses(self, pitch: NDArray[np.int64], swizzle: _Swizzle) -> NDArray[np.int64]:
+        """Addresses of the lanes at each pitch, [..., 32]."""
+        row, at = self._places()
+        linear = row * pitch[..., None] + at
+        return swizzled(linear, swizzle) if isinstance(swizzle, int) else swizzle(linear)
+
+    def addresses_in(self, tile: SharedLayout) -> NDArray[np.int64]:
+        """Addresses of the lanes in a CuTe layout; its rows are along the mode that is not contiguous."""
+        row, at = self._places()
+        per_lane = self.width * 8 // tile.bits
+        if not per_lane or (self.column * 8) % tile.bits:
+            raise PtxlabError(
+                f"--layout: elements have {tile.bits} bits, {self.name} {8 * self.width} in each lane"
+            )
+        columns = at[:, None] * 8 // tile.bits + np.arange(per_lane)
+        rows = np.broadcast_to(row[:, None], columns.shape)
+        offsets = tile.layout.offsets()
+        if offsets.ndim != 2:
+            raise PtxlabError(
+                f"--layout {tile.layout}: a matrix has two modes, rows and columns, as in (64,64):(64,1)"
+            )
+        column_major = offsets.shape[0] > 1 and offsets[1, 0] == 1
+        places = tile.address(columns, rows) if column_major else tile.address(rows, columns)
+        steps = np.arange(per_lane) * tile.bits // 8
+        if (places != places[:, :1] + steps).any():
+            raise PtxlabError(
+                f"--layout {tile.layout}: the {self.width} bytes that a lane of {self.name} takes are not "
+                "consecutive in it"
+            )
+        return places[:, 0]
 
     def conflicts(self, addresses: NDArray[np.int64]) -> Conflicts:
         if self.form is not None:
             return transfer_conflicts(self.form, addresses)
         return conflicts(addresses, self.width, store=self.store)
 
-    def free_pitches(self, pitch: int, swizzle: int) -> list[int]:
+    def is_free(self, addresses: NDArray[np.int64]) -> bool:
+        """Whether an access to these addresses meets no conflicts."""
+        answer = self.conflicts(addresses)
+        return bool(answer.wavefronts == answer.least)
+
+    def free_pitches(self, pitch: int, swizzle: _Swizzle) -> list[int]:
         """Pitches without conflicts, the nearest first."""
         unit = 16 if swizzle else self.width
         low = -(-self.row_bytes // unit) * unit
@@ -339,60 +384,129 @@ def _matrix_transfer(text: str) -> TransferForm:
 def conflicts_of(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab conflicts`: wavefronts of one access, and what would be without conflicts."""
     check_no_title(args)
+    args.access = args.access or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     access = _Access(args)
-    if args.swizzle not in SWIZZLES:
-        raise PtxlabError(f"swizzle of {quoted(args.swizzle)} bytes: there are {listing(sorted(SWIZZLES))}")
-    pitch = max(args.swizzle, access.row_bytes) if args.pitch is None else args.pitch
+    if not 0 <= access.column < 1 << 13:
+        raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
+    if args.layout is not None:
+        return _in_layout(access, args, style)
+    swizzle = _swizzle(args.swizzle, access.bits)
+    pitch = args.pitch
+    if pitch is None:
+        pitch = swizzle if isinstance(swizzle, int) else swizzle.row_bytes
+        pitch = max(pitch, access.row_bytes)
     if not 0 <= pitch < 1 << 13 or pitch % access.width:
         raise PtxlabError(
             f"--pitch {quoted(pitch)}: rows are a multiple of {access.width} bytes apart, below {1 << 13}"
         )
-    if not 0 <= access.column < 1 << 13:
-        raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
-    answer = access.conflicts(access.addresses(np.array(pitch), args.swizzle))
+    answer = access.conflicts(access.addresses(np.array(pitch), swizzle))
     if args.format == "svg":
         return svg(views.banks(answer, args.colour), args)
     free = answer.wavefronts == answer.least
-    pitches = [] if free else access.free_pitches(pitch, args.swizzle)[:2]
-    other = [] if free else _free_swizzles(access, pitch, args.swizzle)
-    table = accesses(answer)
+    pitches = [] if free else access.free_pitches(pitch, swizzle)[:2]
+    other = [] if free else _free_swizzles(access, pitch, swizzle)
     if args.format == "json":
         return as_json(
             {
                 "access": access.name,
                 "pitch": pitch,
-                "swizzle": args.swizzle,
-                "wavefronts": answer.wavefronts,
-                "least": answer.least,
-                "evidence": answer.evidence,
-                "collisions": [collision._asdict() for collision in answer.collisions],
+                "swizzle": swizzle if isinstance(swizzle, int) else args.swizzle,
+                **_conflict_facts(answer),
                 "pitches without conflicts": pitches,
                 "swizzles without conflicts": other,
-                "lanes": table,
+                "lanes": accesses(answer),
             }
         )
-    swizzle = f"{args.swizzle}-byte swizzle" if args.swizzle else "no swizzle"
-    lines = [f"{style.bold(access.name)}, rows {pitch} bytes apart, {swizzle}", f"  {answer}"]
+    words = "no swizzle"
+    if isinstance(swizzle, CuteSwizzle):
+        words = f"{args.swizzle} ({swizzle.sentence})"
+    elif swizzle:
+        words = f"{swizzle}-byte swizzle"
+    lines = [f"{style.bold(access.name)}, rows {pitch} bytes apart, {words}", f"  {answer}"]
     if pitches:
         lines.append(f"  without conflicts: rows {' or '.join(map(str, pitches))} bytes apart")
     if other:
         names = ["none" if swizzle == 0 else f"{swizzle} bytes" for swizzle in other]
         lines.append(f"  without conflicts at this pitch: swizzle {' or '.join(names)}")
+    return "\n".join([*lines, *_by_bank(answer, args, style)])
+
+
+def _in_layout(access: _Access, args: argparse.Namespace, style: Style) -> str:
+    """The same for a matrix that a CuTe layout describes."""
+    if args.pitch is not None or args.swizzle != "0":
+        raise PtxlabError("--layout says where everything is: leave out --pitch and --swizzle")
+    stated = "smem_ptr[" in args.layout and args.type is None
+    tile = SharedLayout.read(args.layout, None if stated else access.bits)
+    answer = access.conflicts(access.addresses_in(tile))
+    if args.format == "svg":
+        return svg(views.banks(answer, args.colour), args)
+    free = answer.wavefronts == answer.least
+    other = [] if free else _free_layouts(access, tile)
+    if args.format == "json":
+        facts = {"access": access.name, "layout": args.layout, "bits": tile.bits, **_conflict_facts(answer)}
+        return as_json({**facts, "layouts without conflicts": other, "lanes": accesses(answer)})
+    swizzle = "" if tile.swizzle is None else f" ({tile.swizzle.sentence})"
+    lines = [
+        f"{style.bold(access.name)} in {args.layout} of {tile.bits}-bit elements{swizzle}",
+        f"  {answer}",
+    ]
+    if other:
+        lines.append(f"  without conflicts: {' or '.join(other)}")
+    return "\n".join([*lines, *_by_bank(answer, args, style)])
+
+
+def _conflict_facts(answer: Conflicts) -> dict[str, object]:
+    return {
+        "wavefronts": answer.wavefronts,
+        "least": answer.least,
+        "evidence": answer.evidence,
+        "collisions": [collision._asdict() for collision in answer.collisions],
+    }
+
+
+def _by_bank(answer: Conflicts, args: argparse.Namespace, style: Style) -> list[str]:
+    """What each lane touches, and the words by bank."""
     grid = views.grid_table(views.banks(answer, args.colour).grids[0])
-    lines += ["", as_text(table, style, "  "), "", style.dim(f"  words by bank, with their {args.colour}s:")]
-    return "\n".join([*lines, as_text(grid, style, "  ")])
+    return [
+        "",
+        as_text(accesses(answer), style, "  "),
+        "",
+        style.dim(f"  words by bank, with their {args.colour}s:"),
+        as_text(grid, style, "  "),
+    ]
 
 
-def _free_swizzles(access: _Access, pitch: int, current: int) -> list[int]:
+def _swizzle(text: str, bits: int) -> _Swizzle:
+    """A swizzle in bytes, or CuTe's, which counts elements of so many bits."""
+    if "<" in text:
+        return CuteSwizzle.read(text).of_bytes(bits)
+    if not text.isdecimal() or len(text) > 9 or int(text) not in SWIZZLES:
+        raise PtxlabError(
+            f"swizzle of {text[:20]} bytes: there are {listing(sorted(SWIZZLES))}, and Swizzle<3,3,4> of CuTe"
+        )
+    return int(text)
+
+
+def _free_layouts(access: _Access, tile: SharedLayout) -> list[str]:
+    """The same layout after swizzles of 16 bytes that make it free of conflicts, those of few bits first."""
+    base = (128 // tile.bits).bit_length() - 1  # 16 bytes move together
+    for bits in (1, 2, 3):
+        free = []
+        for shift in range(bits, 8):
+            swizzle = CuteSwizzle(bits, base, shift)
+            if access.is_free(access.addresses_in(replace(tile, swizzle=swizzle._replace(base=4)))):
+                free.append(f"{swizzle} o {tile.layout}")
+        if free:
+            return free[:2]
+    return []
+
+
+def _free_swizzles(access: _Access, pitch: int, current: _Swizzle) -> list[int]:
     """Swizzles that make this pitch free of conflicts, the narrowest first."""
     if pitch % 16 or access.column % 16:
         return []
-    answers = {
-        swizzle: access.conflicts(access.addresses(np.array(pitch), swizzle))
-        for swizzle in sorted(SWIZZLES)
-        if swizzle != current
-    }
-    return [swizzle for swizzle, answer in answers.items() if answer.wavefronts == answer.least]
+    others = [swizzle for swizzle in sorted(SWIZZLES) if swizzle != current]
+    return [swizzle for swizzle in others if access.is_free(access.addresses(np.array(pitch), swizzle))]
 
 
 # -- repack ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from .library_formats import (
     untile_scales,
     weight_order,
 )
-from .swizzle import SWIZZLES
+from .swizzle import SWIZZLES, SharedLayout
 from .tcgen05_tiles import pack_lookup, unpack_lookup
 from .tensor_maps import TensorMap, tensor_map
 from .tile import Judgement, Modes, Tile
@@ -32,6 +32,7 @@ __all__ = [
     "Im2colMap",
     "Judgement",
     "Modes",
+    "SharedLayout",
     "Tcgen05Descriptor",
     "TensorMap",
     "Tile",

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.transfer import TransferForm
+from .swizzle import SharedLayout
 
 _MEASURED_ON = "sm_90a"
 
@@ -202,6 +203,11 @@ def conflicts(
     the lanes i and i ^ 1, or i and i ^ 2, have the same address throughout. An `atomic` operation, of 4 or 8
     bytes, is served lane by lane in each bank, also where lanes want the same word.
 
+    The addresses may be a CuTe layout from lanes to bytes, with a swizzle or without; those of elements
+    of a matrix are ``SharedLayout.read("Swizzle<3,3,3> o (64,64):(64,1)", bits=16).address(rows, columns)``.
+
+    >>> print(conflicts("Swizzle<3,4,3> o (8,4):(128,16)", width=16))   # 8 rows, 4 chunks of each
+    4 wavefronts, no conflicts.
     >>> print(conflicts(np.zeros(32, dtype=int), atomic=True))   # atomicAdd of all lanes to one counter
     32 wavefronts where 1 would do: 32 lanes update 1 word of bank 0, one after the other.
     >>> conflicts(np.arange(32) * 8, width=8).wavefronts   # 256 bytes
@@ -268,6 +274,13 @@ def row_conflicts(addresses: ArrayLike, lanes: int, row_bytes: int = 16) -> Conf
 
 
 def _as_addresses(addresses: ArrayLike) -> NDArray[np.int64]:
+    if isinstance(addresses, str):
+        layout = SharedLayout.read(addresses)
+        if layout.layout.size != _LANES:
+            raise PtxlabError(
+                f"layout {quoted(addresses)}: it has {layout.layout.size} indices, and a warp {_LANES} lanes"
+            )
+        addresses = layout.address(np.arange(_LANES))
     where = as_integers(addresses, "addresses")
     if where.shape[-1:] != (_LANES,):
         raise PtxlabError(

@@ -150,6 +150,45 @@ def test_conflicts(
     assert answer("conflicts", *words, "--colour", "wavefront", "--svg").startswith("<svg")
 
 
+@pytest.mark.parametrize(
+    ("words", "wavefronts", "least", "layouts"),
+    [
+        (("--layout", "(64,64):(64,1)"), 32, 4, ["Swizzle<3,3,3> o (64,64):(64,1)"]),
+        (("--layout", "(64,64):(1,64)"), 32, 4, ["Swizzle<3,3,3> o (64,64):(1,64)"]),
+        (("--layout", "Swizzle<3,3,3> o (64,64):(64,1)"), 4, 4, []),
+        (("--layout", "Sw<3,4,3> o smem_ptr[16b](unset) o (_64,_64):(_64,_1)"), 4, 4, []),
+        (("--layout", "(64,64):(72,1)"), 4, 4, []),
+        (("--layout", "(64,128):(128,1)"), 32, 4, ["Swizzle<3,3,4> o (64,128):(128,1)"]),
+        (("--layout", "(64,64):(64,1)", "--type", "e4m3"), 16, 4, ["Swizzle<2,4,3> o (64,64):(64,1)"]),
+        ((X4, "--layout", memory.Tile(16, 64, 64, swizzle=64).cute), 4, 4, []),
+        (("ld.shared.b32", "--layout", "(32,32):(33,1)"), 1, 1, []),
+        (("ld.shared.b32", "--layout", "(32,32):(32,1)"), 32, 1, []),
+    ],
+)
+def test_conflicts_in_a_cute_layout(
+    answer, json_answer, words: tuple[str, ...], wavefronts: int, least: int, layouts: list[str]
+) -> None:
+    data = json_answer("conflicts", *words)
+    assert (data["wavefronts"], data["least"]) == (wavefronts, least)
+    assert data["layouts without conflicts"] == layouts
+    for layout in layouts:  # what is advised has none indeed
+        again = [layout if ":" in word else word for word in words]
+        assert json_answer("conflicts", *again)["wavefronts"] == least
+        assert f"without conflicts: {layout}" in answer("conflicts", *words)
+    assert answer("conflicts", *words, "--svg").startswith("<svg")
+
+
+def test_a_swizzle_of_cute(answer, json_answer) -> None:
+    """Its rows are as long as it takes for their number to be XORed in; elements are those of the access."""
+    data = json_answer("conflicts", "--swizzle", "Swizzle<3,3,4>")
+    assert (data["access"], data["pitch"], data["wavefronts"]) == (X4, 256, 4)
+    assert data["swizzle"] == "Swizzle<3,3,4>"
+    data = json_answer("conflicts", X4, "--swizzle", "Swizzle<3,3,4>", "--pitch", "128")
+    assert data["wavefronts"] > 4 and data["swizzles without conflicts"] == [128]
+    assert "address bits 4-6 are XORed with bits 7-9" in answer("conflicts", "--swizzle", "Swizzle<3,4,3>")
+    assert "address bits 5-7 are XORed" in answer("conflicts", "ld.shared.f32", "--swizzle", "Swizzle<3,3,4>")
+
+
 def data_pitch(words: tuple[str, ...]) -> str:
     return words[words.index("--pitch") + 1]
 
@@ -170,6 +209,14 @@ def data_pitch(words: tuple[str, ...]) -> str:
         (("conflicts", X4, "--lanes-per-row", "2"), "ldmatrix reads whole rows"),
         (("conflicts", X4, "--column", "8"), "rows begin at multiples of 16 bytes"),
         (("conflicts", "ld.shared.u8", "--lanes-per-row", "33"), "it takes 1 to 32"),
+        (("conflicts", "--swizzle", "Swizzle<4,3,3>"), "at most as many bits as the shift"),
+        (("conflicts", "--swizzle", "Swizzle<3,3>"), "it is written Swizzle<3,3,4>"),
+        (("conflicts", "--layout", "(64,64):(64,1)", "--pitch", "8"), "leave out --pitch and --swizzle"),
+        (("conflicts", "--layout", "64:1"), "a matrix has two modes"),
+        (("conflicts", "--layout", "(64,64):(64,2)"), "the 16 bytes that a lane of"),
+        (("conflicts", "--layout", "(4,64):(64,1)"), "index 4 of a mode that has 4"),
+        (("conflicts", "--layout", "nonsense"), "it is written shape:stride"),
+        (("conflicts", "--layout", "(64,64):(64,1)", "--type", "f17"), "f17"),
     ],
 )
 def test_refusals(refused, words: tuple[str, ...], sentence: str) -> None:

@@ -274,6 +274,8 @@ def _memory() -> Iterator[Call]:
                         row=np.arange(8), k=16, bits=16, major="K")  # fmt: skip
     yield call("memory.conflicts", memory.conflicts, addresses=np.arange(32) * 8, width=8, store=False,
                atomic=False, active=np.ones(32, dtype=bool))  # fmt: skip
+    swizzled = "Swizzle<3,3,3> o (64,64):(64,1)"
+    yield call("SharedLayout.read", memory.SharedLayout.read, text=swizzled, bits=16)
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
@@ -771,7 +773,8 @@ without_call: dict[str, str] = {
         f"{module}.{name}": "an answer of a function"
         for module, names in {
             "gemm": ("Call", "CompressedMatrix", "Row", "Rung", "SparseRung"),
-            "memory": ("Collision", "Conflicts", "Im2colMap", "Judgement", "TensorMap", "WeightOrder"),
+            "memory": ("Collision", "Conflicts", "Im2colMap", "Judgement", "SharedLayout", "TensorMap",
+                       "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),
             "wmma": ("Deprecation", "ElementType", "MachineCode", "StorageType", "Tag", "bmmaAccumulateOp",

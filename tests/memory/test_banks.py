@@ -11,6 +11,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction, memory, tensor_map
 from ptxlab.memory import Tile, conflicts
+from ptxlab.memory.swizzle import CuteSwizzle
 from tests.cases import each, refuses
 from tests.gpu import test_arrays
 
@@ -354,3 +355,47 @@ def test_equal_accesses_are_equal_and_cannot_be_changed() -> None:
     assert answer != conflicts(LANE * 4, atomic=True)
     with pytest.raises(ValueError, match="read-only"):
         answer.words[0, 0] = 1
+
+
+def test_layouts_of_cute_are_those_of_tiles() -> None:
+    """Every byte of a tile, by the text that names it; CUTLASS's own formula for its swizzle."""
+    for tile in (
+        memory.Tile(16, 64, 128, swizzle=128),
+        memory.Tile(8, 32, 64, swizzle=64),
+        memory.Tile(16, 64, 16, "MN", 128),
+        memory.Tile(32, 32, 8, major="MN", swizzle=128, chunk=32),
+        memory.Tile(16, 16, 32),
+    ):
+        rows, columns = np.meshgrid(np.arange(tile.rows), np.arange(tile.k), indexing="ij")
+        text = (
+            tile.cute
+            if tile.chunk == 16
+            else tile.cute.replace(" o ", f" o smem_ptr[{tile.bits}b](unset) o ")
+        )
+        layout = memory.SharedLayout.read(text, tile.bits if tile.chunk == 16 else None)
+        assert np.array_equal(layout.address(rows, columns), tile.offset(rows, columns))
+    offsets = np.arange(1 << 12)
+    for bits, base, shift in ((3, 3, 4), (2, 0, 5), (1, 2, 1), (2, 3, -2), (0, 4, 3)):
+        low, high = base - min(0, shift), base + max(0, shift)  # include/cute/swizzle.hpp: zzz and yyy
+        expected = [
+            offset ^ (offset >> high & (1 << bits) - 1) << low
+            if shift > 0
+            else offset ^ (offset >> base & (1 << bits) - 1) << low
+            for offset in offsets.tolist()
+        ]
+        swizzle = CuteSwizzle.read(f"Swizzle<{bits},{base},{shift}>")
+        assert swizzle(offsets).tolist() == expected
+
+
+def test_conflicts_of_a_layout_from_lanes_to_bytes() -> None:
+    assert memory.conflicts("32:128").wavefronts == 32
+    assert memory.conflicts("(8,4):(128,16)", width=16).wavefronts == 32
+    assert memory.conflicts("Swizzle<3,4,3> o (8,4):(128,16)", width=16).wavefronts == 4
+    ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+    assert ldmatrix.conflicts("Swizzle<3,4,3> o (16,2):(128,16)").wavefronts == 4
+    with pytest.raises(PtxlabError, match="it has 64 indices, and a warp 32 lanes"):
+        memory.conflicts("(8,8):(128,16)")
+    with pytest.raises(PtxlabError, match="at most one swizzle"):
+        memory.conflicts("Swizzle<3,4,3> o Swizzle<3,4,3> o 32:4")
+    with pytest.raises(PtxlabError, match="takes bytes apart"):
+        memory.SharedLayout.read("Swizzle<1,0,1> o 64:1", bits=4)
