@@ -2,13 +2,14 @@
 
 Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
 libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
-`CUDADispatcher.call`, `ForAll.__call__` and the warning about small grids. Arrays are those of the host:
-`cuda.to_device` and `cuda.device_array` need a GPU.
+`CUDADispatcher.call`, `ForAll.__call__`, the functions of `numba.cuda` that make arrays on the device, which
+is the host then, and the warning about small grids. Streams and events need a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -108,7 +109,7 @@ def _on_host(value: Any) -> Any:
         value = value.value
     if type(value) is tuple:
         return tuple(_on_host(each) for each in value)
-    return host_array(value) if is_array(value) else value
+    return np.asarray(host_array(value)) if is_array(value) else value
 
 
 def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
@@ -138,6 +139,9 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
     if (types, capability) not in texts:
         options = dispatcher.targetoptions
         debug = bool(options.get("debug"))
+        current_device = numba_dispatcher.get_current_device
+        # Functions that the kernel calls are compiled for the current device.
+        numba_dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
         try:
             texts[types, capability], _ = cuda.compile_ptx(
                 dispatcher.py_func,
@@ -155,7 +159,57 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
                 "Numba finds no compiler for GPUs: pip install nvidia-cuda-nvcc nvidia-cuda-nvrtc, or set "
                 f"CUDA_HOME ({' '.join(str(error).split())[:120]})"
             ) from None
+        finally:
+            numba_dispatcher.get_current_device = current_device
     return texts[types, capability]
+
+
+class DeviceArray(np.ndarray[Any, Any]):
+    """An array of `cuda.to_device` or `cuda.device_array`: in the memory of the host, as everything here."""
+
+    def copy_to_host(self, ary: Any = None, stream: object = 0) -> Any:
+        """A copy, or its values in another array."""
+        if ary is None:
+            return np.array(self)
+        np.copyto(ary, self)
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: object = 0) -> None:
+        """Take the values of another array."""
+        np.copyto(self, host_array(ary))
+
+
+def _to_device(obj: Any, stream: object = 0, copy: bool = True, to: Any = None) -> Any:
+    array = np.array(host_array(obj) if is_array(obj) else obj)
+    if to is not None:
+        to.copy_to_device(array)
+        return to
+    return (array if copy else np.empty_like(array)).view(DeviceArray)
+
+
+def _device_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: object = 0
+) -> Any:
+    return np.zeros(shape, dtype, order).view(DeviceArray)
+
+
+def _device_array_like(ary: Any, stream: object = 0) -> Any:
+    return np.zeros_like(host_array(ary)).view(DeviceArray)
+
+
+#: What `numba.cuda` offers for a GPU's memory, as it is without one.
+_HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "to_device": _to_device,
+    "device_array": _device_array,
+    "device_array_like": _device_array_like,
+    "pinned_array": _device_array,
+    "pinned_array_like": _device_array_like,
+    "mapped_array": _device_array,
+    "mapped_array_like": _device_array_like,
+    "managed_array": _device_array,
+    "synchronize": lambda: None,
+    "is_available": lambda: True,
+}
 
 
 def install() -> Callable[[], None]:
@@ -164,6 +218,7 @@ def install() -> Callable[[], None]:
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
     config = numba_dispatcher.config
     former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
+    former_functions = {name: getattr(cuda, name) for name in _HOST_FUNCTIONS if hasattr(cuda, name)}
 
     def call(self: Any, arguments: tuple[object, ...], *launch: Any) -> Any:
         session = current_session()
@@ -191,7 +246,11 @@ def install() -> Callable[[], None]:
     def restore() -> None:
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
         config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
+        for name, function in former_functions.items():
+            setattr(cuda, name, function)
 
+    for name in former_functions:
+        setattr(cuda, name, _HOST_FUNCTIONS[name])
     dispatcher_type.call, for_all.__call__ = call, call_for_all
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
     return restore

@@ -29,7 +29,7 @@ from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, check_masks, update_barriers
-from .memory import RANK_SHIFT, SHARED_WINDOW, UNIT, TensorMemory
+from .memory import RANK_SHIFT, UNIT, TensorMemory
 from .operands import Read, address, items_of, reader, readers, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from .threads import Threads
@@ -126,10 +126,12 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
     if len(instruction.operands) > 1:
         wide = "multicast::cluster::32b" in form.qualifiers
         mask = reader(instruction.operands[1], 32 if wide else 16, instruction, context)
-    window = 0 if space_of(instruction) else SHARED_WINDOW
+    # Without a state space the address is generic; Triton extends one of shared memory with zeros instead,
+    # and its kernels run on Blackwell: the lower 32 bits count.
+    bits = -1 if space_of(instruction) else (1 << 32) - 1
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        places = place(machine, frame, threads) - window
+        places = place(machine, frame, threads) & bits
         if mask is None:
             _arrive(machine, instruction, threads, places)
             return

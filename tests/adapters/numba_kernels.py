@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 from numba import cuda
+from numba.cuda.random import xoroshiro128p_uniform_float32
 
 
 @cuda.jit
@@ -26,3 +27,9 @@ def several(out, z, flag, pair):  # type: ignore[no-untyped-def]
     i = cuda.grid(1)
     if flag:
         out[i] = out[i] * z + pair[0][i] + pair[1]
+
+
+@cuda.jit
+def uniform(states, out):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    out[i] = xoroshiro128p_uniform_float32(states, i)

@@ -17,6 +17,8 @@ cuda = pytest.importorskip(
     "numba.cuda", reason="Numba's CUDA target is not installed (pip install numba-cuda)"
 )
 
+from numba.cuda.random import create_xoroshiro128p_states  # noqa: E402
+
 from . import numba_kernels as kernels  # noqa: E402
 
 _TEXT = Path(kernels.__file__).read_text(encoding="utf-8").splitlines()
@@ -58,6 +60,25 @@ def test_views_hints_and_forall(arrays: tuple[Any, Any, Any]) -> None:
         assert np.array_equal(out, x[::-1] + y)
         kernels.add.forall(500)(x[::2], y[:500], out[:500], np.float32(1))
         assert np.array_equal(out[:500], x[::2] + y[:500])
+
+
+def test_memory_of_the_device_is_that_of_the_host(arrays: tuple[Any, Any, Any]) -> None:
+    x, y, out = arrays
+    before = cuda.to_device
+    with ptxlab.simulating(show=False):
+        on_device = cuda.to_device(x)
+        x[:] = 0  # a copy
+        sums = cuda.device_array_like(on_device)
+        kernels.add[8, 128](on_device, y, sums, np.float32(1))
+        cuda.synchronize()
+        assert np.array_equal(sums.copy_to_host(), on_device.copy_to_host() + y)
+        sums.copy_to_host(out)
+        assert np.array_equal(out, sums) and not x.any()
+        states = create_xoroshiro128p_states(64, seed=1)
+        kernels.uniform[2, 32](states, out)
+        assert len(np.unique(out[:64])) == 64
+        assert (out[:64] >= 0).all() and (out[:64] < 1).all() and 0.3 < out[:64].mean() < 0.7
+    assert cuda.to_device is before
 
 
 def test_complex_numbers_flags_and_tuples() -> None:

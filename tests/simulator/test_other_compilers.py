@@ -534,3 +534,22 @@ def test_structs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.gpu
 def test_tuples_are_structs_on_a_gpu() -> None:
     _with_structs("launch")
+
+
+# -- tcgen05 -------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_takes_the_lower_half_of_an_address() -> None:
+    """Triton's commits have no state space, and an address of shared memory that is extended with zeros."""
+    ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
+    ptx = ptxlab.kernel(ins.kernel, target="sm_100a").ptx
+    ptx, count = re.subn(
+        r"(tcgen05\.commit[\w.:]*)\.shared::cluster\.b64 \[(%r\d+)\];",
+        r"{ .reg .b64 %wide; cvt.u64.u32 %wide, \2; \1.b64 [%wide]; }",
+        ptx,
+    )
+    assert count
+    d = np.zeros(ins.d.stored_shape, dtype=np.uint32)
+    a, b, c = (ins.a.pack(np.ones((64, 16))), ins.b.pack(np.ones((16, 16))), ins.c.pack(np.ones((64, 16))))
+    result = ptxlab.kernel(ptx).simulate(1, 128, a, b, c, d, 1)
+    assert (ins.d.unpack(d) == 17).all() and not result.hazards
