@@ -24,7 +24,7 @@ from ..views.labels import index_range, number_text
 from .answers import numbers, result_of, whole_numbers
 from .block_scaling import LARGEST_VALUE, error, restore
 from .block_scaling import quantise as quantise_blocks
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 from .reader_kernels import Reading, reading, recorded, source_text
 
 _Matrix = NDArray[np.float64]
@@ -476,7 +476,7 @@ def _scale_byte(answer: object) -> Sentences:
     }
 
 
-_SFA_ROW, _SFA_K = 77, 50
+_SFA_ROW, _SFA_K = drawn("28.3", "`A[{}][{}]`", (77, 50), (90, 55), (109, 40), (45, 60), (70, 58))
 
 
 @checks("28.3")

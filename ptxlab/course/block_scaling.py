@@ -15,14 +15,23 @@ from ..views.charts import bars, table
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import number_text
 from .answers import WrongForm, first_wrong, function_table, numbers, result_of, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction(
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 )
-ROW, COL = 9, 37
-SCALES_A, SCALES_B, ADDED = (4.0, 0.5), (2.0, 8.0), 100.0
-_SCALE = 0.25
+ROW, COL = drawn("25.3", "`A[{}][{}]`", (9, 37), (10, 40), (13, 52), (12, 35), (14, 61))
+SCALES_A, SCALES_B, ADDED = drawn(
+    "25.1",
+    "row 9 of A are {0[0]:g} and {0[1]:g}, the scales of column 3 of B are {1[0]:g} and {1[1]:g}, and "
+    "`C[9][3]` is {2:g}",
+    ((4.0, 0.5), (2.0, 8.0), 100.0),
+    ((2.0, 0.25), (4.0, 16.0), 50.0),
+    ((8.0, 0.5), (1.0, 4.0), 70.0),
+    ((0.5, 4.0), (8.0, 1.0), 30.0),
+    ((16.0, 0.25), (0.5, 4.0), 90.0),
+)
+_SCALE = drawn("25.2", "the scale {:g} as", 0.25, 0.125, 0.5, 0.0625, 0.03125)
 BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
 _BLOCK = (0.9, -2.6, 0.1, 1.6)
 LARGEST = 6  # of e2m1; its exponent is 2

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +117,7 @@ class Exercise:
     @property
     def markdown(self) -> str:
         """The whole text cell above the code cell."""
-        return exercise_cells(self.name)[0]
+        return told(self.name, STUDENT)
 
     @property
     def cell(self) -> str:
@@ -165,6 +167,58 @@ def checks(name: str) -> Callable[[Check], Exercise]:
         return REGISTERED.setdefault(name, Exercise(name, check))
 
     return register
+
+
+# -- constants of exercises, for a class in which every student gets others ----------------------------------
+
+#: Whose constants the exercises have. Without a name they are those of the notebooks.
+STUDENT = os.environ.get("PTXLAB_STUDENT", "")
+Choice = TypeVar("Choice")
+
+
+@dataclass(frozen=True)
+class Constants(Generic[Choice]):
+    """Numbers of exercises that differ from student to student, and the words by which tasks state them."""
+
+    exercises: tuple[str, ...]
+    words: str
+    choices: tuple[Choice, ...]  # the notebook's first
+
+    def of(self, student: str) -> Choice:
+        """Those of a student: never the notebook's, whose solutions are public."""
+        if not student:
+            return self.choices[0]
+        digest = hashlib.sha256(f"{self.exercises[0]} {student}".encode()).digest()
+        return self.choices[1 + int.from_bytes(digest) % (len(self.choices) - 1)]
+
+    def stated(self, choice: Choice) -> str:
+        """How a task states them."""
+        return self.words.format(*choice) if isinstance(choice, tuple) else self.words.format(choice)
+
+
+#: All constants that are drawn, in the order of their declarations.
+DRAWN: list[Constants[Any]] = []
+
+
+def drawn(exercises: str, words: str, *choices: Choice) -> Choice:
+    """Constants of exercises such as "01.1 01.2": the notebook's or, where a student is named, others.
+
+    The tasks state them as `words.format(...)`. All choices are of one kind, so that the hints fit them all.
+    """
+    DRAWN.append(Constants(tuple(exercises.split()), words, choices))
+    choice: Choice = DRAWN[-1].of(STUDENT)
+    return choice
+
+
+def told(name: str, student: str) -> str:
+    """The text cell of an exercise with the constants of a student."""
+    text = exercise_cells(name)[0]
+    for constants in DRAWN:
+        if name in constants.exercises:
+            text = text.replace(
+                constants.stated(constants.choices[0]), constants.stated(constants.of(student))
+            )
+    return text
 
 
 #: How a verdict begins where the check itself failed.

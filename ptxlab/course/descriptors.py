@@ -17,7 +17,7 @@ from ..views.colours import PIECE_HUES, core_matrix_tint
 from ..views.grid import Entry, numbered_grid, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 #: Bytes in a chunk, in a row of all banks (4 bytes of each), and in an atom of the 128-byte swizzle.
 _CHUNK, _LINE, _ATOM = 16, 128, 1024
@@ -128,7 +128,7 @@ def mistakes() -> dict[str, str]:
 _F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 _FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
 _TILE = Tile(bits=16, rows=64, k=64, swizzle=128)
-_ROW, _K = 11, 42
+_ROW, _K = drawn("06.1", "row {}, k = {}", (11, 42), (13, 26), (10, 51), (14, 19), (9, 37), (12, 45))
 
 
 @checks("06.1")
@@ -317,7 +317,7 @@ def _boxes(answer: object) -> Sentences:
     }
 
 
-_TO_LANE = 14
+_TO_LANE = drawn("06.7", "lane {} holds", 14, 10, 18, 22, 26, 6)
 
 
 @checks("06.7")

@@ -13,14 +13,33 @@ from ..views import Picture
 from ..views.charts import table
 from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm, number_of, numbers, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, first_register, otherwise, when
+from .checking import Sentences, checks, correct, drawn, first_register, otherwise, when
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
-REGISTER = 0x80F73C91
-_NUMBER = -20
-ADDED = 49
-_FOUR = (1, -1.5, 6, 0.5)
+REGISTER = drawn("02.1", "`0x{:08X}`", 0x80F73C91, 0x9E2B71A4, 0x5D08E3C6, 0xB47A1F29, 0xF16C83D2, 0x2CA95E07)
+_MAGNITUDE, _FRACTION, _EXPONENT = drawn(
+    "02.3",
+    "Encode -{0} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. "
+    "Start from {0} = {1} · 2^{2}",
+    (20, 1.25, 4),
+    (24, 1.5, 4),
+    (28, 1.75, 4),
+    (40, 1.25, 5),
+    (10, 1.25, 3),
+    (12, 1.5, 3),
+)
+_NUMBER = -_MAGNITUDE
+ADDED = drawn("02.2", "`(A B)[0][0]` is {}.", 49, 37, 64, 81, 25, 58)
+_FOUR = drawn(
+    "02.6",
+    "{}, {}, {}, {}",
+    (1, -1.5, 6, 0.5),
+    (2, -0.5, 4, 1.5),
+    (3, -6, 0.5, 1),
+    (0.5, -3, 1.5, 4),
+    (6, -1, 2, 0.5),
+)
 #: Powers of two between which `binades` counts numbers.
 _LOWEST, _HIGHEST = -10, 10
 
@@ -150,23 +169,24 @@ def _encode_e4m3(answer: object) -> Sentences:
     expected = int(e4m3.encode([_NUMBER])[0])
     exponent, fraction = expected >> 3 & 15, expected & 7
     return {
-        correct(submitted == expected): f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; "
-        f"1.25 is 1 + 2/8, and only the 2 is stored: {fraction:03b}.",
-        when(submitted == expected & 0x7F): "Exponent and fraction are right, but that is +20: the sign is "
-        "the top bit.",
+        correct(submitted == expected): f"Sign 1; exponent {_EXPONENT} + {e4m3.bias} = {exponent} = "
+        f"{exponent:04b}; {_FRACTION} is 1 + {fraction}/8, and only the {fraction} is stored: "
+        f"{fraction:03b}.",
+        when(submitted == expected & 0x7F): "Exponent and fraction are right, but that is "
+        f"+{_MAGNITUDE}: the sign is the top bit.",
         when(submitted == _NUMBER): "That is the number itself; give the byte that encodes it.",
         when(submitted == int(dtype("e5m2").encode([_NUMBER])[0])): "That is the byte for `e5m2`, which has "
         "five exponent bits. `e4m3` has four, with bias 7.",
-        when(submitted == _NUMBER & 0xFF): "That is -20 as `s8`, in two's complement. A float has a sign "
-        "bit, and the rest is the magnitude.",
+        when(submitted == _NUMBER & 0xFF): f"That is {_NUMBER} as `s8`, in two's complement. A float has "
+        "a sign bit, and the rest is the magnitude.",
         when(submitted == 0x100 - (expected & 0x7F)): "A negative float is not the complement of the "
         "positive one: only the sign bit is set.",
-        when(submitted == (0x80 | 4 << 3 | fraction)): "The exponent field holds the exponent *plus the "
-        "bias*, so that it can also express negative exponents.",
-        when(submitted & 0x87 == expected & 0x87): "Sign and fraction are right. The exponent field is 4 "
-        "plus the bias; the bias of `e4m3` is 7.",
-        when(submitted & 0xF8 == expected & 0xF8): "Sign and exponent are right. The leading 1 of 1.25 is "
-        "not stored; the fraction field counts the eighths after it.",
+        when(submitted == (0x80 | _EXPONENT << 3 | fraction)): "The exponent field holds the exponent "
+        "*plus the bias*, so that it can also express negative exponents.",
+        when(submitted & 0x87 == expected & 0x87): "Sign and fraction are right. The exponent field is "
+        f"{_EXPONENT} plus the bias; the bias of `e4m3` is 7.",
+        when(submitted & 0xF8 == expected & 0xF8): "Sign and exponent are right. The leading 1 of "
+        f"{_FRACTION} is not stored; the fraction field counts the eighths after it.",
         otherwise: "Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), "
         "eighths after the leading 1 (3 bits).",
     }

@@ -13,15 +13,19 @@ from ..instruction import mma_instruction
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand, Place
 from .answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
 HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 BITS = mma_instruction("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc")
 QUADS = mma_instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-ROW, COL = 9, 37
-LANE, ELEMENT = 25, 6  # of the accumulator of QUADS
+ROW, COL = drawn(
+    "01.1 01.2", "`A[{}][{}]`", (9, 37), (10, 35), (13, 38), (12, 34), (14, 36), (11, 39), (15, 33)
+)
+_LANE_OF_B = drawn("01.4", "Lane {} has two", 6, 10, 14, 7, 13, 21, 27)
+#: Of the accumulator of QUADS.
+LANE, ELEMENT = drawn("01.8", "Lane {} holds c{}", (25, 6), (29, 6), (21, 6), (23, 7), (31, 2), (27, 6))
 
 
 # -- formulas of fragments, tried on every element -----------------------------------------------------------
@@ -103,8 +107,9 @@ def where_a(answer: object) -> Sentences:
     right = _place(INS.a, ROW, COL)
     lane, element = right.lane, right.element
     return {
-        correct(submitted == (lane, element)): f"Row {ROW} is groupID 1 plus 8, and column {COL} is 32 + 5: "
-        "the lower half of the rows and the right half of the columns, so the element is 16 + 8 + 5.",
+        correct(submitted == (lane, element)): f"Row {ROW} is groupID {ROW % 8} plus 8, and column {COL} is "
+        f"32 + {COL % 32}: the lower half of the rows and the right half of the columns, so the element is "
+        f"16 + 8 + {COL % 32}.",
         when(submitted == (lane, _place(INS.a, ROW - 8, COL).element)): "The lane and the column are right, "
         "but your element is eight rows higher.",
         when(submitted == (lane, _place(INS.a, ROW, COL - 32).element)): "The lane and the row are right, "
@@ -177,13 +182,15 @@ def row_of(answer: object) -> Sentences:
 @checks("01.4")
 def _rows_b(answer: object) -> Sentences:
     submitted = whole_number_set(answer, "a list of row numbers")
-    expected = frozenset(row for _, row, _ in INS.b.holds(6, 1))
-    column = next(col for _, _, col in INS.b.holds(6, 1))
+    lane = _LANE_OF_B
+    expected = frozenset(row for _, row, _ in INS.b.holds(lane, 1))
+    column = next(col for _, _, col in INS.b.holds(lane, 1))
     off_by_one = any(expected == frozenset(row + step for row in submitted) for step in (1, -1))
     return {
-        correct(submitted == expected): "threadID_in_group is 6 % 4 = 2, so the run in register 0 begins at "
-        f"row 2 * 8, and the one in register 1 is 32 rows lower. All are in column groupID = {column}.",
-        when(submitted == frozenset(row for _, row, _ in INS.b.holds(6, 0))): "Those are the rows of "
+        correct(submitted == expected): f"threadID_in_group is {lane} % 4 = {lane % 4}, so the run in "
+        f"register 0 begins at row {lane % 4} * 8, and the one in register 1 is 32 rows lower. All are in "
+        f"column groupID = {column}.",
+        when(submitted == frozenset(row for _, row, _ in INS.b.holds(lane, 0))): "Those are the rows of "
         "register 0, in the first of the manual's two figures for B. Register 1 is in the second.",
         when(len(submitted) != len(expected)): "A register of B holds eight elements of one column: eight "
         "different rows.",
@@ -282,6 +289,7 @@ def quads(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "`(product, row, column)`")
     stacked, col = (int(each) for each in QUADS.c.coords()[LANE, ELEMENT])
     expected = product, row, col = stacked // QUADS.m, stacked % QUADS.m, col
+    first = LANE // 4 * 4  # of the four lanes of its group
     return {
         correct(submitted == expected): f"Lane {LANE} is not below 16, so four rows are added. The masks "
         "keep bits where they are, so each one adds 1, 2, 4 or nothing.",
@@ -296,8 +304,8 @@ def quads(answer: object) -> Sentences:
         when(submitted[1:] == (col, row)): "The row and the column are exchanged.",
         when(submitted[1:] in ((row - 1, col), (row, 1), (row - 1, 1))): "A mask such as `i & 0b10` gives 0 "
         "or 2, not 0 or 1: the bit stays where it is.",
-        when(submitted[1:] == (row, col)): "Row and column are right. Which product do lanes 8 to 11 and 24 "
-        "to 27 work on?",
+        when(submitted[1:] == (row, col)): "Row and column are right. Which product do lanes "
+        f"{first - 16} to {first - 13} and {first} to {first + 3} work on?",
         when(submitted[0] == product): "The product is right. Write the lane and i in binary, then go "
         "through the masks one by one.",
         otherwise: "Start with the table of products, then write the lane and i in binary and go through "

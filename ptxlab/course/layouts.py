@@ -19,7 +19,7 @@ from ..views.charts import table
 from ..views.colours import warp_tint
 from ..views.grid import Entry, numbered_grid, tooltips, uniform_grid
 from .answers import WrongForm, first_wrong, numbers, result_of, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 TF32 = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
@@ -38,8 +38,8 @@ _C = fragment(16, 8, 2)
 _TILE = (64, 32)
 _COPY = "((8,16),8):((128,1),16)"  # 128 threads, 8 elements each, of a tile of 16 x 64
 
-_LANE, _VALUE = 22, 3
-_OF_B = (13, 2)  # lane and value
+_LANE, _VALUE = drawn("30.1", "value {1} of lane {0}", (22, 3), (13, 3), (26, 3), (19, 3), (30, 3))
+_OF_B = drawn("30.3", "lane {} hold as value {}", (13, 2), (22, 3), (27, 2), (18, 3), (7, 2))
 _PITCH = 256
 _MOVED = (6, 7)  # lane and value of four C
 _AT = (41, 18)  # row and column of a tile of 64 x 64, for 2 x 4 warps
@@ -308,9 +308,9 @@ def _index_of_c(answer: object) -> Sentences:
     column, row = divmod(index, 16)
     at_zero, slow = CuteLayout.read(_C.cute)(_LANE, 0), _LANE // 8 * 32 + _LANE % 8 + 24
     return {
-        correct(submitted == (index, row, column)): f"Lane {_LANE} is (2,5), value {_VALUE} is (1,1), and "
-        f"each column adds 16 to the index. Lesson 01 has the same place: groupID {_LANE // 4} plus 8, and "
-        "2 * threadID_in_group + 1.",
+        correct(submitted == (index, row, column)): f"Lane {_LANE} is ({_LANE % 4},{_LANE // 4}), value "
+        f"{_VALUE} is (1,1), and each column adds 16 to the index. Lesson 01 has the same place: groupID "
+        f"{_LANE // 4} plus 8, and 2 * threadID_in_group + 1.",
         when(submitted == (index, column, row)): "All three numbers are right, but the row comes before the "
         "column.",
         when(

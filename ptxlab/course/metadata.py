@@ -10,7 +10,7 @@ from ..instruction import mma_instruction
 from ..isa.operand import Operand
 from ..isa.sparsity import STRUCTURES
 from .answers import result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, place_hints, when
+from .checking import Sentences, checks, correct, drawn, otherwise, place_hints, when
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -18,11 +18,36 @@ _TWO_WIDE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.
 _TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 FOURS, PAIRS = STRUCTURES["2:4"], STRUCTURES["4:8"]
 
-KEPT_NIBBLE, KEPT_CHUNK = 0b1001, 2
-ROW = (0, 5, 0, 7, 1, 0, 0, 2, 0, 0, 3, 4, 6, 8, 0, 0)
-PAIR_NIBBLE, PAIR_CHUNK = 0b1100, 2
-AT, CHUNK, SELECTOR = 12, 1, 3
-LANE, LOW = 5, 8
+KEPT_NIBBLE, KEPT_CHUNK = drawn(
+    "15.1", "`0b{:04b}` in chunk {}", (0b1001, 2), (0b1100, 3), (0b1110, 2), (0b1101, 3), (0b1000, 1)
+)
+ROW = drawn(
+    "15.2",
+    "[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]",
+    (0, 5, 0, 7, 1, 0, 0, 2, 0, 0, 3, 4, 6, 8, 0, 0),
+    (3, 0, 0, 1, 0, 2, 5, 0, 7, 0, 4, 0, 0, 6, 0, 8),
+    (0, 4, 2, 0, 6, 0, 0, 3, 0, 0, 8, 1, 5, 0, 7, 0),
+    (2, 7, 0, 0, 0, 0, 1, 6, 0, 3, 0, 5, 4, 0, 0, 8),
+    (0, 0, 9, 2, 0, 4, 0, 1, 3, 8, 0, 0, 0, 5, 6, 0),
+)
+PAIR_NIBBLE, PAIR_CHUNK = drawn(
+    "15.3",
+    "chunk {1} of a row has the nibble `0b{0:04b}`",
+    *((0b1100, 2), (0b1000, 3), (0b1101, 1), (0b1001, 3), (0b1110, 2)),
+)
+AT, CHUNK, SELECTOR = drawn(
+    "15.4",
+    "row {}, chunk {}, and in which bits**, when the sparsity selector is **{}**",
+    *((12, 1, 3), (10, 2, 1), (13, 3, 2), (9, 1, 2), (14, 2, 3)),
+)
+LANE, LOW, _HIGH = drawn(
+    "15.5",
+    "lane {0}: **which chunk does the nibble in bits {2} to {1}",
+    *((5, 8, 11), (9, 12, 15), (13, 20, 23), (21, 16, 19), (25, 12, 15)),
+)
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def _word(nibbles: list[int]) -> int:
@@ -134,7 +159,7 @@ def _what_is_described(answer: object) -> Sentences:
     return {
         correct(submitted == expected): f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its "
         f"register holds the nibbles of all eight chunks of that row, and bits {LOW + 3} to {LOW} are the "
-        "third.",
+        f"{_ORDINALS[chunk]}.",
         when(submitted == (wide_row, wide_chunk * FOURS.chunk)): "That is the layout for f16. With narrower "
         "elements a lane has all chunks of *one* row.",
         when(submitted == (row - 8, chunk * FOURS.chunk)): "The chunk is right. But this lane is the second "

@@ -16,7 +16,7 @@ from ..views.charts import bars, table
 from ..views.grid import State, numbered_grid
 from ..views.labels import index_range
 from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE, TILED
 from .reader_kernels import compiled, normal_numbers, simulated, where
 
@@ -51,8 +51,9 @@ _BYTES = 32
 _SIZES = (192, 80, 256, 64)  # bytes of the rows of four tiles
 _ROWS = 16
 _NARROW = 64  # bytes of a row
-_AT = (11, 13)  # row and column of A
-_TRANSPOSED_AT = (6, 2)  # row and column in memory
+#: Row and column of A; of a matrix in memory.
+_AT = drawn("04.5", "`A[{}][{}]`", (11, 13), (9, 14), (12, 11), (14, 9), (10, 15), (13, 12))
+_TRANSPOSED_AT = drawn("04.7", "row {}, column {} of memory", (6, 2), (4, 3), (2, 5), (6, 1), (4, 6), (2, 7))
 _PITCHES = (32, 80, 144)
 
 

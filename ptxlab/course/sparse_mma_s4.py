@@ -9,13 +9,29 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
-from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
+from .checking import Sentences, binary_hint, checks, correct, drawn, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PAIRS = STRUCTURES["4:8"]
-CHUNK = (0, 0, 3, 1, 0, 0, -2, 5)
-STORED, NIBBLE = 13, 0b1110
-META_ROW, META_CHUNK = 11, 6
+CHUNK = drawn(
+    "16.1",
+    "[{}, {}, {}, {}, {}, {}, {}, {}]",
+    (0, 0, 3, 1, 0, 0, -2, 5),
+    (2, 5, 0, 0, 0, 0, 1, -3),
+    (0, 0, 1, 2, -4, 3, 0, 0),
+    (3, -1, 0, 0, 2, 6, 0, 0),
+    (0, 0, 0, 0, 7, 1, -5, 2),
+)
+STORED, NIBBLE = drawn(
+    "16.2",
+    "column {} of compressed A** belongs, in some row, to a chunk whose nibble is `0b{:04b}`",
+    *((13, 0b1110), (9, 0b1101), (17, 0b1110), (21, 0b1001), (5, 0b1100)),
+)
+META_ROW, META_CHUNK, *_ = drawn(
+    "16.4",
+    "row {}, chunk {} (columns {} to {})",
+    *((11, 6, 48, 55), (13, 5, 40, 47), (10, 3, 24, 31), (14, 6, 48, 55), (9, 5, 40, 47)),
+)
 
 
 @checks("16.1")
@@ -52,7 +68,7 @@ def _logical_column(answer: object) -> Sentences:
     return {
         correct(submitted == expected): f"Columns {chunk * kept} to {chunk * kept + kept - 1} of compressed "
         f"A are chunk {chunk}, which is columns {chunk * 8} to {chunk * 8 + 7} of logical A; the nibble "
-        "keeps pairs 2 and 3 of it.",
+        f"keeps pairs {NIBBLE & 3} and {NIBBLE >> 2} of it.",
         when(submitted == STORED): "That is the column of compressed A, which is half as wide. The nibble "
         "tells you the column of logical A.",
         when(submitted == 2 * STORED): "Doubling the column gives the right chunk, but the nibble decides "

@@ -11,29 +11,39 @@ from numpy.typing import NDArray
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
 from .answers import first_wrong, function_table, whole_numbers
-from .checking import Sentences, checks, correct, first_register, otherwise, when
+from .checking import Sentences, checks, correct, drawn, first_register, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-_VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
+_ROW, _COL = drawn("00.1", "`C[{}][{}]`", (9, 3), (10, 3), (12, 3), (13, 6), (11, 1), (14, 7))
+_VALUES = drawn(
+    "00.4",
+    "{}, {}, {}, {}, {}, {}, {}, {}",
+    (1, 2, 3, 4, 5, 6, 7, -1),
+    (7, 1, 6, 2, 5, 3, 4, -1),
+    (2, 4, 6, 1, 3, 5, 7, -1),
+    (3, 1, 4, 1, 5, 2, 6, -1),
+    (5, 4, 3, 2, 1, 7, 6, -1),
+)
 
 
 @checks("00.1")
 def _where_c(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
-    expected = lane, element = INS.c.where(9, 3)[0][:2]
-    above = INS.c.where(1, 3)[0][:2]
+    expected = lane, element = INS.c.where(_ROW, _COL)[0][:2]
+    above = INS.c.where(_ROW - 8, _COL)[0][:2]
     return {
-        correct(submitted == expected): "Row 9 is row 1 of the lower half, so the same lanes hold it as row "
-        f"1. Each lane's lower-half elements come after its upper-half ones, so this is element {element}.",
-        when(submitted == above): "That is `C[1][3]`, eight rows above. The same lane holds both, but as "
-        "different elements.",
+        correct(submitted == expected): f"Row {_ROW} is row {_ROW - 8} of the lower half, so the same lanes "
+        f"hold it as row {_ROW - 8}. Each lane's lower-half elements come after its upper-half ones, so this "
+        f"is element {element}.",
+        when(submitted == above): f"That is `C[{_ROW - 8}][{_COL}]`, eight rows above. The same lane holds "
+        "both, but as different elements.",
         when(submitted == expected[::-1]): "Both numbers are right, in the wrong order: lane first, then "
         "element.",
         when(submitted[0] == lane): "The lane is right. Elements 0 and 1 are adjacent, in the upper eight "
         "rows. Where are 2 and 3?",
         when(submitted[0] >= INS.lanes): "There are only 32 lanes: eight rows use them up, and then the "
         "pattern repeats, eight rows lower.",
-        when(submitted[0] == 9): "The lane is not the row number: four lanes share a row, and each holds "
+        when(submitted[0] == _ROW): "The lane is not the row number: four lanes share a row, and each holds "
         "two adjacent columns.",
         otherwise: "Lanes 0 to 3 share row 0, lanes 4 to 7 share row 1, and each holds two adjacent "
         "columns. After row 7 the pattern begins again.",

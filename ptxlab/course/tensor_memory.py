@@ -18,7 +18,7 @@ from ..views.colours import PIECE_HUES
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 from .reader_kernels import Reading, reading
 
 WARP = 32
@@ -370,7 +370,8 @@ def _warps(answer: object) -> Sentences:
     }
 
 
-_ROW, _COL, _N = 21, 100, 128
+_ROW, _COL = drawn("26.3", "`D[{}][{}]`", (21, 100), (25, 110), (18, 105), (30, 97), (27, 121))
+_N = 128
 _F = mma_form("mma.cta_group::1.kind::f16", m=64, n=_N)
 _E = mma_form("mma.ws.cta_group::1.kind::f16", m=64, n=_N)
 _G = mma_form("mma.ws.cta_group::1.kind::f16", m=32, n=_N)
@@ -385,7 +386,8 @@ def _places(answer: object) -> Sentences:
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return {
         correct(first and second and third): "Three layouts, one idea: keep the lanes of all four warps "
-        "busy, each with their own rows or their own columns. To check: `half.d.where(21, 100)`.",
+        "busy, each with their own rows or their own columns. To check: "
+        f"`half.d.where({_ROW}, {_COL})`.",
         when(pairs[0][0] == _ROW): "M = 64: row r is not in lane r. Each 32 lanes have 16 rows: in "
         "which 32 is this one?",
         when(pairs[0][0] == 2 * _ROW): "M = 64: rows do not take every second lane. 16 rows stay together, "

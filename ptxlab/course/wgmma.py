@@ -13,18 +13,27 @@ from ..views.colours import core_matrix_tint
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import first_wrong, function_table, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
 FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
-LANE = 77
+LANE = drawn("05.1", "lane {} hold", 77, 90, 45, 110, 53, 70)
 A_TYPES = ("tf32", "bf16", "e5m2", "b1")
 _CORE = 128  # bytes of a core matrix: 8 rows of 16
-_ADDRESS = 0x1400
-_CHUNKS = ((6, 1), (13, 3))  # (row, chunk)
+_ADDRESS = drawn("05.4", "`0x{:04x}`", 0x1400, 0x0C00, 0x1C00, 0x3400, 0x2400, 0x0800)
+_CHUNKS = drawn(
+    "05.5",
+    "chunk {0[1]} of row {0[0]}? And chunk {1[1]} of row {1[0]}?",
+    ((6, 1), (13, 3)),  # (row, chunk)
+    ((4, 1), (11, 2)),
+    ((2, 3), (13, 1)),
+    ((6, 2), (15, 1)),
+    ((5, 1), (14, 2)),
+)
 _SWIZZLED = Tile.of(FP8.b, 64)
-_SWIZZLED_AT = 0x2C00
+#: The descriptor has the address in units of 16 bytes.
+_SWIZZLED_AT = 16 * drawn("05.6", "`0x8000002000010{:03x}`", 0x2C0, 0x140, 0x340, 0x1E0, 0x260)
 #: A program, line by line: two products, each in its own group, then a wait for all groups but the most
 #: recent one, and a wait for all groups.
 _PROGRAM = ("fence", "mma_async", "commit_group", "mma_async", "commit_group", "wait_group 1", "wait_group 0")

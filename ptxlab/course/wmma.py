@@ -10,15 +10,23 @@ from ..isa.catalog import mma_forms
 from ..views import Picture
 from ..views.charts import table
 from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, drawn, otherwise, when
 
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = mma_instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 AND = mma_instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WIDTH, LINE = 100, 3
 ROW, COL = 3, 77
-ONES = 40
-_WORD = (3, -1, 7, 0, -8, 1, 2, -3)
+ONES = drawn("22.5", "has {} ones", 40, 48, 36, 52, 44, 28)
+_WORD = drawn(
+    "22.2",
+    "[{}, {}, {}, {}, {}, {}, {}, {}]",
+    (3, -1, 7, 0, -8, 1, 2, -3),
+    (5, -1, 2, -7, 0, 6, -4, 1),
+    (2, -1, -6, 4, 7, 0, 3, -5),
+    (6, -1, 0, 5, -2, 3, -8, 4),
+    (7, -1, 1, -4, 6, -3, 0, 2),
+)
 S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
 
 

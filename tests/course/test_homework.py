@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ptxlab import lessons
+from ptxlab.course.checking import told
 from tests.course import SOLUTIONS
 from tests.sampling import some
 
@@ -74,6 +75,25 @@ def test_solutions_are_kept_apart(folder: Path, lesson: lessons.Lesson) -> None:
         taken = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION\n", "", solved, flags=re.S)
         assert re.sub(r"\n+", "\n", open_) == taken
         compile(solved, exercise.name, "exec")
+
+
+def test_a_student_gets_constants_of_his_or_her_own(tmp_path: Path) -> None:
+    """In the tasks, in the first cell and in the locked cells; all other cells are those of the release."""
+    assert len(homework.write_for("ada", tmp_path)) == len(LESSONS)
+    lesson = LESSONS[1]
+    own = nbformat.read(tmp_path / "students" / "ada" / lesson.file / f"{lesson.file}.ipynb", as_version=4)
+    release = homework.assignment(lesson, solved=False)
+    changed = [
+        mine for mine, other in zip(own.cells, release.cells, strict=True) if mine.source != other.source
+    ]
+    assert "os.environ[\"PTXLAB_STUDENT\"] = 'ada'\n" in changed[0].source
+    tasks = [cell.source for cell in changed if cell.cell_type == "markdown"]
+    assert tasks == [told(name, "ada") for name in ("01.1", "01.2", "01.4", "01.8")]
+    locked = [cell.source for cell in changed[1:] if cell.cell_type == "code"]
+    assert locked == [homework.point_cell(exercise, "ada") for exercise in lesson.exercises]
+    assert all("assert STUDENT == 'ada'" in source for source in locked)
+    with pytest.raises(SystemExit, match="name has letters"):
+        homework.write_for("../ada", tmp_path)
 
 
 @pytest.mark.slow
