@@ -421,6 +421,15 @@ examples:
   ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
   ptxlab simulate gemm.cu --grid 8,8 --check error --chip A100 --arg a.npy
   ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536
+check = check.check
+run a Python script or tests without a GPU, and report hazards and bank conflicts of every launch
+  FILE                     a Python script, or a file of pytest (test_*.py)
+  --argument str:WORD ...  an argument for the script, or for pytest
+  | --json const -> format
+  | --sarif const -> format  for code-scanning services: SARIF 2.1.0
+examples:
+  ptxlab check train.py              launches of Triton, Numba and ptxlab.kernel
+  ptxlab check test_kernels.py --sarif > ptxlab.sarif      exit status 1 with a hazard
 lab = lab.lab
 copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab
   --to str:FOLDER = ptxlab-notebooks  the folder of your copies (default: ptxlab-notebooks)

@@ -432,7 +432,7 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         pytest.skip("hunts on a GPU")
     if words[0] == "measure" and "--recorded" not in words:
         pytest.skip("measures a GPU")
-    if words[0] not in ("lab", "sass", "show", "simulate"):  # those of `sass` are in test_sass.py
+    if words[0] not in ("check", "lab", "sass", "show", "simulate"):  # those of `sass` are in test_sass.py
         assert answer(*words)
 
 

@@ -1,0 +1,137 @@
+"""`ptxlab check`: launches of scripts and tests, what is reported of them, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptxlab.cli import main
+from ptxlab.simulator.kernel import Kernel
+
+_HEAD = "import sys\nimport numpy as np\nimport ptxlab\n"
+_RACE = (
+    _HEAD
+    + '''print("says", sys.argv[1:])
+shift = ptxlab.kernel(r"""
+extern "C" __global__ void shift(int* x) {
+    __shared__ int tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = tile[63 - threadIdx.x];
+}""")
+shift.simulate(1, 64, np.arange(64, dtype=np.int32))
+'''
+)
+_COLUMNS = (
+    _HEAD
+    + '''source = """extern "C" __global__ void columns(float* x) {
+    __shared__ float tile[1024];
+    tile[32 * threadIdx.x] = x[threadIdx.x];
+    __syncwarp();
+    x[threadIdx.x] = tile[32 * (31 - threadIdx.x)];
+}"""
+for _ in range(2):
+    ptxlab.kernel(source).launch(1, 32, np.ones(32, np.float32))
+'''
+)
+_MMA = (
+    _HEAD
+    + """ins = ptxlab.instruction("mma.m16n8k16.f32.f16")
+kernel = ptxlab.kernel(ins.kernel)
+a, b, c = (np.zeros((32, operand.registers), np.uint32) for operand in (ins.a, ins.b, ins.c))
+kernel.simulate(1, 32, a, b, c, c.copy(), 1)
+"""
+)
+_BOUNDS = (
+    _HEAD
+    + '''k = ptxlab.kernel("""extern "C" __global__ void f(int* x) { x[threadIdx.x] = 1; }""")
+k.simulate(1, 64, np.zeros(32, np.int32))
+'''
+)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writes a script into the working folder and gives its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text: str, name: str = "script.py") -> str:
+        Path(name).write_text(text)
+        return name
+
+    return write
+
+
+def test_a_hazard_is_reported_where_it_stands(script, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Kernel.simulate, Kernel.launch
+    assert main(["check", script(_RACE), "--argument=7"]) == 1
+    out = capsys.readouterr().out
+    assert "says ['7']" in out and "shift for sm_90a, script.py:11" in out
+    assert "hazard: script.py:9: line 5: warps 0 and 1" in out
+    assert out.endswith("1 launch: 1 hazard, 0 notes, 0 bank conflicts\n")
+    assert (Kernel.simulate, Kernel.launch) == before
+
+
+def test_sarif(script, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", script(_RACE), "--sarif"]) == 1
+    out, err = capsys.readouterr()
+    assert "says" in err
+    (run,) = json.loads(out)["runs"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("script.py", 9)
+    assert (result["level"], result["ruleId"]) == ("error", run["tool"]["driver"]["rules"][0]["id"])
+
+
+def test_bank_conflicts_of_launches_do_not_fail(script, capsys: pytest.CaptureFixture[str]) -> None:
+    """`launch` is simulated: there is no GPU."""
+    assert main(["check", script(_COLUMNS), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["hazards"], data["bank conflicts"], len(data["launches"])) == (0, 2, 2)
+    assert {finding["place"][1] for finding in data["launches"][0]["findings"]} == {6, 8}
+    assert main(["check", "script.py"]) == 0
+    assert "script.py:11, 2 launches" in capsys.readouterr().out
+
+
+def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", script(_MMA)]) == 0
+    out = capsys.readouterr().out
+    assert "arithmetic measured: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in out
+    assert "no hazards, no bank conflicts" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            _BOUNDS,
+            "script.py did not run to its end: HazardError: ptxlab.cu:1: st.global.u32: thread (32, 0, 0)",
+        ),
+        ("raise SystemExit(3)", "it left with status 3"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_script_that_fails(script, capsys: pytest.CaptureFixture[str], text: str, sentence: str) -> None:
+    assert main(["check", script(text)]) == 1
+    assert sentence in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", ["nothing.py", ".", "x" * 5000, "a\0.py"])
+def test_refusals(refused, file: str) -> None:
+    refused("check", file)
+
+
+@pytest.mark.slow
+def test_tests_are_run_by_pytest(script) -> None:
+    tests = (
+        _COLUMNS.replace("for _ in range(2):", "def test_it():") + "\ndef test_wrong():\n    assert False\n"
+    )
+    command = [sys.executable, "-m", "ptxlab", "check", script(tests, "test_script.py"), "--json"]
+    for more, status in (([], 1), (["--argument=-ktest_it"], 0)):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        data = json.loads(done.stdout)
+        assert (done.returncode, len(data["launches"]), data["bank conflicts"]) == (status, 1, 2)
+        assert data["failure"] == ("pytest left with status 1" if status else "")
