@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import Any
+from uuid import uuid4
 
 import ipywidgets
 from IPython.core.getipython import get_ipython
@@ -39,6 +40,11 @@ class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
     _saved: tuple[DisplayHandle, ...] = ()  # the pictures in the notebook
     _redrawing: asyncio.TimerHandle | None = None
 
+    def __init__(self, *arguments: Any, **traits: Any) -> None:
+        # The class comes with the widget: sent after it, it was sometimes missing on pages that were busy.
+        name = uuid4().hex
+        super().__init__(*arguments, **{"model_id": name, "_dom_classes": (f"ptx-live-{name}",), **traits})
+
     def static_html(self) -> str:
         """What is shown without a kernel; "" for nothing."""
         raise NotImplementedError
@@ -57,7 +63,6 @@ class StaticFallback(ipywidgets.DOMWidget):  # type: ignore[misc]
         """Show the widget and, as a second output, the picture."""
         if not in_kernel():
             raise NotImplementedError  # IPython goes on with `_repr_mimebundle_`
-        self.add_class(f"ptx-live-{self.model_id}")
         data, metadata = self._widget_bundle()
         data["text/plain"] = f"{type(self).__name__}: run this cell to use it"
         display(data, metadata=metadata, raw=True)

@@ -286,6 +286,13 @@ def test_the_image_follows_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<img" not in closed and closed.startswith("<style>")
 
 
+def test_a_widget_has_its_class_before_it_is_shown() -> None:
+    """The picture hides where there is an element of this class."""
+    ex = ptxlab.explore(SPARSE)
+    assert ex.get_state(["_dom_classes"]) == {"_dom_classes": (f"ptx-live-{ex.model_id}",)}
+    ex.close()
+
+
 def test_a_terminal_gets_one_output() -> None:
     ex = ptxlab.explore(SPARSE)
     with pytest.raises(NotImplementedError):  # so that IPython asks for the bundle
