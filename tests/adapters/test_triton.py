@@ -187,6 +187,18 @@ def test_compiled_kernels(arrays: tuple[Any, Any, Any]) -> None:
     assert again.parameters == ("out_ptr: *fp32", "in_ptr: *fp32", "stride: i32", "columns: i32")
 
 
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_bytes(arrays: tuple[Any, Any, Any]) -> None:
+    x, _, out = arrays
+    with ptxlab.simulating(show=False):
+        compiled = kernels.softmax.warmup(out, x, 100, 100, 128, grid=(10,))
+    kernel: Any = ptxlab.kernel(compiled)
+    launched = out.copy()
+    kernel.simulate(10, out, x, 100, 100, show=False)
+    kernel.launch(10, launched, x, 100, 100)
+    assert out.tobytes() == launched.tobytes()
+
+
 def test_gluon(arrays: tuple[Any, Any, Any]) -> None:
     from . import gluon_kernels
 

@@ -67,7 +67,17 @@ def test_dependencies_are_few() -> None:
 
 def test_extras() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) == {"lab", "fast", "completion", "cuda12", "cuda13", "docs", "test", "release"}
+    assert set(extras) == {
+        "lab",
+        "fast",
+        "completion",
+        "cuda12",
+        "cuda13",
+        "docs",
+        "test",
+        "release",
+        "triton",
+    }
     assert "ptxlab[docs,completion]" in extras["test"]
     assert "ptxlab[lab,cuda13,fast]" in extras["docs"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
