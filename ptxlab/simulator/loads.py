@@ -146,7 +146,7 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
             return const
         # an H200 counts parameters to global memory, too
         elsewhere = [inside for name, inside in in_window.items() if name != "param"]
-        return ~(const | np.any(elsewhere, axis=0))
+        return np.asarray(~(const | np.any(elsewhere, axis=0)))
 
     return computed(instruction, context, (64,), is_in_space)
 
