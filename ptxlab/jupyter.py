@@ -145,6 +145,7 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
         kernel: Any = shell.ev(name)
     except Exception:
         kernel = None
+    kernel = getattr(kernel, "kernel", kernel)  # Triton's are around one
     if not isinstance(kernel, Kernel):
         names = [
             each for each, value in shell.user_ns.items() if isinstance(value, Kernel) and each[0] != "_"
