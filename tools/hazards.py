@@ -54,8 +54,12 @@ _LIMITS = """
 - Blocks of a cluster count as synchronised after any wait for an mbarrier or for the cluster's barrier.
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.
-- Compilers sometimes load first and select later: a load whose value is only read by `selp` may read
-  memory that was not written.
+- Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
+  branch or whether something is stored, are an address, are copied by TMA, or are handed back in an array
+  of the caller. They are followed lane by lane through registers, shuffles, shared, local and global memory,
+  and row by row and column by column through `mma`; any operand makes all of a warp's `wgmma` doubtful. A
+  register is doubtful as a whole, and `prmt` and `bfi` with one operand that is defined give a defined one.
+  Tensor memory and parameters of functions are not followed, and of several origins the last is named.
 - Global memory that TMA reads and writes is not checked; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
 - With an `executor`, races between blocks in global memory are found only if one worker ran both.

@@ -470,12 +470,12 @@ def _leave(answer: object) -> Sentences:
         when(size == 0): "Nothing was stored.",
         when("race" in kinds): "The simulator found a race: TMA reads rows that other lanes or warps may not "
         "have written yet. A fence makes a thread's own writes visible; it waits for nobody.",
-        when("missing proxy fence" in kinds): "The simulator found a missing proxy fence: TMA reads through "
-        "the async proxy what `stmatrix` wrote through the generic one. The barrier does not order the two.",
         when(
             not wrong.any() and fences and partial
         ): "Not all threads execute your fence, and it comes before "
         "the barrier: there it makes visible what *these* threads have written, not what the others have.",
+        when("missing proxy fence" in kinds): "The simulator found a missing proxy fence: TMA reads through "
+        "the async proxy what `stmatrix` wrote through the generic one. The barrier does not order the two.",
         when(
             "missing wait" in kinds and not commits
         ): "A group ends with a commit. Without one, the wait has nothing to wait for.",

@@ -133,6 +133,9 @@ class Observer:
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Threads execute an instruction."""
 
+    def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """Threads come to an instruction with a predicate; some of them may execute it next."""
+
     def accessed(self, access: Access) -> None:
         """Threads read or write memory."""
 

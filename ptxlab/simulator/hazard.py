@@ -166,28 +166,28 @@ _KINDS = (
     HazardKind(
         "race",
         "Two threads touch the same bytes of shared or global memory, at least one of them writes, and no "
-        "barrier orders them",
+        "barrier orders them; a load that comes second counts if its value matters",
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
         evidence='published: the PTX ISA, "Memory Consistency Model", leaves the value undefined',
     ),
     HazardKind(
         "uninitialised memory",
-        "A thread reads bytes of shared or local memory that nobody has written",
+        "A thread reads bytes of shared or local memory that nobody has written, and they matter",
         "write them first",
         "initcheck, for global memory",
         evidence="published: shared and local memory have no values at first",
     ),
     HazardKind(
         "uninitialised register",
-        "An instruction computes with a register that the thread has not written",
+        "An instruction computes with a register that the thread has not written, and the result matters",
         "write it on every path",
         evidence="published: registers have no values at first",
     ),
     HazardKind(
         "missing wait",
         "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete, or "
-        "tensor memory while tcgen05 may still be at work there",
+        "tensor memory while tcgen05 may still be at work there, or registers of a tcgen05.ld",
         "cp.async.wait_group after cp.async.commit_group, or a wait for the mbarrier of the copy or of "
         "tcgen05.commit",
         "racecheck",

@@ -131,6 +131,9 @@ class Machine:
         self.observers = launch.observers
         #: Those that want to hear of every instruction.
         self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
+        self._guard_listeners = [
+            each for each in launch.observers if type(each).guarded is not Observer.guarded
+        ]
         self.barriers: Barriers[tuple[Frame, PtxInstruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Reduction] = {}
@@ -208,6 +211,8 @@ class Machine:
             step = steps[index]
             active = threads
             if step.guard is not None:
+                for observer in self._guard_listeners:
+                    observer.guarded(step.instruction, threads)
                 holds = frame.read(step.guard, threads)
                 if step.negated:
                     holds = ~holds

@@ -126,16 +126,24 @@ _PTX = """
 .address_size 64
 .visible .entry turn()
 {
-    .reg .b32 %r<4>;
+    .reg .b32 %r<5>;
     .reg .b16 %h;
+    .reg .pred %p;
     .shared .align 4 .b32 tile[32];
     mov.u32 %r0, %tid.x;
     shl.b32 %r0, %r0, 2;
     mov.u32 %r1, tile;
     add.u32 %r1, %r1, %r0;
-    st.shared.u32 [%r1], %r2;
+    st.shared.u32 [%r1], %r0;
     xor.b32 %r1, %r1, 4;
     ld.shared.u32 %r3, [%r1];
+    add.u32 %r4, %r2, 1;
+    setp.eq.u32 %p, %r4, 1;
+    @%p bra NEXT;
+NEXT:
+    setp.eq.u32 %p, %r3, 0;
+    @!%p bra END;
+END:
     ret;
 }
 """
@@ -143,20 +151,64 @@ _PTX = """
 
 def test_ptx_text() -> None:
     """Lines are those of the PTX where there is no other source."""
-    unwritten, race = ptxlab.kernel(_PTX).simulate(1, 32).hazards
-    assert unwritten.kind == "uninitialised register" and unwritten.text == "st.shared.u32 [%r1], %r2;"
-    assert "with register %r2, never written" in unwritten.sentence
-    assert race.kind == "race" and race.sentence.startswith("PTX line 16: lanes of warp 0 of block (0, 0, 0)")
-    assert (race.line, race.other_line, race.text) == (16, 14, "ld.shared.u32 %r3, [%r1];")
-    assert "put __syncwarp() between PTX line 14 and PTX line 16" in race.sentence
+    race, unwritten = ptxlab.kernel(_PTX).simulate(1, 32).hazards
+    assert unwritten.kind == "uninitialised register" and unwritten.text == "add.u32 %r4, %r2, 1;"
+    assert "add.u32 with register %r2, never written, and PTX line 20 branches on it" in unwritten.sentence
+    assert race.kind == "race" and race.sentence.startswith("PTX line 17: lanes of warp 0 of block (0, 0, 0)")
+    assert (race.line, race.other_line, race.text) == (17, 15, "ld.shared.u32 %r3, [%r1];")
+    assert "PTX line 23 branches on it; put __syncwarp() between PTX line 15 and PTX line 17" in race.sentence
+
+
+def test_what_nobody_wrote_matters_where_it_is_used() -> None:
+    """It may be copied and computed with; a branch, an address, or what is handed back shows it."""
+    head = """.version 8.0
+    .target sm_90a
+    .address_size 64
+    .visible .entry k(.param .u64 out) {
+    .reg .u64 %o, %a; .reg .u32 %u, %t, %v, %w; .reg .pred %p, %q; .shared .u32 s[64];
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    setp.eq.u32 %p, %t, 9;
+    mul.wide.u32 %a, %t, 4;
+    add.u64 %a, %a, %o;
+    @%p mov.u32 %u, 5;
+    add.u32 %v, %u, 1;
+    """
+    cases = {
+        "": 0,
+        "@%p st.global.u32 [%o], %v;": 0,  # lane 9 wrote it
+        "st.global.u32 [%a], %v;": 31,
+        "st.global.u32 [%a], %v; st.global.u32 [%a], %t;": 0,  # it is overwritten
+        "selp.u32 %w, %v, 0, %p; st.global.u32 [%a], %w;": 0,
+        "selp.u32 %w, %v, 0, %q; st.global.u32 [%a], %w;": 1,  # %q is not written, either
+        "shfl.sync.idx.b32 %w, %v, 9, 31, -1; st.global.u32 [%a], %w;": 0,
+        "shfl.sync.bfly.b32 %w, %v, 1, 31, -1; st.global.u32 [%a], %w;": 31,
+        "and.b32 %w, %v, 0; st.global.u32 [%a], %w;": 31,
+        "setp.eq.u32 %q, %v, 7; @%q st.global.u32 [%a], %t;": 31,
+        "setp.eq.u32 %q, %v, 7; and.pred %q, %q, %p; @%q st.global.u32 [%a], %t;": 0,
+        "setp.eq.u32 %q, %v, 7; @%q bra END;": 31,
+        "mul.wide.u32 %a, %v, 0; add.u64 %a, %a, %o; ld.global.u32 %w, [%a];": 31,
+        "mul.lo.u32 %t, %t, 4; st.shared.u32 [%t], %v; ld.shared.u32 %w, [%t];": 0,
+        "mul.lo.u32 %t, %t, 4; st.shared.u32 [%t+1024], %v; ld.shared.u32 %w, [%t+1024];"
+        "st.global.u32 [%a], %w;": 31,
+        "atom.global.add.u32 %w, [%a], %v;": 31,
+    }
+    for code, lanes in cases.items():
+        if "[%t]" in code:
+            code = code.replace("[%t]", "[%t+1024]")
+        result = ptxlab.kernel(f"{head}\n{code}\nEND: ret;\n}}").simulate(1, 32, np.zeros(64, np.uint32))
+        kinds = {hazard.kind for hazard in result.hazards}
+        assert kinds == ({"uninitialised register"} if lanes else set()), code
+        if lanes > 1:
+            assert len(result.hazards[0].lanes) == lanes and 9 not in result.hazards[0].lanes, code
 
 
 def test_what_was_found_before_an_error() -> None:
-    text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];")
+    text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];\n    ret;")
     with pytest.raises(HazardError, match="lies outside of the 128 bytes of shared memory") as caught:
         ptxlab.kernel(text).simulate(1, 32)
     kinds = [hazard.kind for hazard in caught.value.hazards]
-    assert kinds == ["uninitialised register", "race", "out of bounds"]
+    assert kinds == ["race", "uninitialised register", "out of bounds"]
     assert [note[:27] for note in caught.value.__notes__] == ["a hazard before: PTX line 1"] * 2
 
 

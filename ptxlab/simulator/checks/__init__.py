@@ -3,6 +3,7 @@
 from ..events import Observer
 from ..hazard import Report
 from .accesses import AccessCheck
+from .doubtful import DoubtfulValues
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .registers import RegisterCheck, RegisterPlans
 
@@ -11,8 +12,10 @@ __all__ = ["checkers"]
 
 def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
+    values = DoubtfulValues(report, plans.owners, plans.unwritten)
     return (
-        AccessCheck(report, plans.guesses, plans.speculative),
+        AccessCheck(report, values, plans.guesses),
+        values,
         RegisterCheck(report, plans),
         TensorCheck(report),
         TensorMapCheck(report),

@@ -13,8 +13,12 @@ from ..events import Access, Piece
 from ..hazard import Report, lanes_text, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
+from .doubtful import DoubtfulValues
 from .shadow import ID, Shadow
 
+#: Hazards of what is loaded: they count once it matters.
+_OF_VALUES = {"race", "uninitialised memory"}
+_LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
 _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
 #: What another access did, in the words of a sentence.
 OtherVerb = Literal["wrote", "reads"]
@@ -72,8 +76,9 @@ class Unordered(NamedTuple):
 class AccessReports:
     """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
 
-    def __init__(self, report: Report, batch: Batch, launched: int) -> None:
+    def __init__(self, report: Report, values: DoubtfulValues, batch: Batch, launched: int) -> None:
         self._report = report
+        self._values = values
         self._batch = batch
         self._launched = launched
 
@@ -177,6 +182,12 @@ class AccessReports:
         other: PtxInstruction | None = None,
     ) -> None:
         access = touch.access
+        if kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
+            self._values.doubt(
+                kind, access.instruction, touch.threads[which], what, remedy=remedy, other=other,
+                space=access.space, addresses=span,
+            )  # fmt: skip
+            return
         self._report.add(
             kind, access.instruction, self._batch, touch.threads[which], what, remedy=remedy, other=other,
             space=access.space, addresses=span,

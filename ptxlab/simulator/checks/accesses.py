@@ -21,6 +21,7 @@ from ..threads import Batch
 from .access_reports import AccessReports, OtherVerb, Touch, Traits, Unordered, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
+from .doubtful import DoubtfulValues
 from .memory_spaces import ClusterPresence, LocalMemory
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
@@ -32,10 +33,10 @@ class _BlocksDifferError(Exception):
 class AccessCheck(Observer):
     """Looks for hazards in accesses to memory."""
 
-    def __init__(self, report: Report, guesses: Collection[int], speculative: Collection[int]) -> None:
+    def __init__(self, report: Report, values: DoubtfulValues, guesses: Collection[int]) -> None:
         self._report = report
+        self._values = values
         self._guesses = guesses
-        self._speculative = speculative
         self._time = 0
         self._instructions: list[PtxInstruction | None] = [None]
         self._global: dict[int, Shadow] = {}
@@ -46,14 +47,14 @@ class AccessCheck(Observer):
     def begin(self, batch: Batch) -> None:
         """Nothing is known of new blocks."""
         self._batch = batch
-        self._reports = AccessReports(self._report, batch, self._launched)
+        self._reports = AccessReports(self._report, self._values, batch, self._launched)
         self._time += 1
         self._instructions.append(None)
         self._clocks = Clocks(batch, self._time)
         self._shared: Shadow | None = None
         self._uniform = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
         self._clocks_uniform: bool | None = None  # whether threads know the same in each block, once asked
-        self._local = LocalMemory(self._report, batch)
+        self._local = LocalMemory(self._values, batch)
         self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
         self._work = AsynchronousWork(batch, self._clocks)
         if not len(self._published):
@@ -90,7 +91,7 @@ class AccessCheck(Observer):
             return
         if access.space == "local":
             is_argument = any(part.startswith("param") for part in access.instruction.parts)
-            if not is_argument and id(access.instruction) not in self._speculative:
+            if not is_argument:
                 self._local.check(access)
             return
         self._time += 1
@@ -199,8 +200,7 @@ class AccessCheck(Observer):
             if traits.announced:
                 self._work.announce(access, piece, shadow, self._time)
             return
-        speculative = id(access.instruction) in self._speculative
-        if access.kind != "write" and access.proxy != "mbarrier" and not before.all() and not speculative:
+        if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
             self._separate_if(True)
             self._reports.unwritten(touch, np.flatnonzero(before == 0))
         if access.kind != "write" and access.proxy == "async":

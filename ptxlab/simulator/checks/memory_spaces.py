@@ -27,6 +27,7 @@ from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
 from .access_reports import is_local_only
 from .clocks import Clocks
+from .doubtful import DoubtfulValues
 
 # -- local memory --------------------------------------------------------------------------------------------
 
@@ -34,8 +35,8 @@ from .clocks import Clocks
 class LocalMemory:
     """Which bytes of its local memory each thread of a batch has written."""
 
-    def __init__(self, report: Report, batch: Batch) -> None:
-        self._report = report
+    def __init__(self, values: DoubtfulValues, batch: Batch) -> None:
+        self._values = values
         self._batch = batch
         self._written = np.zeros((batch.size, 0), dtype=np.bool_)
 
@@ -54,8 +55,8 @@ class LocalMemory:
             missing = ~self._written[places]
             if missing.any():
                 where = access.addresses[missing] + byte
-                self._report.add(
-                    "uninitialised memory", access.instruction, self._batch, access.threads[missing],
+                self._values.doubt(
+                    "uninitialised memory", access.instruction, access.threads[missing],
                     f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
                     space="local", addresses=(int(where.min()), int(where.max())),
                 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Registers that nobody wrote, registers of a running wgmma, and instructions without all of their lanes.
+"""Registers of a running wgmma, and instructions without all of their lanes.
 
 Which registers might be read before they are written is decided once for a function, over all its paths; only
-those are watched while it runs, and usually there are none.
+those are watched while it runs (`DoubtfulValues`), and usually there are none.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_b
 from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
 
-#: Instructions that hand values on as they are: what nobody wrote stays so, and is not a hazard yet. All but
-#: `mov` may leave one of their operands aside.
-_COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
 
@@ -33,9 +30,6 @@ class _Plan:
     """What to do when an instruction is executed."""
 
     function: str
-    reads: list[int] = field(default_factory=list)  # registers that may not have been written
-    writes: list[int] = field(default_factory=list)
-    copies: bool = False
     accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
     multiplies: int = -1  # its own set
     overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
@@ -58,11 +52,9 @@ class _Flight:
 class _Roles(NamedTuple):
     """Registers of a function that are looked at, by their numbers."""
 
-    watched: set[int]  # that some path reads before it writes them
     members: dict[int, list[int]]  # those of wgmma: the sets that each is in
     metadata: dict[int, int]  # those of wgmma.sp: the set of each
     constants: dict[int, int]  # that only ever hold one number
-    masked: set[int]  # that `and` with a constant has left some bits of
 
 
 class RegisterPlans:
@@ -70,11 +62,12 @@ class RegisterPlans:
 
     def __init__(self, module: Module) -> None:
         self._functions = tuple(module.functions.values())
-        self._owner: dict[int, Function] = {}
+        self.owners: dict[int, Function] = {}  # of instructions, by id
         for function in module.functions.values():
             for instruction in function.instructions:
-                self._owner[id(instruction)] = function
+                self.owners[id(instruction)] = function
         self._plans: dict[int, _Plan | None] = {}
+        self._found_unwritten: dict[str, set[int]] = {}  # by function
         self._lock = Lock()
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
@@ -84,10 +77,12 @@ class RegisterPlans:
         """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
         return frozenset(load for function in self._functions for load in _compared_loads(function))
 
-    @cached_property
-    def speculative(self) -> frozenset[int]:
-        """Loads, by id, whose values only `selp` reads: compilers load first, and choose then."""
-        return frozenset(load for function in self._functions for load in _speculative_loads(function))
+    def unwritten(self, name: str) -> set[int]:
+        """Registers of a function that some path reads before it writes them."""
+        if name not in self._found_unwritten:
+            function = next(each for each in self._functions if each.name == name)
+            self._found_unwritten[name] = self._unwritten(function)
+        return self._found_unwritten[name]
 
     def of(self, instruction: PtxInstruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""
@@ -95,11 +90,10 @@ class RegisterPlans:
         if key not in self._plans:
             with self._lock:  # one kernel may run in several threads
                 if key not in self._plans:
-                    self._add(self._owner[key])
+                    self._add(self.owners[key])
         return self._plans[key]
 
     def _add(self, function: Function) -> None:
-        watched = self._unwritten(function)
         multiplying = [each for each in function.instructions if each.parts[:2] == ("wgmma", "mma_async")]
         members: dict[int, list[int]] = {}
         metadata: dict[int, int] = {}
@@ -114,20 +108,17 @@ class RegisterPlans:
                 if number not in members.setdefault(register, []):
                     members[register].append(number)
         for each in function.registers:
-            if each.index in watched or each.index in members or each.index in metadata:
+            if each.index in members or each.index in metadata:
                 self.names[function.name, each.index] = each.name
-        known = constants(function)
-        masked = _masked(function) if watched else set()
-        roles = _Roles(watched, members, metadata, known, masked)
+        roles = _Roles(members, metadata, constants(function))
         self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
 
     def _plan(self, function: Function, instruction: PtxInstruction, roles: _Roles) -> _Plan | None:
         """What to look at where an instruction is executed; None if there is nothing."""
-        watched, members, metadata, constants, masked = roles
+        members, metadata, constants = roles
         parts = instruction.parts
         read, written = read_and_written(instruction)
-        plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
-        plan.copies = _hands_on(instruction) or (parts[0] == "or" and masked.issuperset(plan.reads))
+        plan = _Plan(function.name)
         if instruction.parts[:2] == ("wgmma", "mma_async"):
             plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
             plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
@@ -148,13 +139,13 @@ class RegisterPlans:
             elif isinstance(operand, Register):
                 plan.mask_register = operand.index
             plan.mask = -1 if mask == _ALL_LANES else mask
-        busy = plan.reads or plan.writes or plan.accumulators or plan.overwrites or plan.lanes
+        busy = plan.accumulators or plan.overwrites or plan.lanes
         needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
         return plan if busy or needed else None
 
     @staticmethod
     def _unwritten(function: Function) -> set[int]:
-        """Registers that some path reads before it writes them, and those that get copies of them."""
+        """Registers that some path reads before it writes them."""
         instructions = function.instructions
         effects = [read_and_written(instruction) for instruction in instructions]
         starts = basic_blocks(function)
@@ -191,13 +182,6 @@ class RegisterPlans:
                 watched |= {register for register in effects[index][0] if not known >> register & 1}
                 if instructions[index].guard is None:
                     known |= register_bits(effects[index][1])
-        grows = bool(watched)
-        while grows:
-            more = set(watched)
-            for instruction, (read, written) in zip(instructions, effects, strict=True):
-                if _hands_on(instruction) and read & watched:
-                    more |= written
-            grows, watched = more != watched, more
         return watched
 
 
@@ -213,7 +197,6 @@ class RegisterCheck(Observer):
         """Nothing is written in new blocks."""
         self._batch = batch
         self._time = 0
-        self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._flights: dict[int, _Flight] = {}
         self._seen_whole: dict[int, NDArray[Any]] = {}  # threads of which no lanes were missing, by how many
         self._groups = np.zeros(batch.size, dtype=np.int64)
@@ -259,8 +242,6 @@ class RegisterCheck(Observer):
             self._check_lanes(instruction, threads, plan.lanes)
         if plan.mask >= 0 or plan.mask_register >= 0:
             self._check_mask(instruction, plan, ours)
-        if plan.reads or plan.writes:
-            self._follow(instruction, plan, ours)
         for number in (*plan.accumulators, *plan.overwrites):
             self._touch(instruction, number, ours)
         if plan.multiplies >= 0:
@@ -308,28 +289,6 @@ class RegisterCheck(Observer):
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
             )  # fmt: skip
 
-    def _follow(self, instruction: PtxInstruction, plan: _Plan, ours: NDArray[Any]) -> None:
-        """Registers that may not have been written."""
-        known = np.ones(len(ours), dtype=np.bool_)
-        choice = instruction.parts[0] != "mov" and len(read_and_written(instruction)[0]) > len(plan.reads)
-        for register in plan.reads:
-            written = self._of(plan.function, register)[ours]
-            if not plan.copies and not written.all():
-                name = self._plans.names[plan.function, register]
-                self._report.add(
-                    "uninitialised register", instruction, self._batch, ours[~written],
-                    f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written",
-                )  # fmt: skip
-            known &= written
-        for register in plan.writes:
-            self._of(plan.function, register)[ours] = known if plan.copies and not choice else True
-
-    def _of(self, function: str, register: int) -> NDArray[np.bool_]:
-        key = (function, register)
-        if key not in self._written:
-            self._written[key] = np.zeros(self._batch.size, dtype=np.bool_)
-        return self._written[key]
-
     def _flight(self, number: int, instruction: PtxInstruction) -> _Flight:
         if number not in self._flights:
             _, registers = list(self._plans.sets)[number]
@@ -375,13 +334,6 @@ class RegisterCheck(Observer):
         flight.group[ours] = self._groups[ours]
 
 
-def _hands_on(instruction: PtxInstruction) -> bool:
-    """Whether an instruction hands values on as they are, or bits of them that a constant chooses."""
-    if instruction.parts[0] == "and":
-        return any(isinstance(operand, Immediate) for operand in instruction.operands)
-    return instruction.parts[0] in _COPIES
-
-
 def _compared_loads(function: Function) -> Iterator[int]:
     """The loads, by id, of values that atom.cas compares."""
     compared: set[int] = set()
@@ -401,36 +353,6 @@ def _compared_loads(function: Function) -> Iterator[int]:
     for instruction, _, written in effects:
         if instruction.parts[0] == "ld" and written & compared:
             yield id(instruction)
-
-
-def _speculative_loads(function: Function) -> Iterator[int]:
-    """The loads, by id, of values that only `selp` reads, as one of its two."""
-    selected: set[int] = set()
-    used: set[int] = set()
-    for instruction in function.instructions:
-        read = read_and_written(instruction)[0]
-        if instruction.parts[0] == "selp":
-            values = {each.index for operand in instruction.operands[1:3] for each in registers_of(operand)}
-            selected |= values
-            read = read - values
-        used |= read
-    selected -= used
-    for instruction in function.instructions:
-        if selected and instruction.parts[0] == "ld" and read_and_written(instruction)[1] <= selected:
-            yield id(instruction)
-
-
-def _masked(function: Function) -> set[int]:
-    """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
-    masked: set[int] = set()
-    others: set[int] = set()
-    for instruction in function.instructions:
-        written = read_and_written(instruction)[1]
-        if instruction.parts[0] == "and" and _hands_on(instruction):
-            masked |= written
-        else:
-            others |= written
-    return masked - others
 
 
 def _wgmma_registers(instruction: PtxInstruction) -> set[int]:

@@ -1,0 +1,616 @@
+"""Values that ought not to matter: of registers and memory that nobody wrote, and of loads in a race.
+
+As Valgrind treats them, they may be copied and computed with. They are reported once they decide a branch or
+whether something is stored, are an address, or are handed back to the caller. What is computed from them is
+as doubtful, lane by lane; so are bytes that they are stored to. Usually there are none, and nothing is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.operand import MatrixOperand
+from ...isa.operand import Operand as MatrixInRegisters
+from ..events import Access, Inspection, MatrixInputs, Observer, Piece
+from ..hazard import Report, line_text
+from ..ptx.dataflow import operand_registers, read_and_written
+from ..ptx.syntax import Address, Function, Immediate, Operand, PtxInstruction, Register, registers_of
+from ..threads import Batch, Threads
+
+#: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
+_COPIES = {"mov", "selp", "shfl", "prmt", "bfi"}
+#: Those that take bits of several registers: what nobody wrote is mostly overwritten by the next of them.
+_MERGES = {"prmt", "bfi"}
+_WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
+#: Instructions without a result that only decide what happens next.
+_DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
+
+_Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
+
+
+class _Flow(NamedTuple):
+    """How values pass through an instruction, by numbers of registers of a function."""
+
+    function: str
+    touched: frozenset[int]
+    reads: tuple[int, ...]  # that its result is computed from
+    writes: tuple[int, ...]
+    addresses: tuple[int, ...]
+    stored: tuple[int, ...]  # what goes to memory, element by element; -1 for what is no register
+
+
+@dataclass
+class _Origin:
+    """Where a doubtful value comes from, and the hazard that it is once it matters."""
+
+    kind: str
+    instruction: PtxInstruction | None  # None: a register that nobody wrote, and nothing has computed with
+    what: str
+    threads: NDArray[np.bool_]
+    remedy: str = ""
+    other: PtxInstruction | None = None
+    space: str = ""
+    addresses: tuple[int, int] | None = None
+    loading: bool = False  # by tcgen05.ld, which nobody has waited for
+    stored: PtxInstruction | None = None  # what has brought it to global memory
+
+
+class DoubtfulValues(Observer):
+    """Follows values that nobody should use, and reports those that matter."""
+
+    def __init__(
+        self, report: Report, owners: dict[int, Function], unwritten: Callable[[str], set[int]]
+    ) -> None:
+        self._report = report
+        self._owners = owners  # of instructions, by id
+        self._unwritten = unwritten  # registers that some path reads before it writes them, by function
+        self._flows: dict[int, _Flow] = {}
+        self._masked: dict[str, set[int]] = {}
+        self._machine: Inspection | None = None
+
+    def attach(self, machine: Inspection) -> None:
+        """Remember whose registers say what is chosen."""
+        self._machine = machine
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is doubtful in new blocks."""
+        self._batch = batch
+        self._origins: list[_Origin | None] = [None]
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._live: dict[str, dict[int, _Taints]] = {}  # by function and register
+        self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
+        self._reported: set[tuple[int, int]] = set()
+
+    def end(self) -> None:
+        """What lies in arrays of the caller is handed back."""
+        for piece, taints in self._memory.values():
+            if not piece.title.startswith("argument"):
+                continue
+            for number in np.unique(taints[taints > 0]).tolist():
+                origin = self._origins[number]
+                if origin is not None and origin.stored is not None:
+                    lanes = np.flatnonzero(origin.threads)
+                    self._matter(number, lanes, origin.stored, "hands it back in global memory")
+        self._machine = None
+        self._memory, self._live = {}, {}
+
+    # -- origins ---------------------------------------------------------------------------------------------
+
+    def _origin(self, key: tuple[Any, ...], threads: NDArray[Any], make: _Origin) -> int:
+        """The number of an origin, which may come again with more threads."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._origins)
+            self._origins.append(make)
+        origin = self._origins[number]
+        assert origin is not None
+        origin.threads[threads] = True
+        return number
+
+    def _nobody(self) -> NDArray[np.bool_]:
+        return np.zeros(self._batch.size, dtype=np.bool_)
+
+    def doubt(
+        self,
+        kind: str,
+        instruction: PtxInstruction,
+        threads: NDArray[Any],
+        what: str,
+        *,
+        remedy: str = "",
+        other: PtxInstruction | None = None,
+        space: str = "",
+        addresses: tuple[int, int] | None = None,
+    ) -> None:
+        """Threads load what they should not use; the hazard is reported once it matters."""
+        made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
+        number = self._origin((kind, id(instruction), id(other)), threads, made)
+        flow = self._flow(instruction)
+        for register, lanes in _destinations(instruction, flow, threads):
+            self._mark(flow.function, register, lanes, np.int32(number))
+
+    def _enter(self, function: str) -> dict[int, _Taints]:
+        """The doubtful registers of a function: at first those that it may read before it writes them."""
+        live = self._live[function] = {}
+        for register in self._unwritten(function):
+            everyone = self._batch.everyone
+            number = self._origin(
+                (function, register), everyone, _Origin("uninitialised register", None, "", self._nobody())
+            )
+            live[register] = np.full(self._batch.size, number, dtype=np.int32)
+        return live
+
+    def _mark(
+        self, function: str, register: int, lanes: NDArray[Any], taints: NDArray[np.int32] | np.int32
+    ) -> None:
+        """Lanes of a register become doubtful, in addition to what they are."""
+        live = self._live.get(function)
+        if live is None:
+            live = self._enter(function)
+        if register not in live:
+            live[register] = np.zeros(self._batch.size, dtype=np.int32)
+        live[register][lanes] = np.maximum(live[register][lanes], taints)
+
+    def _matter(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
+        """A doubtful value is used in lanes: report it."""
+        origin = self._origins[number]
+        if origin is None or origin.instruction is None or (number, id(where)) in self._reported:
+            return
+        self._reported.add((number, id(where)))
+        guilty = lanes[origin.threads[lanes]]
+        if not len(guilty):
+            guilty = np.flatnonzero(origin.threads)
+        what = origin.what
+        if line_text(where) != line_text(origin.instruction):
+            what += f", and {line_text(where)} {use}"
+        self._report.add(
+            origin.kind, origin.instruction, self._batch, guilty, what, remedy=origin.remedy,
+            other=origin.other, space=origin.space, addresses=origin.addresses,
+        )  # fmt: skip
+
+    def _use(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
+        for number in np.unique(taints[taints > 0]).tolist():
+            self._matter(number, lanes[taints == number], where, use)
+
+    # -- instructions ----------------------------------------------------------------------------------------
+
+    def _flow(self, instruction: PtxInstruction) -> _Flow:
+        flow = self._flows.get(id(instruction))
+        if flow is None:
+            flow = self._flows[id(instruction)] = _flow_of(instruction, self._owners[id(instruction)].name)
+        return flow
+
+    def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """A doubtful predicate decides whether threads execute an instruction."""
+        flow = self._flow(instruction)
+        live = self._live.get(flow.function)
+        if live is None:
+            live = self._enter(flow.function)
+        guards = [register.index for register in registers_of(instruction.guard)]
+        if not live or guards[0] not in live:
+            return
+        ours = threads.indices
+        taints = self._read(live, guards[0], instruction, ours)
+        doubtful = taints > 0
+        if not doubtful.any():
+            return
+        if not flow.writes or instruction.parts[0] in ("atom", "wgmma", "mma", "ldmatrix"):
+            use = "branches on it" if instruction.parts[0] in _DECIDES else "executes something or not by it"
+            self._use(taints, ours, instruction, use)
+            return
+        for register in flow.writes:
+            self._mark(flow.function, register, ours[doubtful], taints[doubtful])
+
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """Results are as doubtful as what they are computed from."""
+        flow = self._flows.get(id(instruction))
+        if flow is None:
+            flow = self._flow(instruction)
+        live = self._live.get(flow.function)
+        if live is None:
+            live = self._enter(flow.function)
+        parts = instruction.parts
+        if parts[0] == "tcgen05" and parts[1] in ("ld", "wait::ld"):
+            self._tensor_load(instruction, flow, live, threads.indices)
+            return
+        if not live or live.keys().isdisjoint(flow.touched):
+            return
+        ours = threads.indices
+        for register in flow.addresses:
+            if register in live:
+                taints = self._read(live, register, instruction, ours)
+                self._use(taints, ours, instruction, "takes an address from it")
+        if parts[0] in _DECIDES:
+            for register in flow.reads:
+                if register in live:
+                    self._use(
+                        self._read(live, register, instruction, ours), ours, instruction, "branches on it"
+                    )
+        if not flow.writes or (parts[0] in ("mma", "wmma") and parts[:2] != ("wmma", "load")):
+            return  # matrix products: see `multiplied`
+        self._write(live, flow.writes, ours, self._result(instruction, flow, live, threads))
+
+    def _read(
+        self, live: dict[int, _Taints], register: int, instruction: PtxInstruction, ours: NDArray[Any]
+    ) -> _Taints:
+        """How doubtful a register is that an instruction computes with, or decides by."""
+        taints: _Taints = live[register][ours]
+        for number in np.unique(taints[taints > 0]).tolist():
+            origin = self._origins[number]
+            if origin is None or (origin.instruction is not None and not origin.loading):
+                continue
+            lanes = ours[taints == number]
+            function = self._owners[id(instruction)]
+            name = function.registers[register].name
+            what = f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written"
+            made = _Origin("uninitialised register", instruction, what, self._nobody())
+            if origin.loading:
+                self._matter(number, lanes, instruction, "uses it")
+                continue
+            derived = self._origin((id(instruction), register), lanes, made)
+            taints[taints == number] = derived
+        return taints
+
+    def _write(
+        self, live: dict[int, _Taints], registers: tuple[int, ...], ours: NDArray[Any], taints: _Taints | None
+    ) -> None:
+        """Lanes of registers get values that are doubtful, or not."""
+        some = taints is not None and bool(taints.any())
+        for register in registers:
+            if register in live:
+                live[register][ours] = np.int32(0) if taints is None else taints
+                if not some and not live[register].any():
+                    del live[register]
+            elif some and taints is not None:
+                live[register] = np.zeros(self._batch.size, dtype=np.int32)
+                live[register][ours] = taints
+
+    def _result(
+        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], threads: Threads
+    ) -> _Taints | None:
+        """How doubtful the result is in each lane; None where it is not."""
+        reads = [register for register in flow.reads if register in live]
+        if instruction.parts[:2] == ("wgmma", "mma_async"):
+            return self._accumulated(instruction, flow, live, threads)
+        if not reads:
+            return None
+        name, ours = instruction.parts[0], threads.indices
+        if name == "selp":
+            return self._selected(instruction, live, ours)
+        if name == "shfl":
+            return self._shuffled(instruction, live, ours)
+        copies = name in _COPIES
+        taints = {
+            register: live[register][ours] if copies else self._read(live, register, instruction, ours)
+            for register in reads
+        }
+        result: _Taints = np.maximum.reduce(list(taints.values()))
+        if len(flow.reads) > 1 and not result.any():
+            return None
+        if name in _MERGES or (name == "or" and self._is_masked(flow.function, reads)):
+            if len(reads) < len(flow.reads):
+                return None
+            certain = np.logical_or.reduce([each == 0 for each in taints.values()])
+            return np.where(certain, 0, result).astype(np.int32)
+        if name in ("and", "or") and len(flow.reads) == 2:
+            return self._absorbed(instruction, flow, taints, result, ours)
+        if name in _WARP_WIDE:
+            wide = np.zeros(self._batch.size, dtype=np.int32)
+            wide[ours] = result
+            return np.asarray(np.repeat(wide.reshape(-1, 32).max(axis=1), 32)[ours])
+        return result
+
+    def _values(self, register: int, ours: NDArray[Any]) -> NDArray[Any] | None:
+        values = None if self._machine is None else self._machine.reader()(register)
+        return None if values is None else values[ours]
+
+    def _of(self, operand: Operand, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
+        """How doubtful an operand is."""
+        taints = np.zeros(len(ours), dtype=np.int32)
+        for register in registers_of(operand):
+            if register.index in live:
+                taints = np.maximum(taints, live[register.index][ours])
+        return taints
+
+    def _selected(self, instruction: PtxInstruction, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
+        """`selp`: as the side that is chosen, and the predicate."""
+        _, first, second, chooser = instruction.operands
+        one, two, by = (self._of(operand, live, ours) for operand in (first, second, chooser))
+        chosen = None
+        if isinstance(chooser, Register):
+            chosen = self._values(chooser.index, ours)
+        if chosen is None:
+            return np.maximum(np.maximum(one, two), by)
+        return np.maximum(np.where(chosen, one, two), by).astype(np.int32)
+
+    def _shuffled(self, instruction: PtxInstruction, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
+        """`shfl`: as the value of the lane that it comes from. PTX ISA, "shfl.sync"."""
+        _, source, b, c, *_ = instruction.operands
+        numbers = []
+        for operand in (b, c):
+            values: NDArray[Any] | None = None
+            if isinstance(operand, Immediate):
+                values = np.full(len(ours), operand.value)
+            elif isinstance(operand, Register):
+                values = self._values(operand.index, ours)
+            if values is None:
+                return self._of(source, live, ours)
+            numbers.append(values.astype(np.int64))
+        step, clamp = numbers[0] & 31, numbers[1] & 31
+        lane, mask = ours & 31, numbers[1] >> 8 & 31
+        low = lane & mask
+        last = low | (clamp & ~mask)
+        mode = next((part for part in instruction.parts if part in ("up", "down", "bfly")), "idx")
+        place = {"up": lane - step, "down": lane + step, "bfly": lane ^ step}.get(mode, low | (step & ~mask))
+        place = np.where(place >= last if mode == "up" else place <= last, place, lane)
+        return self._of(source, live, (ours & ~31) + place)
+
+    def _absorbed(
+        self,
+        instruction: PtxInstruction,
+        flow: _Flow,
+        taints: dict[int, _Taints],
+        result: _Taints,
+        ours: NDArray[Any],
+    ) -> _Taints:
+        """`and` with zero, `or` with ones: the other operand does not count."""
+        for register in flow.reads:
+            values = self._values(register, ours)
+            if values is None:
+                continue
+            absorbing = values == (0 if instruction.parts[0] == "and" else np.invert(np.zeros_like(values)))
+            certain = taints.get(register, np.zeros_like(result)) == 0
+            result = np.where(absorbing & certain, 0, result).astype(np.int32)
+        return result
+
+    def _is_masked(self, function: str, registers: list[int]) -> bool:
+        """Whether `and` with a constant has left only some bits of each."""
+        if function not in self._masked:
+            owner = next(each for each in self._owners.values() if each.name == function)
+            self._masked[function] = _masked(owner)
+        return self._masked[function].issuperset(registers)
+
+    # -- matrices --------------------------------------------------------------------------------------------
+
+    def _accumulated(
+        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], threads: Threads
+    ) -> _Taints:
+        """`wgmma`: A in registers makes all of the warp's D doubtful; D itself, where scale-d says so."""
+        ours = threads.indices
+        result = np.zeros(self._batch.size, dtype=np.int32)
+        for register in flow.reads:
+            if register in live:
+                result[ours] = np.maximum(result[ours], self._read(live, register, instruction, ours))
+        result = np.repeat(result.reshape(-1, 32).max(axis=1), 32)
+        scale = next((each for each in instruction.operands[3:] if isinstance(each, Register)), None)
+        kept = None if scale is None or scale.type != "pred" else self._values(scale.index, ours)
+        accumulates = np.ones(len(ours), dtype=np.bool_) if kept is None else kept.astype(np.bool_)
+        own = result[ours]
+        for register in flow.writes:
+            if register in live:
+                before = self._read(live, register, instruction, ours)
+                own = np.maximum(own, np.where(accumulates, before, 0)).astype(np.int32)
+        return np.asarray(own)
+
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Rows of A, columns of B and elements of C that are doubtful make those of D so."""
+        if instruction.parts[0] not in ("mma", "wmma"):
+            return
+        flow = self._flow(instruction)
+        live = self._live.get(flow.function)
+        if not live or live.keys().isdisjoint(flow.touched):
+            return
+        ours = threads.indices.reshape(-1, 32)
+        form = operands.ins
+        d, a, b, c, *others = instruction.operands
+        rows = np.zeros((len(ours), form.m), dtype=np.int32)
+        columns = np.zeros((len(ours), form.n), dtype=np.int32)
+        elements = np.zeros((len(ours), form.m, form.n), dtype=np.int32)
+        for operand, matrix, name in ((a, form.a, "a"), (b, form.b, "b"), (c, form.c, "c")):
+            registers = [register.index for register in registers_of(operand)]
+            if live.keys().isdisjoint(registers) or not registers:
+                continue
+            coordinates = _coordinates(matrix)
+            each = coordinates.shape[1] // len(registers)
+            for number, register in enumerate(registers):
+                if register not in live:
+                    continue
+                taints = self._read(live, register, instruction, ours.reshape(-1)).reshape(-1, 32)
+                if not taints.any():
+                    continue
+                for element in range(number * each, (number + 1) * each):
+                    row, column = coordinates[:, element, 0], coordinates[:, element, 1]
+                    for lane in np.flatnonzero(taints.any(axis=0)):
+                        if name == "a":
+                            rows[:, row[lane]] = np.maximum(rows[:, row[lane]], taints[:, lane])
+                        elif name == "b":
+                            columns[:, column[lane]] = np.maximum(columns[:, column[lane]], taints[:, lane])
+                        else:
+                            elements[:, row[lane], column[lane]] = taints[:, lane]
+        elements = np.maximum(elements, np.maximum(rows[:, :, None], columns[:, None, :]))
+        for operand in others:  # metadata and scale factors
+            for source in registers_of(operand):
+                if source.index in live:
+                    taints = self._read(live, source.index, instruction, ours.reshape(-1)).reshape(-1, 32)
+                    elements = np.maximum(elements, taints.max(axis=1)[:, None, None])
+        targets = [register.index for register in registers_of(d)]
+        coordinates = _coordinates(form.d)
+        each = coordinates.shape[1] // max(len(targets), 1)
+        for number, register in enumerate(targets):
+            part = coordinates[:, number * each : (number + 1) * each]
+            taints = elements[:, part[..., 0], part[..., 1]].max(axis=-1)
+            self._write(live, (register,), ours.reshape(-1), taints.reshape(-1).astype(np.int32))
+
+    def _tensor_load(
+        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], ours: NDArray[Any]
+    ) -> None:
+        """`tcgen05.ld` is complete after `tcgen05.wait::ld` of its warp."""
+        if instruction.parts[1] == "ld":
+            what = "{who} load{s} from tensor memory"
+            remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
+            made = _Origin("missing wait", instruction, what, self._nobody(), remedy, space="tensor")
+            made.loading = True
+            number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
+            self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
+            return
+        loading = [number for number, each in enumerate(self._origins) if each is not None and each.loading]
+        for register, taints in list(live.items()):
+            here = taints[ours]
+            taints[ours] = np.where(np.isin(here, loading), 0, here)
+            if not taints.any():
+                del live[register]
+
+    # -- memory ----------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Bytes are as doubtful as what is stored there, and what is loaded as the bytes."""
+        parts = access.instruction.parts
+        if access.space in ("const", "param") or any(part.startswith("param") for part in parts):
+            return
+        flow = self._flow(access.instruction)
+        live = self._live.get(flow.function) or {}
+        doubtful = bool(live) and not live.keys().isdisjoint(flow.stored)
+        if not doubtful and not self._memory:
+            return
+        for piece in access.pieces:
+            known = self._memory.get(id(piece.data))
+            if known is not None and known[1].size != piece.data.size:
+                known = None
+            if access.kind in ("read", "atomic") and known is not None:
+                self._load(access, flow, piece, known[1])
+            if access.kind in ("write", "atomic") and (doubtful or known is not None):
+                self._store(access, flow, live, piece, known)
+
+    def _load(self, access: Access, flow: _Flow, piece: Piece, taints: _Taints) -> None:
+        found = taints[piece.offsets[:, None] + np.arange(access.width)]
+        if not found.any():
+            return
+        instruction = access.instruction
+        if access.proxy == "async" and instruction.parts[0] != "wgmma":
+            self._use(found.max(axis=1), piece.threads, instruction, "copies it")
+            return
+        if instruction.parts[0] in ("ld", "ldu", "atom") and flow.writes:
+            by_element = found.reshape(len(found), len(flow.writes), -1).max(axis=2)
+            for register, column in zip(flow.writes, by_element.T, strict=True):
+                self._mark(flow.function, register, piece.threads, column)
+            return
+        for number in np.unique(found[found > 0]).tolist():
+            threads = piece.threads[(found == number).any(axis=1)]
+            for register, lanes in _destinations(instruction, flow, threads):
+                self._mark(flow.function, register, lanes, np.int32(number))
+
+    def _store(
+        self,
+        access: Access,
+        flow: _Flow,
+        live: dict[int, _Taints],
+        piece: Piece,
+        known: tuple[Piece, _Taints] | None,
+    ) -> None:
+        instruction, threads = access.instruction, piece.threads
+        count = max(len(flow.stored), 1)
+        if access.width % count or instruction.parts[0] == "stmatrix":
+            count = 1
+        values = np.zeros((len(threads), count), dtype=np.int32)
+        for element, register in enumerate(flow.stored):
+            if register not in live:
+                continue
+            taints = self._read(live, register, instruction, self._batch.everyone)
+            if instruction.parts[0] == "stmatrix":  # rows come from other lanes than their addresses
+                taints = np.repeat(taints.reshape(-1, 32).max(axis=1), 32)
+            place = element if count > 1 else 0
+            values[:, place] = np.maximum(values[:, place], taints[threads])
+        if known is None and not values.any():
+            return
+        if known is None:
+            known = piece, np.zeros(piece.data.size, dtype=np.int32)
+            self._memory[id(piece.data)] = known
+        if access.space == "global":
+            for number in np.unique(values[values > 0]).tolist():
+                origin = self._origins[number]
+                if origin is not None:
+                    origin.stored = instruction
+        places = piece.offsets[:, None] + np.arange(access.width)
+        fresh = np.repeat(values, access.width // count, axis=1)
+        if access.kind == "atomic":
+            fresh = np.maximum(fresh, known[1][places])
+        known[1][places] = fresh
+
+
+def _flow_of(instruction: PtxInstruction, function: str) -> _Flow:
+    """How values pass through an instruction."""
+    name = instruction.parts[0]
+    read, written = operand_registers(instruction)
+    addresses = [
+        register.index
+        for operand in instruction.operands
+        if isinstance(operand, Address)
+        for register in registers_of(operand)
+    ]
+    stored: list[int] = []
+    if name in ("st", "stmatrix"):
+        items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
+        stored = [item.index if isinstance(item, Register) else -1 for item in items]
+    elif name in ("atom", "red"):
+        values = [operand for operand in instruction.operands if not isinstance(operand, Address)]
+        values = values if name == "red" else values[1:]
+        stored = [register.index for operand in values for register in registers_of(operand)]
+    reads = [register.index for register in read if register.index not in (*addresses, *stored)]
+    writes = tuple(register.index for register in written)
+    if name == "wgmma" and instruction.parts[1] == "mma_async":
+        scale = [register.index for register in registers_of(instruction.guard)]
+        reads = [register for register in reads if register not in scale]
+    touched = frozenset((*reads, *writes, *addresses, *stored))
+    return _Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
+
+
+def _destinations(
+    instruction: PtxInstruction, flow: _Flow, threads: NDArray[Any]
+) -> list[tuple[int, NDArray[Any]]]:
+    """The registers and lanes that get what threads load."""
+    parts = instruction.parts
+    if parts[0] in ("ld", "ldu", "atom"):
+        return [(register, threads) for register in flow.writes]
+    group = 128 if parts[0] == "wgmma" else 32
+    firsts = np.unique(threads // group) * group
+    if parts[0] == "ldmatrix" and "m8n8" in parts and parts[-1] == "b16":
+        rows = threads & 7  # each lane has the address of a row
+        quads = np.arange(4)
+        lanes = (threads & ~31)[:, None] + rows[:, None] * 4 + quads
+        if "trans" in parts:
+            lanes = (threads & ~31)[:, None] + rows[:, None] // 2 + np.arange(0, 32, 4)
+        numbers = threads % 32 // 8
+        return [
+            (register, np.unique(lanes[numbers == number]))
+            for number, register in enumerate(flow.writes)
+            if (numbers == number).any()
+        ]
+    everyone = (firsts[:, None] + np.arange(group)).reshape(-1)
+    return [(register, everyone) for register in flow.writes]
+
+
+def _coordinates(matrix: MatrixOperand) -> NDArray[Any]:
+    """Row and column of each element of each lane."""
+    assert isinstance(matrix, MatrixInRegisters)
+    assert matrix.layout is not None
+    return matrix.layout.coords()
+
+
+def _masked(function: Function) -> set[int]:
+    """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
+    masked: set[int] = set()
+    others: set[int] = set()
+    for instruction in function.instructions:
+        written = read_and_written(instruction)[1]
+        if instruction.parts[0] == "and" and any(
+            isinstance(each, Immediate) for each in instruction.operands
+        ):
+            masked |= written
+        else:
+            others |= written
+    return masked - others
