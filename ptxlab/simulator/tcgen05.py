@@ -126,8 +126,8 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
     if len(instruction.operands) > 1:
         wide = "multicast::cluster::32b" in form.qualifiers
         mask = reader(instruction.operands[1], 32 if wide else 16, instruction, context)
-    # Without a state space the address is generic; Triton extends one of shared memory with zeros instead,
-    # and its kernels run on Blackwell: the lower 32 bits count.
+    # Without a state space the address is generic; Triton 3.6 extends one of shared memory with zeros.
+    # Assumed, not measured (no Blackwell GPU was at hand): the lower 32 bits count, which serves both.
     bits = -1 if space_of(instruction) else (1 << 32) - 1
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:

@@ -540,7 +540,10 @@ def test_tuples_are_structs_on_a_gpu() -> None:
 
 
 def test_a_commit_takes_the_lower_half_of_an_address() -> None:
-    """Triton's commits have no state space, and an address of shared memory that is extended with zeros."""
+    """Triton's commits have no state space, and an address of shared memory that is extended with zeros.
+
+    That hardware takes it so is assumed from Triton's code; it was not run on Blackwell.
+    """
     ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
     ptx = ptxlab.kernel(ins.kernel, target="sm_100a").ptx
     ptx, count = re.subn(
