@@ -429,7 +429,7 @@ run a Python script or tests without a GPU, and report hazards and bank conflict
   | --sarif const -> format  for code-scanning services: SARIF 2.1.0
 examples:
   ptxlab check train.py              launches of Triton, Numba and ptxlab.kernel
-  ptxlab check test_kernels.py --sarif > ptxlab.sarif      exit status 1 with a hazard
+  ptxlab check test_kernels.py --sarif > ptxlab.sarif
 lab = lab.lab
 copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab
   --to str:FOLDER = ptxlab-notebooks  the folder of your copies (default: ptxlab-notebooks)

@@ -394,7 +394,7 @@ def sass_listing(kernel: Kernel[Any]) -> Listing:
     for text in kernel.sass().splitlines():
         place = _SASS_LINE.match(text)
         if place is None:
-            texts.append(text)
+            texts.append(text.strip())
             numbers.append(current)
             fresh = True
         elif place[1].split("/")[-1] in own and fresh:
