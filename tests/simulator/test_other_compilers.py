@@ -556,3 +556,18 @@ def test_a_commit_takes_the_lower_half_of_an_address() -> None:
     a, b, c = (ins.a.pack(np.ones((64, 16))), ins.b.pack(np.ones((16, 16))), ins.c.pack(np.ones((64, 16))))
     result = ptxlab.kernel(ptx).simulate(1, 128, a, b, c, d, 1)
     assert (ins.d.unpack(d) == 17).all() and not result.hazards
+
+
+def test_registers_of_tensor_loads_are_waited_for() -> None:
+    """What tcgen05.ld gives is there after tcgen05.wait::ld; a use before it is found."""
+    ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
+    ptx = ptxlab.kernel(ins.kernel, target="sm_100a").ptx
+    without, count = re.subn(r"tcgen05\.wait::ld\.sync\.aligned;", "", ptx)
+    assert count
+    a, b, c = (ins.a.pack(np.ones((64, 16))), ins.b.pack(np.ones((16, 16))), ins.c.pack(np.ones((64, 16))))
+    for text, kinds in ((ptx, set[str]()), (without, {"missing wait"})):
+        d = np.zeros(ins.d.stored_shape, dtype=np.uint32)
+        result = ptxlab.kernel(text).simulate(1, 128, a, b, c, d, 1)
+        assert {hazard.kind for hazard in result.hazards} == kinds
+        for hazard in result.hazards:
+            assert "tcgen05.wait::ld" in hazard.remedy and "tcgen05.ld" in hazard.text
