@@ -12,7 +12,7 @@ __all__ = ["checkers"]
 
 def checkers(report: Report, plans: RegisterPlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
-    values = DoubtfulValues(report, plans.owners, plans.unwritten)
+    values = DoubtfulValues(report, plans.owners, plans.unwritten, plans.flows)
     return (
         AccessCheck(report, values, plans.guesses),
         values,

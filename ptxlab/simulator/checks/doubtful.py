@@ -33,7 +33,7 @@ _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
 
 
-class _Flow(NamedTuple):
+class Flow(NamedTuple):
     """How values pass through an instruction, by numbers of registers of a function."""
 
     function: str
@@ -64,12 +64,16 @@ class DoubtfulValues(Observer):
     """Follows values that nobody should use, and reports those that matter."""
 
     def __init__(
-        self, report: Report, owners: dict[int, Function], unwritten: Callable[[str], set[int]]
+        self,
+        report: Report,
+        owners: dict[int, Function],
+        unwritten: Callable[[str], set[int]],
+        flows: dict[int, Flow],
     ) -> None:
         self._report = report
         self._owners = owners  # of instructions, by id
         self._unwritten = unwritten  # registers that some path reads before it writes them, by function
-        self._flows: dict[int, _Flow] = {}
+        self._flows = flows  # of instructions, by id: found once for all launches
         self._masked: dict[str, set[int]] = {}
         self._machine: Inspection | None = None
 
@@ -179,7 +183,7 @@ class DoubtfulValues(Observer):
 
     # -- instructions ----------------------------------------------------------------------------------------
 
-    def _flow(self, instruction: PtxInstruction) -> _Flow:
+    def _flow(self, instruction: PtxInstruction) -> Flow:
         flow = self._flows.get(id(instruction))
         if flow is None:
             flow = self._flows[id(instruction)] = _flow_of(instruction, self._owners[id(instruction)].name)
@@ -271,7 +275,7 @@ class DoubtfulValues(Observer):
                 live[register][ours] = taints
 
     def _result(
-        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], threads: Threads
+        self, instruction: PtxInstruction, flow: Flow, live: dict[int, _Taints], threads: Threads
     ) -> _Taints | None:
         """How doubtful the result is in each lane; None where it is not."""
         reads = [register for register in flow.reads if register in live]
@@ -353,7 +357,7 @@ class DoubtfulValues(Observer):
     def _absorbed(
         self,
         instruction: PtxInstruction,
-        flow: _Flow,
+        flow: Flow,
         taints: dict[int, _Taints],
         result: _Taints,
         ours: NDArray[Any],
@@ -378,7 +382,7 @@ class DoubtfulValues(Observer):
     # -- matrices --------------------------------------------------------------------------------------------
 
     def _accumulated(
-        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], threads: Threads
+        self, instruction: PtxInstruction, flow: Flow, live: dict[int, _Taints], threads: Threads
     ) -> _Taints:
         """`wgmma`: A in registers makes all of the warp's D doubtful; D itself, where scale-d says so."""
         ours = threads.indices
@@ -447,7 +451,7 @@ class DoubtfulValues(Observer):
             self._write(live, (register,), ours.reshape(-1), taints.reshape(-1).astype(np.int32))
 
     def _tensor_load(
-        self, instruction: PtxInstruction, flow: _Flow, live: dict[int, _Taints], ours: NDArray[Any]
+        self, instruction: PtxInstruction, flow: Flow, live: dict[int, _Taints], ours: NDArray[Any]
     ) -> None:
         """`tcgen05.ld` is complete after `tcgen05.wait::ld` of its warp."""
         if instruction.parts[1] == "ld":
@@ -486,7 +490,7 @@ class DoubtfulValues(Observer):
             if access.kind in ("write", "atomic") and (doubtful or known is not None):
                 self._store(access, flow, live, piece, known)
 
-    def _load(self, access: Access, flow: _Flow, piece: Piece, taints: _Taints) -> None:
+    def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:
         found = taints[piece.offsets[:, None] + np.arange(access.width)]
         if not found.any():
             return
@@ -507,7 +511,7 @@ class DoubtfulValues(Observer):
     def _store(
         self,
         access: Access,
-        flow: _Flow,
+        flow: Flow,
         live: dict[int, _Taints],
         piece: Piece,
         known: tuple[Piece, _Taints] | None,
@@ -542,7 +546,7 @@ class DoubtfulValues(Observer):
         known[1][places] = fresh
 
 
-def _flow_of(instruction: PtxInstruction, function: str) -> _Flow:
+def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
     """How values pass through an instruction."""
     name = instruction.parts[0]
     read, written = operand_registers(instruction)
@@ -566,11 +570,11 @@ def _flow_of(instruction: PtxInstruction, function: str) -> _Flow:
         scale = [register.index for register in registers_of(instruction.guard)]
         reads = [register for register in reads if register not in scale]
     touched = frozenset((*reads, *writes, *addresses, *stored))
-    return _Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
+    return Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
 
 
 def _destinations(
-    instruction: PtxInstruction, flow: _Flow, threads: NDArray[Any]
+    instruction: PtxInstruction, flow: Flow, threads: NDArray[Any]
 ) -> list[tuple[int, NDArray[Any]]]:
     """The registers and lanes that get what threads load."""
     parts = instruction.parts

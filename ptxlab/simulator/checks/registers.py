@@ -20,6 +20,7 @@ from ..hazard import Report, lanes_text
 from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
 from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
+from .doubtful import Flow
 
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
@@ -67,6 +68,7 @@ class RegisterPlans:
             for instruction in function.instructions:
                 self.owners[id(instruction)] = function
         self._plans: dict[int, _Plan | None] = {}
+        self.flows: dict[int, Flow] = {}  # of instructions, by id; `DoubtfulValues` finds them
         self._found_unwritten: dict[str, set[int]] = {}  # by function
         self._lock = Lock()
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
