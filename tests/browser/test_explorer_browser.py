@@ -458,7 +458,7 @@ def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narr
     show(python, page, SPARSE_S4)
     legend = page.locator(".ptx-legends")
     expect(legend).to_contain_text("pale: not stored; compressed A has the others")
-    expect(legend).to_contain_text("paler there: the value is 0")
+    expect(legend).to_contain_text("a pale cell there is 0")
     assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
 
 

@@ -668,6 +668,7 @@ def _gemm() -> Iterator[Call]:
 def _lessons() -> Iterator[Call]:
     yield call("lessons.exercise", lessons.exercise, name="00.1")
     yield call("lessons.check", lessons.check, name="00.1", answer=..., only="name")
+    yield call("lessons.course_map", lessons.course_map, track="Blackwell")
 
 
 # -- the Explorer --------------------------------------------------------------------------------------------
@@ -742,6 +743,7 @@ without_call: dict[str, str] = {
     "ptxlab.explore": "in explorer_calls",
     "ptxlab.walk": "in explorer_calls",
     "ptxlab.progress": "takes no argument",
+    "lessons.CourseMap": "lessons.course_map gives it",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
     "gemm.ladder": "takes no argument",

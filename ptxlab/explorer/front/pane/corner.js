@@ -181,7 +181,7 @@ function numberNotes(app) {
   const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
   if (lanes) notes.push(`numbers on ${lanes} are lanes; zoom in for ${label === "value" ? "values" : label}`);
-  if (lanes) notes.push("paler there: the value is 0");
+  if (lanes) notes.push("a pale cell there is 0");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }
