@@ -200,7 +200,7 @@ _KINDS = (
         "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
         "that starts the copy; fence.proxy.tensormap after tensormap.replace",
         evidence="measured: H200, st.shared, a barrier, wgmma: 3.4e10 of 5.4e10 results wrong under load, "
-        "none with the fence. Bulk copies out of shared memory missed nothing in 3.2e9; PTX asks for it there, too",
+        "none with the fence. Bulk copies out of shared memory missed nothing in 3.2e9, but PTX asks for it",
     ),
     HazardKind(
         "cp.async without proxy fence",
