@@ -227,6 +227,23 @@ def _bit_tables() -> dict[str, _Bits]:
     return tables
 
 
+def names_in_triton() -> Picture:
+    """The layouts that a dump of Triton's compiler names, and what the course calls them.
+
+    >>> names_in_triton().grids[0].at(5, 0).text
+    'the bases of this lesson'
+    """
+    texts = {
+        "#ttg.blocked": ["what a TiledCopy says: which thread loads which elements", "30"],
+        "#ttg.nvidia_mma": ["C and D: versionMajor 2 of mma, 3 of wgmma", "01, 05"],
+        "#ttg.dot_op": ["A (opIdx 0) and B (1) in registers;\nkWidth: neighbours along k in a lane", "01"],
+        "#ttg.swizzled_shared": ["a tile in shared memory, as ldmatrix reads it", "04"],
+        "#ttg.nvmma_shared": ["a tile in shared memory, as TMA writes and wgmma reads it", "06"],
+        "#ttg.linear": ["the bases of this lesson", "30"],
+    }
+    return table(texts, ["in the words of this course", "lesson"], "Layouts in a dump of Triton")
+
+
 #: What the picture of bits shows.
 BITS = tuple(_bit_tables())
 
@@ -260,7 +277,9 @@ def bit_matrix(layout: str) -> Picture:
     columns = [f"{name}\n{number}\n({vector[0]},{vector[1]})" for name, number, vector in vectors]
     twice = sum(bin(row).count("1") + bin(column).count("1") > 1 for _, _, (row, column) in vectors)
     note = (
-        f"{twice} bits go to two places: XOR" if twice else "every bit goes to one place: strides can say it"
+        f"{twice} bits go to two places: XOR"
+        if twice
+        else "one each: only the order of bits changes, and strides can say it"
     )
     grid = uniform_grid((len(outputs), len(vectors)), entry, rows, columns)
     return Picture(shown.title, ("a column is a basis: the (row,column) where that bit goes", note), (grid,))

@@ -204,7 +204,7 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
         (
             "layouts-in-other-words",
             "How do CuTe and Triton say where an element is?",
-            ("shared-memory-and-banks",),
+            ("shared-memory-and-banks", "wgmma"),
         ),
     ),
 }

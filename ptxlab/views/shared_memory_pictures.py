@@ -351,8 +351,8 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, titl
         (str(line * _LINE), [_word(line * BANKS + bank, touched, colour) for bank in range(BANKS)])
         for line in lines
     ]
-    number = "the lowest lane that touches it" if colour == "lane" else "the wavefront that serves it"
-    notes = [str(access).removesuffix("."), f"in a word: {number}"]
+    number = "the lowest lane that touches it" if colour == "lane" else "the step (wavefront) that serves it"
+    notes = [str(access).removesuffix("."), f"number in a cell: {number}"]
     rules: tuple[int, ...] = ()
     if counts and lines:
         rules = (len(lines),)
