@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +16,7 @@ from ..simulation import Simulation
 from ..views import Picture
 from ..views.colours import warp_tint
 from ..views.grid import Entry, uniform_grid
+from .answers import WrongForm
 from .checking import Sentences, checks, correct, otherwise, when
 from .reader_kernels import (
     compiled,
@@ -49,10 +54,21 @@ MISTAKES = (
 )
 
 
-def mistake(kernel: int) -> Picture:
+class Puzzle(NamedTuple):
+    """A picture, and below it what it shows, folded."""
+
+    picture: Picture
+    answer: str
+
+    def _repr_html_(self) -> str:
+        answer = html.escape(self.answer, quote=False)
+        return f"{self.picture._repr_html_()}<details><summary>The mistake</summary>{answer}</details>"
+
+
+def mistake(kernel: int) -> Puzzle:
     """D of one mma whose kernel has one mistake, outlined where it is wrong.
 
-    >>> mistake(1).notes[0]
+    >>> mistake(1).picture.subtitle
     '32 of 128 elements are wrong'
     """
     A = np.arange(256).reshape(16, 16) % 7 - 3
@@ -82,8 +98,8 @@ def mistake(kernel: int) -> Picture:
         return judged(number, tooltip, wrong[row, column])
 
     grid = uniform_grid((16, 8), entry, 1, 1, ("m", "n"))
-    notes = (f"{wrong.sum()} of {wrong.size} elements are wrong", f"the mistake: {MISTAKES[kernel]}")
-    return Picture(f"D of kernel {kernel}", notes, (grid,))
+    notes = (f"{wrong.sum()} of {wrong.size} elements are wrong",)
+    return Puzzle(Picture(f"D of kernel {kernel}", notes, (grid,)), f"{MISTAKES[kernel]}.")
 
 
 _NUMBERS = 100  # that the threads of the picture share out
@@ -177,10 +193,18 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
 
 @checks("03.2")
 def _load_b(answer: object) -> Sentences:
-    kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
+    try:
+        kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
+    except WrongForm as error:
+        if not re.search(r"\bB\s*\[[^][]*\]\s*\[", str(answer)):
+            raise
+        raise WrongForm(f"{error} B is one long array: element (k, n) is B[k * 8 + n].") from None
     B = np.arange(128, dtype=np.float16).reshape(16, 8)
     D, bias = np.full((16, 8), np.nan, np.float32), np.zeros(8, np.float32)
-    advice = "B has 16 rows of 8 elements: which row and column does each lane read?"
+    advice = {
+        "not a multiple of": "Two rows are not adjacent in memory: load two 16-bit elements and join them.",
+        "": "B has 16 rows of 8 elements: which row and column does each lane read?",
+    }
     result = simulated(kernel, (1, 1), 32, (np.eye(16, dtype=np.float16), B, D, bias), advice)
     registers, _ = _first_operands(result)
     right = INS.b.pack(B)
@@ -226,9 +250,13 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
     return f"B[{row}][{column}]"
 
 
+_GARBAGE = 1000  # what the accumulators hold before `start`
+
+
 @checks("03.3")
 def _start(answer: object) -> Sentences:
-    kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
+    called = f"for (int r = 0; r < 4; r++) d[r] = {_GARBAGE}; start(d, bias);"
+    kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start=called))
     bias = np.array([5, 2, 8, 3, 7, 1, 6, 4], np.float32)  # in no order that a formula could replace
     A, B, D = normal_numbers((16, 16), 3), normal_numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
     by_columns = np.ascontiguousarray(B.T)
@@ -244,7 +272,10 @@ def _start(answer: object) -> Sentences:
         correct(not wrong.any() and same(D, INS(A, B, right)) and not result.hazards): "Column 2 * thread() "
         "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
         **never_written(result),
-        when((C == 0).all()): "All accumulators are still 0.",
+        when((C == _GARBAGE).all()): "No accumulator has been written.",
+        when(((C > _GARBAGE / 2) & (C != _GARBAGE)).any()): "You add to registers that nobody has written; "
+        "use =.",
+        when((C == 0).all()): "All accumulators are 0: where is the bias?",
         when(same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8)))): "Every *row* of D starts with "
         "its own number. Which of group() and thread() counts the columns?",
         when(same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4)))): "Every lane starts with "
@@ -261,12 +292,19 @@ def _start(answer: object) -> Sentences:
 
 
 _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
+_BY_LANE = re.compile(r"threadIdx\.x\s*(%\s*32|\*)|\*\s*threadIdx\.x\s*/")  # a row for each lane
+_ONE_ROW = "All 32 lanes of a warp need the same row; what is the warp's number?"
 
 
 @checks("03.4")
 def _stacked(answer: object) -> Sentences:
     kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
-    advice = "Which rows and columns does the last warp of the last block have?"
+    by_lane = bool(_BY_LANE.search(str(answer)))
+    advice = {
+        "argument 2": "That is past the end of B: how many columns does a block have, and how many elements "
+        "a column?",
+        "": _ONE_ROW if by_lane else "Which rows and columns does the last warp of the last block have?",
+    }
     for case, (x, y, K) in enumerate(_STACKED):
         A, B = normal_numbers((64 * y, K), case), normal_numbers((K, 8 * x), case + 5)
         D = np.full((64 * y, 8 * x), np.nan, np.float32)
@@ -298,8 +336,9 @@ def _stacked(answer: object) -> Sentences:
             "start at 0 again in every step?",
             when(np.allclose(D, expected, atol=1e-2)): "D is right except for the rounding: `mma` must take "
             "the steps along K in order, with the D of one as the C of the next.",
-            otherwise: f"{where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: "
-            "is each offset multiplied by the right one?",
+            when(by_lane): _ONE_ROW,
+            otherwise: f"{where(wrong)} ({launch}). A row of A begins every K elements, a column of B begins "
+            "every K elements, a row of D every N: is each offset multiplied by the right one?",
         }
     return {
         correct(True): "Four warps, four tiles, no communication: the warps of a block are independent "

@@ -151,10 +151,13 @@ def simulated(
     grid: tuple[int, int],
     block: int,
     arguments: Sequence[object],
-    advice: str,
+    advice: str | Mapping[str, str],
     shared: int = 0,
 ) -> Simulation:
-    """One launch for a limited time; `WrongForm` with what the simulator objects to."""
+    """One launch for a limited time; `WrongForm` with what the simulator objects to.
+
+    `advice` follows it; where that depends on the objection, by words of it, the last ones "".
+    """
     warps = grid[0] * grid[1] * block // 32
     try:
         with readers_time():
@@ -162,7 +165,9 @@ def simulated(
                 grid, block, *arguments, shared=shared, show=False, limit=_PER_WARP * warps
             )
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
-        raise WrongForm(f"The simulation stopped: {_sentence(error)} {advice}".rstrip()) from None
+        cases = {"": advice} if isinstance(advice, str) else advice
+        fitting = next(text for words, text in cases.items() if words in str(error))
+        raise WrongForm(f"The simulation stopped: {_sentence(error)} {fitting}".rstrip()) from None
     except PtxlabError as error:
         raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
 

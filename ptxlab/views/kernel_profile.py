@@ -19,7 +19,7 @@ from ..memory.banks import WIDTHS
 from ..simulator import Hazard, Result, WarpTrace
 from ..simulator.kernel import Kernel
 from ..simulator.peaks import Bound, find_chip
-from ..simulator.ptx.syntax import PtxInstruction
+from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, token_css
 from .labels import number_text
@@ -487,11 +487,12 @@ def step_view(result: Result, number: int) -> StepView:
     text = lines[instruction.line - 1].strip() if instruction.line <= len(lines) else instruction.opcode
     shown = [("written", register, number) for register in step.writes]
     shown += [("read", register, number - 1) for register in step.reads]
-    type_name = _type_of(instruction.parts)
+    type_name, packed = _type_of(instruction.parts), _packed(instruction)
     registers = []
     for role, register, at in shown[:_MOST_REGISTERS]:
         values = trace.register(register.name, at) if at >= 0 else None
-        registers.append(RegisterView(register.name, role, _texts(values, register.type, type_name)))
+        reads_as = "" if register in packed else type_name
+        registers.append(RegisterView(register.name, role, _texts(values, register.type, reads_as)))
     words, states = _memory(trace, number)
     return StepView(
         number, shown_line(result, instruction), instruction.line, text, step.lanes, tuple(registers),
@@ -550,6 +551,14 @@ def _type_of(parts: tuple[str, ...]) -> str:
     return next(
         (part for part in reversed(parts) if part in _FLOATS or (part[:1] in "su" and part[1:].isdigit())), ""
     )
+
+
+def _packed(instruction: PtxInstruction) -> set[Register]:
+    """The registers of a matrix instruction that hold several elements: all but those of D and C."""
+    if not {"mma", "mma_async"}.intersection(instruction.parts):
+        return set()
+    others = [operand for at, operand in enumerate(instruction.operands) if at not in (0, 3)]
+    return {register for operand in others for register in registers_of(operand)}
 
 
 _FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}

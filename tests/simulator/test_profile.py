@@ -192,6 +192,27 @@ def test_listings_are_highlighted() -> None:
     player.close()
 
 
+def test_trace_shows_packed_operands_as_their_bits() -> None:
+    """A register of A or B has two f16: no number is meant by its 32 bits. Those of C and D are floats."""
+    source = r"""
+    extern "C" __global__ void one(float* out) {
+        unsigned a = 0x3C004000; float d[4] = {0.5f, 0.5f, 0.5f, 0.5f};
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %4}, {%4}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a));
+        out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+    }"""
+    result = ptxlab.kernel(source).simulate(1, 32, np.zeros(32, np.float32), trace=True)
+    assert result.trace is not None
+    player = result.player()
+    player.step = next(
+        at for at, step in enumerate(result.trace.steps) if step.instruction.opcode.startswith("mma")
+    )
+    shown = {(row["role"], row["values"][0]) for row in player.shown["registers"]}
+    assert shown == {("written", "20.5"), ("read", "3c004000"), ("read", "0.5")}
+    player.close()
+
+
 def test_trace_of_a_warp() -> None:
     """Every step of warp 1: what it wrote, where it read, what shared memory held."""
     kernel = ptxlab.kernel(_COLUMNS)
