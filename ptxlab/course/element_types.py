@@ -102,7 +102,7 @@ def binades(*names: str) -> Picture:
 
     shape, columns = (len(names), len(powers)), [str(power) for power in powers]
     grid = uniform_grid(shape, entry, names, columns, ("", "power of two"), density="close")
-    notes = ("column 0: the numbers from 1 up to 2", "f16 and bf16 go on at both sides")
+    notes = ("column 0: the numbers from 1 up to 2", "e5m2, f16 and bf16 go on at both sides")
     return Picture("How many numbers between two powers of two?", notes, (grid,))
 
 

@@ -191,11 +191,11 @@ def _rows_b(answer: object) -> Sentences:
         f"register 0 begins at row {lane % 4} * 8, and the one in register 1 is 32 rows lower. All are in "
         f"column groupID = {column}.",
         when(submitted == frozenset(row for _, row, _ in INS.b.holds(lane, 0))): "Those are the rows of "
-        "register 0, in the first of the manual's two figures for B. Register 1 is in the second.",
+        f"register 0. Find `T{lane}:{{b8..b15}}` in the picture of B and read the row numbers at its left.",
         when(len(submitted) != len(expected)): "A register of B holds eight elements of one column: eight "
         "different rows.",
         when(off_by_one): "Off by one: rows are numbered from 0.",
-        otherwise: "Take threadID_in_group = lane % 4, then the formula for b_i with i from 8 to 15.",
+        otherwise: f"Find `T{lane}:{{b8..b15}}` in the picture of B and read the row numbers at its left.",
     }
 
 

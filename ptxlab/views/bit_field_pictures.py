@@ -283,8 +283,9 @@ def bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
     return fields
 
 
+#: Roles in the colours that bits have in a picture of a register: a blue sign, a fraction on paper.
 _ROLES: dict[FieldRole, Role] = {
-    "sign": "sign", "exponent": "exponent", "fraction": "kept", "ignored": "lost",
+    "sign": "kept", "exponent": "exponent", "fraction": "exact", "ignored": "lost",
 }  # fmt: skip
 _SHORT = {"sign": "S", "ignored": "-", "exponent": "e", "fraction": "m", "value": "v", "bits": "b"}
 
@@ -343,10 +344,10 @@ def _fields_of_type(number: DType) -> list[tuple[str, int, Role]]:
     """Name, bits and role of the fields of a type."""
     if number.is_float:
         return [(field.role, field.bits, _ROLES[field.role]) for field in bit_fields(number)]
-    value: tuple[str, int, Role] = ("bits", number.bits, "kept")
+    value: tuple[str, int, Role] = ("bits", number.bits, "exact")
     if number.kind == "int":
-        value = ("value", number.bits - number.signed, "kept")
-    return [("sign", 1, "sign"), value] if number.signed else [value]
+        value = ("value", number.bits - number.signed, "exact")
+    return [("sign", 1, "kept"), value] if number.signed else [value]
 
 
 def _about(number: DType, name: str, bits: int) -> str:

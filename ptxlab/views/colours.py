@@ -22,9 +22,9 @@ Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core m
 TileColour = Literal["auto", "core matrix", "bank"]
 
 #: How the colours of lanes are read.
-_LANE_COLOURS = "hue: lane / 4, shade: lane % 4"
+_LANE_COLOURS = "hue: lane // 4, shade: lane % 4"
 #: How the colours of banks are read.
-BANK_COLOURS = "hue: bank / 4, for a tile that starts at bank 0"
+BANK_COLOURS = "hue: bank // 4, for a tile that starts at bank 0"
 #: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
 PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
 #: Lanes whose colours warps have: blue, orange, green, purple.
@@ -140,7 +140,7 @@ _NOTES: dict[Colour, tuple[str, ...]] = {
     "value": ("blue: below zero, vermilion: above",),
 }
 _TENSOR_NOTES: dict[Colour, tuple[str, ...]] = {
-    "lane": ("hue: lane of tensor memory / 4, shade: lane % 4", "the same in every 32 lanes"),
+    "lane": ("hue: lane of tensor memory // 4, shade: lane % 4", "the same in every 32 lanes"),
     "register": ("hue: column of tensor memory % 8",),
     "warp": ("blue, orange, green, purple: warps 0 to 3, which may load and store there",),
 }

@@ -823,8 +823,8 @@ def test_bit_fields_of_every_element_type() -> None:
         widths = {cell.role: cell.width for cell in cells}
         if number.is_float:
             assert widths.get("exponent", 0) == number.exponent_bits
-            assert widths.get("kept", 0) == number.fraction_bits
-        assert (cells[0].role == "sign") == number.signed
+            assert widths.get("exact", 0) == number.fraction_bits
+        assert (cells[0].role == "kept") == number.signed  # blue, as the sign in a register
     assert grid.hover[list(DTYPES).index("e5m2"), 64 - 7] == "e5m2 bit 6\nexponent, 5 bits, bias 15"
     refuses("name at least one element type", figures.formats)
     refuses("unknown element type 'f17'", figures.formats, "f16", "f17")

@@ -311,7 +311,7 @@ def test_a_tile_in_shared_memory_is_coloured_by_core_matrix_or_by_bank(swizzle: 
     banks = views.fragment(ins, "B", swizzle=swizzle, colour="bank")
     (key,) = banks.keys
     shown = coloured(key)
-    assert len(set(shown.values())) == 8 and "hue: bank / 4" in banks.subtitle
+    assert len(set(shown.values())) == 8 and "hue: bank // 4" in banks.subtitle
     (grid,) = banks.grids
     for n, piece in np.ndindex(24, 4):
         first = int(tile.offset(n, 16 * piece)) % 128 // 4

@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("01.4", range(16, 24), "register 0"),
     ("01.4", [48], "eight different rows"),
     ("01.4", range(49, 57), "Off by one"),
-    ("01.4", range(8), "threadID_in_group"),
+    ("01.4", range(8), "T6:{b8..b15}"),
     ("01.5", (16, 8, 4), "elements"),
     ("01.5", (4, 2, 4), "register of its own"),
     ("01.5", (2, 1, 4), "as with"),
