@@ -204,10 +204,13 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (mbarriers.ring, mbarriers.STAGES),
         (mbarriers.part, mbarriers.PARTS),
         (mbarriers.mistake, mbarriers.MISTAKES),
+        (first_kernel.mistake, range(1, 6)),
     ]
     for draw, values in sliders:
         pages = [draw(value)._repr_html_() for value in values]
         assert len(set(pages)) == len(pages), "every value has a picture of its own"
+    shown, folded = first_kernel.mistake(1)._repr_html_().split("<details>")
+    assert first_kernel.MISTAKES[1] in folded and first_kernel.MISTAKES[1] not in shown
 
 
 def test_exercise_13_5_states_the_counts_that_were_recorded() -> None:
