@@ -214,8 +214,8 @@ def _nan_codes(answer: object) -> Sentences:
         "hexadecimal digits after the `0x`, and no minus.",
         when(submitted & expected): "There are ordinary numbers among them. Only one cell of the picture is "
         "grey, and there are two signs.",
-        otherwise: "The grey cell is in the row of the largest exponent. Write its exponent and its "
-        "fraction in binary, and put the sign bit in front.",
+        otherwise: "The grey cell is in the row of the largest exponent: add 8 to the number of its row. "
+        "Write its exponent and its fraction in binary, and put the sign bit in front.",
     }
 
 

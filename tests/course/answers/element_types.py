@@ -76,7 +76,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("02.4", [0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF], "e5m2"),
     ("02.4", [0x7F], "second"),
     ("02.4", [0x7E, 0x7F], "numbers among them"),
-    ("02.4", [15, 7], "largest exponent"),
+    ("02.4", [15, 7], "add 8 to the number of its row"),
     ("02.4", [0x17F], "eight bits"),
     ("02.4", [127, -1], "no minus"),
     ("02.5", [0, 1, 2, 3, 4, 5, 6, 7], "code for the number"),
