@@ -62,7 +62,8 @@ class Puzzle(NamedTuple):
 
     def _repr_html_(self) -> str:
         answer = html.escape(self.answer, quote=False)
-        return f"{self.picture._repr_html_()}<details><summary>The mistake</summary>{answer}</details>"
+        folded = f"<details><summary>The mistake</summary>{answer}</details>"
+        return f'{self.picture._repr_html_()}<div style="margin-left: 20px">{folded}</div>'
 
 
 def mistake(kernel: int) -> Puzzle:
