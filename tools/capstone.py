@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ptxlab
+from ptxlab._util.files import write_atomically
 from ptxlab.course import attention as lesson
 from ptxlab.gemm import attention
 from ptxlab.simulation import Simulation
@@ -120,7 +121,7 @@ def main() -> None:
     parser.add_argument("--start", action="store_true", help="write what students begin with to FILE")
     arguments = parser.parse_args()
     if arguments.start:
-        arguments.file.write_text(start(), encoding="utf-8")
+        write_atomically(arguments.file, start())
         return
     points = grade(arguments.file.read_text(encoding="utf-8"))
     for point in points:

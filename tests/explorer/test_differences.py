@@ -262,7 +262,7 @@ def test_the_page_gets_both_chips_and_the_place_at_which_they_part() -> None:
         "They part at A[2][2] B[2][5]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts"
     )
     hopper, ampere = trace["columns"]
-    assert hopper["heading"] == "sm_90 Hopper: 3.05175781e-05 = 0x38000000"
+    assert hopper["heading"] == "sm_90 Hopper: 3.0517578e-05 = 0x38000000"
     assert ampere["heading"] == "sm_80 Ampere: 0 = 0x00000000"
     assert hopper["parts"] == ampere["parts"] == [0, 3] and trace["grids"] == []
     for column in (hopper, ampere):

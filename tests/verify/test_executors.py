@@ -122,6 +122,7 @@ extern "C" __global__ void reversed(unsigned* x) {
     unsigned a = s[63 - threadIdx.x];
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %0}, {%0, %0, %0, %0}, {%0, %0}, "
                  "{%0, %0};" : "+r"(a));
+    x[blockIdx.x * 64 + threadIdx.x] = a;
 }
 """
 
@@ -142,9 +143,9 @@ def test_blocks_update_memory_from_several_workers() -> None:
 def test_hazards_and_operands_of_several_workers() -> None:
     kernel = ptxlab.kernel(_UPDATES, "reversed")
     x = np.arange(64 * 64, dtype=np.uint32)
-    here = kernel.simulate(64, 64, x)
+    here = kernel.simulate(64, 64, x.copy())
     with ThreadPoolExecutor(2) as pool:
-        there = kernel.simulate(64, 64, x, executor=pool)
+        there = kernel.simulate(64, 64, x.copy(), executor=pool)
         assert there.hazards == here.hazards and [each.kind for each in here.hazards] == ["race"]
         assert all(np.array_equal(there.operands(warp=w).a, here.operands(warp=w).a) for w in (0, 77, 127))
         with pytest.raises(HazardError) as caught:
