@@ -234,14 +234,15 @@ def names_in_triton() -> Picture:
     'the bases of this lesson'
     """
     texts = {
-        "#ttg.blocked": ["what a TiledCopy says: which thread loads which elements", "30"],
-        "#ttg.nvidia_mma": ["C and D: versionMajor 2 of mma, 3 of wgmma", "01, 05"],
-        "#ttg.dot_op": ["A (opIdx 0) and B (1) in registers;\nkWidth: neighbours along k in a lane", "01"],
-        "#ttg.swizzled_shared": ["a tile in shared memory, as ldmatrix reads it", "04"],
-        "#ttg.nvmma_shared": ["a tile in shared memory, as TMA writes and wgmma reads it", "06"],
+        "#ttg.blocked": ["what a TiledCopy says", "30"],
+        "#ttg.nvidia_mma": ["C and D of mma (versionMajor 2)\nor of wgmma (3)", "01, 05"],
+        "#ttg.dot_op": ["A and B in registers; kWidth:\nneighbours along k in a lane", "01"],
+        "#ttg.swizzled_shared": ["a tile in shared memory,\nas ldmatrix reads it", "04"],
+        "#ttg.nvmma_shared": ["a tile in shared memory, as\nTMA writes and wgmma reads it", "06"],
         "#ttg.linear": ["the bases of this lesson", "30"],
     }
-    return table(texts, ["in the words of this course", "lesson"], "Layouts in a dump of Triton")
+    shown = {name: [text, f"lesson{'s' * (',' in where)} {where}"] for name, (text, where) in texts.items()}
+    return table(shown, ["says", "see"], "Layouts in a dump of Triton's compiler")
 
 
 #: What the picture of bits shows.
