@@ -1,0 +1,44 @@
+"""`pytest --ptxlab`: launches of Triton and Numba in tests run on the simulator, and a hazard fails its test.
+
+The fixture `simulating` does so for one test: it is the session whose `results` has what came of each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+import ptxlab
+
+__all__ = ["pytest_addoption", "pytest_runtest_call", "simulating"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option `--ptxlab`."""
+    parser.getgroup("ptxlab").addoption(
+        "--ptxlab",
+        action="store_true",
+        help="run launches of Triton and Numba on ptxlab's simulator; a hazard fails its test",
+    )
+
+
+@pytest.fixture
+def simulating() -> Iterator[Any]:
+    """A session of `ptxlab.simulating` for this test."""
+    with ptxlab.simulating() as session:
+        yield session
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """With `--ptxlab`, a test runs inside a session, and fails with the hazards of its launches."""
+    if not item.config.getoption("--ptxlab"):
+        return (yield)
+    with ptxlab.simulating() as session:
+        result = yield
+    hazards = [f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards]
+    if hazards:
+        pytest.fail("\n".join(hazards), pytrace=False)
+    return result

@@ -1,0 +1,68 @@
+"""pytest --ptxlab: kernels of a test run on the simulator, and their hazards fail it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_TESTS = """
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def double(x):
+    x[cuda.threadIdx.x] *= 2
+
+
+@cuda.jit
+def reverse(x):
+    shared = cuda.shared.array(64, np.float32)
+    i = cuda.threadIdx.x
+    shared[i] = x[i]
+    x[i] = shared[63 - i]
+
+
+def test_double():
+    x = np.ones(64, dtype=np.float32)
+    double[1, 64](x)
+    assert x.sum() == 128
+
+
+def test_reverse():
+    x = np.arange(64, dtype=np.float32)
+    reverse[1, 64](x)
+    assert x[0] == 63
+"""
+_WITH_FIXTURE = """
+
+def test_session(simulating):
+    double[1, 64](np.ones(64, dtype=np.float32))
+    assert [each.name for each in simulating.results] == ["double"]
+"""
+
+
+def _pytest(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "test_kernels.py"
+    file.write_text(text)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "ptxlab.pytest_plugin", *options, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def test_a_hazard_fails_its_test(tmp_path: Path) -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    done = _pytest(tmp_path, _TESTS, "--ptxlab")
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "reverse: line 16" in done.stdout and "warps 0 and 1 of block" in done.stdout
+
+
+def test_the_fixture_is_a_session(tmp_path: Path) -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    done = _pytest(tmp_path, _TESTS + _WITH_FIXTURE, "-k", "session")
+    assert done.returncode == 0, done.stdout + done.stderr
