@@ -39,8 +39,9 @@ _MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
 
 
 def source_text(name: str) -> str:
-    """A file that comes with a lesson: kernels in CUDA C++, or machine code."""
-    return resources.files(__package__).joinpath("sources", name).read_text(encoding="utf-8")
+    """A file that comes with a lesson, and what it includes: kernels in CUDA C++, or machine code."""
+    text = resources.files(__package__).joinpath("sources", name).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"\n', lambda include: source_text(include[1]), text, flags=re.MULTILINE)
 
 
 # -- the lessons' kernels, also without a compiler -----------------------------------------------------------
