@@ -60,6 +60,10 @@ _LIMITS = """
   and row by row and column by column through `mma`; any operand makes all of a warp's `wgmma` doubtful. A
   register is doubtful as a whole, and `prmt` and `bfi` with one operand that is defined give a defined one.
   Tensor memory and parameters of functions are not followed, and of several origins the last is named.
+- A load and a store of another thread without a barrier between them: if the store came first in this run,
+  what was loaded is followed in the same way. If the load came first, uses before the store count as well: a
+  branch, an address, a store or an exchange between lanes, by any thread of the block, since the last
+  barrier. Loads whose value goes more than 16 ways always count.
 - Global memory that TMA reads and writes is not checked; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
 - With an `executor`, races between blocks in global memory are found only if one worker ran both.

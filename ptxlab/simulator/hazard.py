@@ -166,7 +166,7 @@ _KINDS = (
     HazardKind(
         "race",
         "Two threads touch the same bytes of shared or global memory, at least one of them writes, and no "
-        "barrier orders them; a load that comes second counts if its value matters",
+        "barrier orders them; a load counts if its value matters",
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
         evidence='published: the PTX ISA, "Memory Consistency Model", leaves the value undefined',

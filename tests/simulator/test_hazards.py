@@ -344,3 +344,54 @@ def test_one_block_does_not_wait() -> None:
         for block in (0, 2):
             (hazard,) = kernel.simulate(4, 64, values, out, block, with_groups).hazards
             assert (hazard.kind, hazard.block) == ("missing wait", (block, 0, 0))
+
+
+_IDLE = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 out) {
+    .reg .u64 %x, %o, %a; .reg .u32 %t, %v, %w, %z; .reg .pred %first, %warp1, %p;
+    ld.param.u64 %x, [x];
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    mul.wide.u32 %a, %t, 4;
+    add.u64 %a, %a, %o;
+    setp.eq.u32 %first, %t, 0;
+    setp.ge.u32 %warp1, %t, 32;
+    ld.global.u32 %v, [%x];
+    BEFORE
+    add.u32 %w, %v, 1;
+    @%first st.global.u32 [%x], %w;
+    AFTER
+END:
+    ret;
+}
+"""
+
+
+def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -> None:
+    """Triton lets all warps load what thread 0 changes, under a lock: that harms nobody."""
+    second = "ld.global.u32 %z, [%x]; @%first st.global.u32 [%a], %z;"
+    cases = {
+        ("", ""): 0,
+        ("bar.sync 0;", "st.global.u32 [%a], %w;"): 0,
+        ("", "@%first st.global.u32 [%a], %w;"): 0,
+        ("", "mov.u32 %w, 0; st.global.u32 [%a], %w;"): 0,
+        ("", "ld.global.u32 %v, [%o]; @%warp1 st.global.u32 [%a], %v;"): 0,
+        ("@%warp1 st.global.u32 [%a], %v;", ""): 1,
+        ("", "@%warp1 st.global.u32 [%a], %w;"): 1,
+        ("", "@%warp1 st.global.u32 [%a], %w; st.global.u32 [%a], %t;"): 0,  # it is overwritten
+        ("setp.ne.u32 %p, %v, 0; @%p bra END;", ""): 1,
+        ("", "setp.eq.u32 %p, %v, 0; @%p bra END;"): 1,
+        ("shfl.sync.idx.b32 %z, %v, 0, 31, -1;", ""): 1,
+        (f"@%warp1 st.global.u32 [%a], %v; {second}", ""): 1,  # another load does not make up for it
+        (second, ""): 0,
+    }
+    for (before, after), count in cases.items():
+        kernel = ptxlab.kernel(_IDLE.replace("BEFORE", before).replace("AFTER", after))
+        hazards = kernel.simulate(1, 64, np.zeros(1, np.uint32), np.zeros(64, np.uint32)).hazards
+        assert [hazard.kind for hazard in hazards] == ["race"] * count, (before, after)
+        if count:
+            assert "warp 0, lane 0 overwrites what warp 1 reads in PTX line 14" in hazards[0].sentence
+            assert "__syncthreads()" in hazards[0].remedy

@@ -14,6 +14,7 @@ from ..hazard import Report, lanes_text, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .doubtful import DoubtfulValues
+from .load_uses import LoadUses
 from .shadow import ID, Shadow
 
 #: Hazards of what is loaded: they count once it matters.
@@ -73,6 +74,13 @@ class Unordered(NamedTuple):
         return np.asarray(self.which[same])
 
 
+class IdleReads(NamedTuple):
+    """Loads of some threads whose values have not been used so far."""
+
+    uses: LoadUses
+    threads: NDArray[np.int64]
+
+
 class AccessReports:
     """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
 
@@ -82,8 +90,8 @@ class AccessReports:
         self._batch = batch
         self._launched = launched
 
-    def race(self, unordered: Unordered) -> None:
-        """Two threads touch the same bytes, and no barrier orders them."""
+    def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
+        """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
         touch, which = unordered.touch, unordered.which
         other, other_verb = unordered.other, unordered.other_verb
         access, lanes = touch.access, self._batch.block_lanes
@@ -122,7 +130,14 @@ class AccessReports:
                 f"without a barrier between them: {{lanes}} {action}"
             )
             remedy = f"put __syncthreads() {between}"
-        self._add("race", touch, which, span, what.replace("{partner}", partners), remedy, other)
+        what = what.replace("{partner}", partners)
+        if idle is None:
+            self._add("race", touch, which, span, what, remedy, other)
+            return
+        self._values.doubt_idle(
+            idle.uses, idle.threads, "race", access.instruction, touch.threads[which], what, remedy=remedy,
+            other=other, space=access.space, addresses=span,
+        )  # fmt: skip
 
     def late(self, unordered: Unordered, remedy: str) -> None:
         """The bytes belong to an asynchronous instruction that is not known to be complete."""

@@ -7,7 +7,7 @@ the shadow is that of the first block only.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,15 @@ from ..hazard import Report, lanes_text
 from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .access_reports import AccessReports, OtherVerb, Touch, Traits, Unordered, traits_of
+from .access_reports import AccessReports, IdleReads, OtherVerb, Touch, Traits, Unordered, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .doubtful import DoubtfulValues
+from .load_uses import LoadUses
 from .memory_spaces import ClusterPresence, LocalMemory
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
+
+_MOST_PAIRS = 64  # of writers and blocks for which it is asked whether loads matter
 
 
 class _BlocksDifferError(Exception):
@@ -33,8 +36,16 @@ class _BlocksDifferError(Exception):
 class AccessCheck(Observer):
     """Looks for hazards in accesses to memory."""
 
-    def __init__(self, report: Report, values: DoubtfulValues, guesses: Collection[int]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        values: DoubtfulValues,
+        guesses: Collection[int],
+        load_uses: Callable[[PtxInstruction], LoadUses | None],
+    ) -> None:
         self._report = report
+        self._load_uses = load_uses
+        self._load_numbers: dict[int, int] = {}  # of loads whose value may not matter, by id
         self._values = values
         self._guesses = guesses
         self._time = 0
@@ -80,6 +91,12 @@ class AccessCheck(Observer):
         self._presence.check_ends()
         self._launched += self._batch.size
 
+    def _tick(self, instruction: PtxInstruction) -> None:
+        """An event comes, with a time of its own."""
+        self._time += 1
+        self._values.time = self._time
+        self._instructions.append(instruction)
+
     def _set_limit(self) -> None:
         self._limit = int(self._clocks.block_time.min()) + 1 << TIME_SHIFT
 
@@ -94,8 +111,7 @@ class AccessCheck(Observer):
             if not is_argument:
                 self._local.check(access)
             return
-        self._time += 1
-        self._instructions.append(access.instruction)
+        self._tick(access.instruction)
         traits = traits_of(access.instruction.opcode)
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
@@ -114,7 +130,7 @@ class AccessCheck(Observer):
             else:
                 shadow = self._global.get(id(piece.data))
                 if shadow is None:
-                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size, 2)
+                    shadow = self._global[id(piece.data)] = Shadow(piece.data.size)
                 self._in_global(access, piece, shadow, traits, strong)
 
     def _acquire(self, threads: NDArray[Any], publishes: bool, in_block: bool = False) -> None:
@@ -135,8 +151,8 @@ class AccessCheck(Observer):
         pitch = size // self._batch.count
         page = min(10, (pitch & -pitch).bit_length() - 1)
         if self._uniform:
-            return Shadow(pitch, 2, few=1, page=page)
-        return Shadow(size, 2, few=self._batch.count, page=page)
+            return Shadow(pitch, few=1, page=page)
+        return Shadow(size, few=self._batch.count, page=page)
 
     def _in_first_block(
         self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool
@@ -208,7 +224,7 @@ class AccessCheck(Observer):
         if not writes:
             self._note_read(touch, traits)
             return
-        for readers in (shadow.reader, shadow.second):
+        for readers in shadow.readers():
             unordered = self._unordered(readers[entries], threads, strong, traits.narrow)
             if unordered is not None:
                 self._report_unordered(touch, readers[entries], unordered, "reads")
@@ -227,7 +243,8 @@ class AccessCheck(Observer):
         stamp = self._launched | (self._time << TIME_SHIFT) | (ATOMIC if strong else 0)
         if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
             if not traits.constant:
-                shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp))
+                load = self._load_number(access)
+                shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp, load))
             return
         shadow.note_reads()
         entries, count = shadow.entries(piece.offsets, access.width)
@@ -240,17 +257,18 @@ class AccessCheck(Observer):
         stamps = threads + stamp
         if access.kind == "read":
             if not traits.constant:
-                shadow.note_readers(entries, stamps)
+                shadow.note_readers(entries, stamps, self._load_number(access))
             return
         shadow.was_written = True
-        for readers in (shadow.reader, shadow.second) if shadow.was_read else ():
+        for readers in shadow.readers() if shadow.was_read else ():
             before = readers[entries]
             unordered = None
             if before.any():
                 unordered = self._unordered(before, threads, strong, traits.narrow, True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "reads", True)
-                break
+                if readers is shadow.reader:
+                    break
         self._write(touch, stamps, strong)
 
     # -- order -----------------------------------------------------------------------------------------------
@@ -370,7 +388,8 @@ class AccessCheck(Observer):
             stamps = threads | (stamp | ATOMIC)
         else:
             stamps = threads | stamp
-        before = shadow.reader[entries]
+        reader, second = shadow.readers_for(self._load_number(access), entries, self._limit)
+        before = reader[entries]
         if len(before) and before.max() >= self._limit:
             keep = before >= self._limit
             differences = before ^ stamps
@@ -378,15 +397,28 @@ class AccessCheck(Observer):
             if keep.any():
                 near = keep & (differences & (FLAGS | ID & ~31) == 0)
                 if near.any():  # of the same warp: it does not take the place of one of another
-                    near &= shadow.second[entries] >= self._limit
+                    near &= second[entries] >= self._limit
                     keep &= ~near
-                shadow.second[entries[keep]] = before[keep]
-        shadow.reader[entries] = stamps
-        differences = shadow.reader[entries]
+                second[entries[keep]] = before[keep]
+        reader[entries] = stamps
+        differences = reader[entries]
         differences ^= stamps
         if len(differences) and differences.max() >= 32:  # the times are equal; another warp
             others = differences & (ID & ~31) != 0
-            shadow.second[entries[others]] = stamps[others]
+            second[entries[others]] = stamps[others]
+
+    def _load_number(self, access: Access) -> int:
+        """The number of a load whose value may not matter; 0 for others."""
+        key = id(access.instruction)
+        number = self._load_numbers.get(key)
+        if number is None:
+            uses = self._load_uses(access.instruction) if access.proxy == "generic" else None
+            number = self._load_numbers[key] = 0 if uses is None else len(self._load_numbers) + 1
+        if number:
+            uses = self._load_uses(access.instruction)
+            assert uses is not None
+            self._values.watch(uses)
+        return number
 
     def _warpgroups(self, access: Access) -> tuple[NDArray[np.int64], list[int]]:
         """The threads that read for their warpgroups, in all blocks, and which warpgroups of a block."""
@@ -402,8 +434,7 @@ class AccessCheck(Observer):
 
     def synchronised(self, event: Synchronisation) -> None:
         """Threads learn what others did."""
-        self._time += 1
-        self._instructions.append(event.instruction)
+        self._tick(event.instruction)
         self._clocks_uniform = None
         clocks, threads, kind = self._clocks, event.threads, event.kind
         if kind == "bar":
@@ -552,7 +583,7 @@ class AccessCheck(Observer):
         entries, count = shadow.entries(copies.offsets, copies.width)
         stamps = np.repeat(copies.stamps, count)
         fresh = np.repeat(copies.threads, count) | self._time << TIME_SHIFT
-        for array in (shadow.reader, shadow.second) if copies.reads else (shadow.writer,):
+        for array in shadow.readers() if copies.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
         self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
@@ -590,7 +621,36 @@ class AccessCheck(Observer):
             if not everywhere and unordered.stamp & (PENDING | WORK):
                 self._reports.late(unordered, self._late_remedy(unordered))
             else:
-                self._reports.race(unordered)
+                self._reports.race(unordered, self._idle_reads(unordered))
+
+    def _idle_reads(self, unordered: Unordered) -> IdleReads | None:
+        """Whose loads may come too late, if none of those threads has used its value so far; None if so.
+
+        The shadow knows two of the threads that read: others of their blocks may have read the same.
+        """
+        uses = None
+        if unordered.other_verb == "reads" and not unordered.stamp & (PENDING | WORK):
+            uses = self._load_uses(unordered.other)
+        if uses is None:
+            return None
+        lanes, first = self._batch.block_lanes, self._launched if unordered.everywhere else 0
+        which = unordered.which
+        readers = (unordered.before[which] & ID) - first
+        pairs = np.unique(np.stack([unordered.touch.threads[which], readers // lanes]), axis=1)
+        if readers.min() < 0 or pairs.shape[1] > _MOST_PAIRS:
+            return None
+        threads = []
+        for writer, block in pairs.T.tolist():
+            others = np.arange(block * lanes, (block + 1) * lanes)
+            others = others[others != writer]
+            known = self._clocks.known(np.full(len(others), writer), others)
+            if unordered.everywhere and writer // lanes != block:
+                published = self._published[block + first // lanes]
+                known = np.maximum(known, min(published, self._acquired[(writer + first) // lanes] - 1))
+            if self._values.were_used(uses, others, known):
+                return None
+            threads.append(others)
+        return IdleReads(uses, np.unique(np.concatenate(threads)))
 
     def _late_remedy(self, unordered: Unordered) -> str:
         """How the threads can wait for an asynchronous instruction."""

@@ -146,7 +146,10 @@ class Clocks:
 
         All are indices into the batch. Where ordering might come from flags and fences, it is assumed.
         """
-        same = threads == others
+        return np.asarray((threads == others) | (times <= self.known(threads, others)))
+
+    def known(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+        """Up to what time that which others did comes before what the threads do now."""
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
         known = np.where(block == other_block, self.block_time[block], self.cluster_time[block])
@@ -154,8 +157,8 @@ class Clocks:
         if self._matrix is not None:
             learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
             known = np.where(block == other_block, np.maximum(known, learnt), known)
-        flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
-        return np.asarray(same | (times <= known) | flagged)
+        flagged = np.minimum(self.published[other_warp], self.acquired[warp] - 1)
+        return np.asarray(np.maximum(known, flagged), dtype=np.int64)
 
     def fence(self, threads: NDArray[Any], time: int) -> None:
         """Threads execute fence.proxy.async: it is for what they know of."""

@@ -21,6 +21,7 @@ from ..hazard import Report, line_text
 from ..ptx.dataflow import operand_registers, read_and_written
 from ..ptx.syntax import Address, Function, Immediate, Operand, PtxInstruction, Register, registers_of
 from ..threads import Batch, Threads
+from .load_uses import LoadUses
 
 #: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
 _COPIES = {"mov", "selp", "shfl", "prmt", "bfi"}
@@ -58,6 +59,7 @@ class _Origin:
     addresses: tuple[int, int] | None = None
     loading: bool = False  # by tcgen05.ld, which nobody has waited for
     stored: PtxInstruction | None = None  # what has brought it to global memory
+    reporters: NDArray[Any] | None = None  # the threads that are named, if not those whose value it is
 
 
 class DoubtfulValues(Observer):
@@ -76,6 +78,7 @@ class DoubtfulValues(Observer):
         self._flows = flows  # of instructions, by id: found once for all launches
         self._masked: dict[str, set[int]] = {}
         self._machine: Inspection | None = None
+        self.time = 0  # of the last access or barrier, as `AccessCheck` counts
 
     def attach(self, machine: Inspection) -> None:
         """Remember whose registers say what is chosen."""
@@ -89,6 +92,10 @@ class DoubtfulValues(Observer):
         self._live: dict[str, dict[int, _Taints]] = {}  # by function and register
         self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
         self._reported: set[tuple[int, int]] = set()
+        self._watched: set[int] = set()
+        #: When threads last used values of loads that may not matter, by ids of instructions.
+        self._used: dict[int, NDArray[np.int64]] = {}
+        self._decided: set[int] = set()
 
     def end(self) -> None:
         """What lies in arrays of the caller is handed back."""
@@ -138,6 +145,40 @@ class DoubtfulValues(Observer):
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
 
+    def watch(self, uses: LoadUses) -> None:
+        """Remember from now on who uses the value of a load."""
+        if id(uses) in self._watched:
+            return
+        self._watched.add(id(uses))
+        self._decided |= uses.decisions
+        for key in uses.uses | uses.decisions:
+            self._used.setdefault(key, np.zeros(self._batch.size, dtype=np.int64))
+
+    def were_used(self, uses: LoadUses, threads: NDArray[Any], times: NDArray[Any]) -> bool:
+        """Whether one of the threads has used the value of a load after a time, each its own."""
+        return any(bool((self._used[key][threads] > times).any()) for key in uses.uses | uses.decisions)
+
+    def doubt_idle(
+        self,
+        uses: LoadUses,
+        threads: NDArray[Any],
+        kind: str,
+        instruction: PtxInstruction,
+        reporters: NDArray[Any],
+        what: str,
+        *,
+        remedy: str,
+        other: PtxInstruction,
+        space: str,
+        addresses: tuple[int, int],
+    ) -> None:
+        """Threads hold what they should not use, as another instruction has just shown."""
+        made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
+        made.reporters = reporters
+        number = self._origin((kind, id(instruction), id(other), "idle"), threads, made)
+        for register in uses.registers:
+            self._mark(uses.function, register, threads, np.int32(number))
+
     def _enter(self, function: str) -> dict[int, _Taints]:
         """The doubtful registers of a function: at first those that it may read before it writes them."""
         live = self._live[function] = {}
@@ -169,6 +210,8 @@ class DoubtfulValues(Observer):
         guilty = lanes[origin.threads[lanes]]
         if not len(guilty):
             guilty = np.flatnonzero(origin.threads)
+        if origin.reporters is not None:
+            guilty = origin.reporters
         what = origin.what
         if line_text(where) != line_text(origin.instruction):
             what += f", and {line_text(where)} {use}"
@@ -191,6 +234,8 @@ class DoubtfulValues(Observer):
 
     def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
         """A doubtful predicate decides whether threads execute an instruction."""
+        if id(instruction) in self._decided:
+            self._used[id(instruction)][threads.indices] = self.time
         flow = self._flow(instruction)
         live = self._live.get(flow.function)
         if live is None:
@@ -212,6 +257,8 @@ class DoubtfulValues(Observer):
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Results are as doubtful as what they are computed from."""
+        if self._used and id(instruction) in self._used:
+            self._used[id(instruction)][threads.indices] = self.time
         flow = self._flows.get(id(instruction))
         if flow is None:
             flow = self._flow(instruction)

@@ -21,6 +21,7 @@ from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_b
 from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
 from .doubtful import Flow
+from .load_uses import FunctionLoads, LoadUses
 
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
@@ -70,6 +71,8 @@ class RegisterPlans:
         self._plans: dict[int, _Plan | None] = {}
         self.flows: dict[int, Flow] = {}  # of instructions, by id; `DoubtfulValues` finds them
         self._found_unwritten: dict[str, set[int]] = {}  # by function
+        self._loads: dict[str, FunctionLoads] = {}  # by function
+        self._load_uses: dict[int, LoadUses | None] = {}  # of loads, by id
         self._lock = Lock()
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
@@ -85,6 +88,16 @@ class RegisterPlans:
             function = next(each for each in self._functions if each.name == name)
             self._found_unwritten[name] = self._unwritten(function)
         return self._found_unwritten[name]
+
+    def load_uses(self, instruction: PtxInstruction) -> LoadUses | None:
+        """Where the value of a load matters; None if that is not to be asked."""
+        key = id(instruction)
+        if key not in self._load_uses:
+            function = self.owners[key]
+            if function.name not in self._loads:
+                self._loads[function.name] = FunctionLoads(function)
+            self._load_uses[key] = self._loads[function.name].uses_of(instruction)
+        return self._load_uses[key]
 
     def of(self, instruction: PtxInstruction) -> _Plan | None:
         """What to do when it is executed; None for nothing."""

@@ -1,5 +1,7 @@
 """The shadow of memory: for each few bytes, who wrote them last, and two that read them.
 
+Loads whose value may not matter (`load_uses.py`) are noted apart, so that they do not displace others.
+
 An entry is one number, a stamp: the time, flags, and the thread (its index in the launch) or the column of
 asynchronous work.
 """
@@ -30,6 +32,7 @@ class Read(NamedTuple):
     width: int
     threads: NDArray[Any]
     stamp: int
+    load: int = 0  # the number of a load whose value may not matter
 
 
 class Shadow:
@@ -40,7 +43,7 @@ class Shadow:
     make the check of every tile slower.
     """
 
-    def __init__(self, size: int, readers: int, few: int = 0, page: int = 10) -> None:
+    def __init__(self, size: int, few: int = 0, page: int = 10) -> None:
         self.size = size
         self._few = few
         self._page = page  # bits of an address within a page
@@ -51,7 +54,9 @@ class Shadow:
         count = pages << page - self._shift
         self.writer = np.zeros(count, dtype=np.int64)
         self.reader = np.zeros(count, dtype=np.int64)
-        self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
+        self.second = np.zeros(count, dtype=np.int64)
+        #: The same of loads whose value may not matter, and the load's number; empty while there are none.
+        self.idle_reader = self.idle_second = self.idle_load = np.zeros(0, dtype=np.int64)
         self.was_written = self.was_read = False
         self._later: list[Read] = []
         self._later_bytes = 0
@@ -68,29 +73,58 @@ class Shadow:
         for read in self._later:
             entries, count = self.entries(read.offsets, read.width)
             threads = read.threads if count == 1 else np.repeat(read.threads, count)
-            self.note_readers(entries, threads + read.stamp)
+            self.note_readers(entries, threads + read.stamp, read.load)
         self._later, self._later_bytes = [], 0
 
-    def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
+    def readers(self) -> tuple[NDArray[np.int64], ...]:
+        """All that say who read, those of loads that may not matter last."""
+        if len(self.idle_reader):
+            return self.reader, self.second, self.idle_reader, self.idle_second
+        return self.reader, self.second
+
+    def readers_for(
+        self, load: int, entries: NDArray[Any], limit: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where to note who reads entries: the last, and another one; `load` is 0, or a load's number.
+
+        Readers of one load at a time: those before, if their stamps are not below a limit, count as others.
+        """
+        if not load:
+            return self.reader, self.second
+        if not len(self.idle_reader):
+            self.idle_reader, self.idle_second, self.idle_load = np.zeros((3, len(self.writer)), np.int64)
+        others = entries[self.idle_load[entries] != load]
+        for idle, array in ((self.idle_reader, self.reader), (self.idle_second, self.second)):
+            live = others[idle[others] >= limit]
+            array[live] = idle[live]
+            idle[others] = 0
+        self.idle_load[others] = load
+        return self.idle_reader, self.idle_second
+
+    def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any], load: int = 0) -> None:
         """The last reader of each entry, and another thread that reads it at the same time or did before."""
-        before = self.reader[entries] if self.was_read else None
+        reader, second = self.readers_for(load, entries)
+        before = reader[entries] if self.was_read else None
         self.was_read = True
-        self.reader[entries] = stamps
+        reader[entries] = stamps
         if before is not None and before.any():
             others = (before != 0) & ((before ^ stamps) & ID != 0)
-            self.second[entries[others]] = before[others]
-        differs = self.reader[entries] != stamps
+            second[entries[others]] = before[others]
+        differs = reader[entries] != stamps
         if differs.any():
-            self.second[entries[differs]] = stamps[differs]
+            second[entries[differs]] = stamps[differs]
 
     def repeat(self, blocks: int, lanes: int) -> None:
         """The shadow of one block becomes that of `blocks` blocks of `lanes` lanes, which did the same."""
         count = len(self.writer)
         first = np.repeat(np.arange(blocks) * lanes, count)
-        for name in ("writer", "reader", "second"):
+        for name in ("writer", "reader", "second", "idle_reader", "idle_second"):
+            if not len(getattr(self, name)):
+                continue
             stamps = np.tile(getattr(self, name), blocks)
             of_threads = (stamps != 0) & (stamps & WORK == 0)
             setattr(self, name, np.where(of_threads, stamps + first, stamps))
+        self.idle_load = np.tile(self.idle_load, blocks)
         self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
         self._shifts = np.tile(self._shifts, blocks)
         self.size, self._few = self.size * blocks, self._few * blocks
@@ -134,16 +168,16 @@ class Shadow:
     def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
         """Give pages narrower entries, behind all others."""
         inside = np.arange(0, 1 << self._page, 1 << shift)
-        arrays = [self.writer, self.reader, self.second]
+        names = ("writer", "reader", "second", "idle_reader", "idle_second", "idle_load")
         everything = len(pages) == len(self._shifts)
         behind = 0 if everything else len(self.writer)
-        for number, array in enumerate(arrays):
+        for name in names:
+            array = getattr(self, name)
             if len(array) and not array.any():
-                arrays[number] = np.zeros(behind + len(pages) * len(inside), dtype=np.int64)
+                setattr(self, name, np.zeros(behind + len(pages) * len(inside), dtype=np.int64))
             elif len(array):
                 sources = self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])
-                arrays[number] = np.concatenate([array[:behind], array[sources.reshape(-1)]])
-        self.writer, self.reader, self.second = arrays
+                setattr(self, name, np.concatenate([array[:behind], array[sources.reshape(-1)]]))
         self._first = self._first.copy()  # what was found with the old one does not count any more
         self._first[pages] = behind + np.arange(len(pages)) * len(inside)
         self._shifts[pages] = shift

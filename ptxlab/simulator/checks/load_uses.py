@@ -1,0 +1,103 @@
+"""Loads whose value does not always matter: where it is used, decided once for a function.
+
+Compilers let all threads load what only one of them uses. If another thread overwrites the bytes without a
+barrier, that harms only those that use what they loaded. Here is found which registers are computed from a
+load, and which instructions use them: a branch, an address, a store, other lanes. A load that surely matters
+(one that is used by everybody who loads, before the next branch) has no record, and neither has one whose
+value goes many ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..ptx.dataflow import basic_blocks, read_and_written
+from ..ptx.syntax import Function, PtxInstruction, registers_of
+
+#: Instructions whose results depend on registers of the same lane, and do nothing else.
+_LANE_LOCAL = {
+    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
+    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc",
+    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
+    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
+    "testp", "xor",
+}  # fmt: skip
+_MOST_REGISTERS = 64
+_MOST_USES = 16
+
+
+class LoadUses(NamedTuple):
+    """What becomes of a loaded value: registers by their numbers, instructions by their ids."""
+
+    function: str
+    registers: frozenset[int]
+    uses: frozenset[int]  # who executes them uses the value
+    decisions: frozenset[int]  # who comes to them does: the value decides whether they are executed
+
+
+class FunctionLoads:
+    """The loads of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._effects = [read_and_written(each) for each in function.instructions]
+        self._readers: dict[int, list[int]] = {}  # of registers
+        for index, (read, _) in enumerate(self._effects):
+            for register in read:
+                self._readers.setdefault(register, []).append(index)
+        self._ends = [0] * len(function.instructions)  # of the basic block that each instruction is in
+        for start, end in basic_blocks(function).items():
+            self._ends[start:end] = [end] * (end - start)
+
+    def uses_of(self, load: PtxInstruction) -> LoadUses | None:
+        """The uses of a load whose value may not matter; None if it does."""
+        if load.parts[0] not in ("ld", "ldu") or self._is_used_at_once(load):
+            return None
+        instructions = self._function.instructions
+        registers = set(self._effects[load.index][1])
+        waiting = sorted(registers)
+        uses: set[int] = set()
+        decisions: set[int] = set()
+        while waiting:
+            for index in self._readers.get(waiting.pop(), ()):
+                instruction = instructions[index]
+                if instruction.parts[0] in _LANE_LOCAL:
+                    fresh = self._effects[index][1] - registers
+                    registers |= fresh
+                    waiting += sorted(fresh)
+                else:
+                    uses.add(index)
+            if len(registers) > _MOST_REGISTERS or len(uses) > _MOST_USES:
+                return None
+        for index in uses:
+            if _is_decided(instructions[index], registers):
+                decisions.add(index)
+        return LoadUses(
+            self._function.name,
+            frozenset(registers),
+            frozenset(id(instructions[index]) for index in uses - decisions),
+            frozenset(id(instructions[index]) for index in decisions),
+        )
+
+    def _is_used_at_once(self, load: PtxInstruction) -> bool:
+        """Whether all that load also use the value, before they can go separate ways."""
+        instructions: Sequence[PtxInstruction] = self._function.instructions
+        registers = set(self._effects[load.index][1])
+        for index in range(load.index + 1, self._ends[load.index]):
+            instruction = instructions[index]
+            read, written = self._effects[index]
+            if read.isdisjoint(registers):
+                if instruction.guard is None:
+                    registers -= written
+                continue
+            if instruction.parts[0] in _LANE_LOCAL:
+                registers |= written
+            elif instruction.guard in (None, load.guard) or _is_decided(instruction, registers):
+                return True
+        return False
+
+
+def _is_decided(instruction: PtxInstruction, registers: set[int]) -> bool:
+    """Whether its predicate is one of the registers."""
+    return any(register.index in registers for register in registers_of(instruction.guard))
