@@ -301,7 +301,7 @@ class Layout:
                     digit = _LANE_DIGITS[place]
                 for axis, step in enumerate(steps):
                     if step:
-                        terms[axis].append(_inner(digit) if step == 1 else f"({_inner(digit)} * {step})")
+                        terms[axis].append(_term(digit, step))
         width = max(map(len, named), default=0)
         lines = [f"{name:<{width}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
         for name, axis_terms in zip(("row", "col"), terms, strict=True):
@@ -337,6 +337,24 @@ def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], 
         digits.append(((stride, size), digit, (row, column)))
         stride *= size
     return digits
+
+
+def index_terms(counter: str, modes: Sequence[Mode]) -> tuple[list[str], list[str]]:
+    """What a counter adds to the row and to the column of a mode, as the manual writes it.
+
+    >>> index_terms("row", [(32, 1, 0), (2, 64, 0)])
+    (['(row & 0x1F)', '((row >> 5) * 64)'], [])
+    """
+    terms: tuple[list[str], list[str]] = ([], [])
+    for _, digit, steps in _digits(counter, modes):
+        for axis, step in enumerate(steps):
+            if step:
+                terms[axis].append(_term(digit, step))
+    return terms
+
+
+def _term(digit: str, step: int) -> str:
+    return _inner(digit) if step == 1 else f"({_inner(digit)} * {step})"
 
 
 def _inner(digit: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -20,11 +20,11 @@ from ..explorer.tensor_questions import rule_of_d
 from ..explorer.transfer import first_transfer
 from ..isa.catalog import catalog
 from ..isa.form import Form
-from ..isa.layout import Layout
+from ..isa.layout import Layout, index_terms
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import TensorOperand
+from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tensor_memory import TensorLayout, TensorOperand
 from ..isa.transfer import TransferForm
 from ..views.labels import index_range
 
@@ -172,18 +172,34 @@ class Stop:
         }
 
     @property
+    def explained(self) -> dict[str, Operand]:
+        """Operands in registers that the stop explains: C only where no D has its layout.
+
+        >>> [list(stop.explained) for stop in (stops("mma")[0], stops("transfer")[45])]
+        [['A', 'B', 'D'], ['C']]
+        """
+        held = self.in_registers
+        return {name: operand for name, operand in held.items() if name != "C" or "D" not in held}
+
+    @property
     def in_tensor_memory(self) -> dict[str, TensorOperand]:
-        """Matrices of tcgen05.mma that are in tensor memory."""
-        return dict(self.form.tensors) if isinstance(self.form, Tcgen05Mma) else {}
+        """Matrices of tcgen05.mma that are in tensor memory; what tcgen05.cp writes there."""
+        form = self.form
+        return dict(form.tensors) if isinstance(form, (Tcgen05Mma, Tcgen05Transfer)) else {}
 
     @cached_property
     def formulas(self) -> dict[str, str]:
-        """Row and column of each operand's elements, as the manual writes them."""
-        if isinstance(self.form, Tcgen05Mma):
-            return {"D": rule_of_d(self.form)}
+        """Row and column of each operand's elements, as the manual writes them; lane and column of a word."""
+        form = self.form
+        if isinstance(form, Tcgen05Mma):
+            return {"D": rule_of_d(form)}
+        if form.family == "tcgen05.shift":
+            return {"T'": _SHIFTED}
+        if self.in_tensor_memory and isinstance(form, Tcgen05Transfer):
+            return {"T": _copy_formula(form)}
         found: dict[str, str] = {}
-        for name, operand in self.in_registers.items():
-            if name != "C" and operand.layout is not None:
+        for name, operand in self.explained.items():
+            if operand.layout is not None:
                 found[name] = operand.layout.formula()
         return found
 
@@ -203,27 +219,25 @@ class Stop:
         lead = _growth(self.before.form, self.form)
         if isinstance(self.form, Tcgen05Mma):
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
-        earlier, now = self.before.in_registers, self.in_registers
-        parts = [
-            part for name in now if name != "C" for part in _difference(name, earlier.get(name), now[name])
-        ]
-        gone = [name for name in earlier if name not in now and name != "C"]
-        parts += [f"{name} is no longer in registers" for name in gone]
+        earlier, now = self.before.explained, self.explained
+        parts = [part for name in now for part in _difference(name, earlier.get(name), now[name])]
+        parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
+        known = _moves(self.before.form)
+        parts += [fact for fact in _moves(self.form) if fact not in known]
         if not parts:
             parts = [self._first().rstrip(".")]
         sentence = f"{lead}{'; '.join(parts)}."
         return sentence[0].upper() + sentence[1:]
 
     def _first(self) -> str:
-        words = []
-        for name, operand in self.in_registers.items():
-            if name != "C":
-                registers = counted(operand.registers, "register")
-                elements = counted(operand.elements_per_register, "element")
-                words.append(f"{name} has {registers} a lane, {elements} in each")
         if isinstance(self.form, Tcgen05Mma):
             return f"D is in tensor memory: {rule_of_d(self.form)}."
-        return (", ".join(words) or f"{self.form.mnemonic} moves words without a register") + "."
+        words = []
+        for name, operand in self.explained.items():
+            registers = counted(operand.registers, "register")
+            elements = counted(operand.elements_per_register, "element")
+            words.append(f"{name} has {registers} a lane, {elements} in each")
+        return f"{', '.join(words)}."
 
     # -- the question --
 
@@ -315,7 +329,7 @@ Register 2 of lane 5 holds A[1][10..11].
             return f"There are {operand.lanes} lanes, each with {registers} of {name}, counted from 0."
         cells = [(row, column) for _, row, column in operand.holds(lane, register)]
         rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
-        where = f"{name}[{_range(rows)}][{_range(columns)}]"
+        where = f"{name}[{_indices(rows)}][{_indices(columns)}]"
         return f"Register {register} of lane {lane} holds {where}."
 
 
@@ -333,22 +347,88 @@ def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question
 
 
 def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> Question:
-    """About a word that is copied or shifted."""
+    """About a word that is copied or shifted; one with elements of two words has two right answers."""
     transfer = first_transfer(form)
-    links = transfer.links[:, 0]
-    index = int(random.choice(np.flatnonzero(links >= 0)))
+    index = int(random.choice(np.flatnonzero(transfer.links[:, 0] >= 0)))
+    sources = [int(source) for source in transfer.links[index] if source >= 0]
     target = transfer.ends[1].label
     to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
     rows, words = transfer.ends[0].axes
     return Question(
         f"From which {rows} and which {words} does {target}[{index // to}][{index % to}] come?",
         f"{rows}, {words}",
-        (divmod(int(links[index]), back),),
+        tuple(divmod(source, back) for source in sources),
     )
 
 
-def _range(numbers: list[int]) -> str:
-    return index_range(numbers[0], numbers[-1] - numbers[0] + 1)
+# -- words that tcgen05.cp copies and tcgen05.shift moves ---------------------------------------------------
+
+_SHIFTED = """\
+T'[lane][column] = T[lane + 1][column], lane = 0..30
+T'[31][column]   = T[31][column]
+column = 0..7, lanes counted from that of taddr"""
+
+
+def _copy_layout(form: Tcgen05Transfer) -> TensorLayout:
+    """Where the words are that tcgen05.cp writes."""
+    return replace(form, source="").tensor("T").layout
+
+
+def _copy_formula(form: Tcgen05Transfer) -> str:
+    """Lane and column of each word that tcgen05.cp writes, from its row and place in shared memory.
+
+    >>> import ptxlab
+    >>> copy = ptxlab.instruction("tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b4x16_p64")
+    >>> print(_copy_formula(copy))
+    lane   = (row & 0x1F) + ((row >> 5) * 64) + (copy * 32)
+    column = word
+    copy   = 0..1
+    16 bytes: byte j = (bits 4j..4j+3 of the source) << 2
+    """
+    layout = _copy_layout(form)
+    counters = (("row", layout.row), ("word", layout.column), ("copy", layout.copy))
+    terms = [index_terms(counter, modes) for counter, modes in counters]
+    lane, column = (" + ".join(term for each in terms for term in each[axis]) for axis in (0, 1))
+    lines = [f"lane   = {lane}", f"column = {column}"]
+    if layout.copies > 1:
+        lines.append(f"copy   = 0..{layout.copies - 1}")
+    if form.source:
+        bits = UNPACKED[form.source]
+        low = (8 - bits) // 2
+        lines.append(f"16 bytes: byte j = (bits {bits}j..{bits}j+{bits - 1} of the source) << {low}")
+    return "\n".join(lines)
+
+
+def _moves(form: Form) -> list[str]:
+    """What tcgen05.cp copies, where to and as what; what tcgen05.shift moves; nothing of others."""
+    if form.family == "tcgen05.shift":
+        return ["each of 32 lanes takes the 8 words of the next lane, and the last keeps its own"]
+    if form.family != "tcgen05.cp" or not isinstance(form, Tcgen05Transfer):
+        return []
+    layout = _copy_layout(form)
+    rows, words = layout.shape
+    first, last = (_lanes(layout.coords()[:, row, 0, 0].tolist()) for row in (1, rows - 1))
+    contents = "words are copied as they are"
+    if form.source:
+        contents = f"elements of {UNPACKED[form.source]} bits become bytes"
+    return [
+        f"{rows} rows of {32 * words} bits go to {words} columns",
+        f"row 1 goes to {first}, row {rows - 1} to {last}",
+        contents,
+    ]
+
+
+def _lanes(lanes: list[int]) -> str:
+    """``lane 1``; ``lanes 1, 33, 65 and 97``."""
+    if len(lanes) == 1:
+        return f"lane {lanes[0]}"
+    return f"lanes {', '.join(map(str, lanes[:-1]))} and {lanes[-1]}"
+
+
+def _indices(numbers: list[int]) -> str:
+    """``8..15``; ``0, 8`` where some between are missing."""
+    whole = numbers[-1] - numbers[0] == len(numbers) - 1
+    return index_range(numbers[0], len(numbers)) if whole else ", ".join(map(str, numbers))
 
 
 def _growth(before: Form, form: Form) -> str:
@@ -388,7 +468,7 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         lane = [(row, column) for _, row, column in now.holds(1, 0)]
         rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
         bits = counted(now.width, "bit")
-        first = f"{name}[{_range(rows)}][{_range(columns)}]"
+        first = f"{name}[{_indices(rows)}][{_indices(columns)}]"
         yield f"a register of {name} has {elements} of {bits} (lane 1 begins with {first})"
         return
     new = _added(earlier.layout, now.layout, now.elements_per_register)

@@ -14,6 +14,7 @@ import anywidget
 import ipywidgets
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from .._util.arguments import as_index, as_text
 from .._version import __version__
@@ -23,14 +24,15 @@ from ..explorer.bundle import script, sheet
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
-from ..isa.tcgen05 import CONTROL_FAMILIES
+from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
+from ..numerics.tensor_memory import shift_rows
 from ..views.drawing import png
 from ..views.palette import LIGHT
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, sharing, stops
 
-_PICTURED = ("A", "B", "D", "S", "T", "SFA")  # operands with a small picture
+_PICTURED = ("A", "B", "C", "D", "S", "T", "SFA")  # operands with a small picture
 _RULE_WIDTH = 64  # letters of a line
 _MOST_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
 
@@ -252,23 +254,45 @@ def _image(name: str, operand: Operand | TensorOperand) -> dict[str, Any]:
         pixels = np.zeros(operand.shape, np.uint8)
         coords = operand.layout.coords() if operand.layout else np.zeros((operand.lanes, 0, 2), int)
         pixels[coords[..., 0], coords[..., 1]] = np.arange(operand.lanes)[:, None] % colours
+    return _picture(name, pixels)
+
+
+def _picture(name: str, pixels: NDArray[np.uint8]) -> dict[str, Any]:
     image = "data:image/png;base64," + base64.b64encode(png(pixels, _PALETTE)).decode()
     return {"name": name, "rows": pixels.shape[0], "columns": pixels.shape[1], "image": image}
 
 
+def _shifted(form: Tcgen05Transfer) -> list[dict[str, Any]]:
+    """Tensor memory before and after tcgen05.shift of its first 32 lanes."""
+    colours = len(LIGHT.lanes)
+    before = np.full((LANES, form.columns), colours, np.uint32)
+    before[:32] = np.arange(32)[:, None] % colours
+    after = np.where(before < colours, shift_rows(before, 0, form.columns), colours)
+    return [_picture(name, words.astype(np.uint8)) for name, words in (("T", before), ("T'", after))]
+
+
 def _images(stop: Stop) -> list[dict[str, Any]]:
-    placed: dict[str, Any] = {**stop.in_registers, **stop.in_tensor_memory}
+    if isinstance(stop.form, Tcgen05Transfer) and stop.form.family == "tcgen05.shift":
+        return _shifted(stop.form)
+    placed: dict[str, Any] = {**stop.explained, **stop.in_tensor_memory}
     return [_image(name, operand) for name, operand in placed.items() if name in _PICTURED]
 
 
 def _fragments(stop: Stop) -> list[dict[str, Any]]:
-    """Operands in registers with the formulas of the manual; D in tensor memory with its rule."""
-    fragments = []
+    """Operands in registers with the formulas of the manual; those in tensor memory with their rule."""
+    fragments: list[dict[str, Any]] = []
+    if stop.form.family == "tcgen05.shift":
+        before, after = _images(stop)
+        titles = ("T, tensor memory before, coloured by lane", "T', after: the colours moved up by a lane")
+        fragments.append({**before, "title": titles[0], "formula": ""})
+        fragments.append({**after, "title": titles[1], "formula": stop.formulas["T'"]})
+        return fragments
     for name, formula in stop.formulas.items():
         if name in stop.in_tensor_memory:
             tensor = stop.in_tensor_memory[name]
             title = f"{tensor.describe()}, coloured by row"
-            text = "\n".join(textwrap.wrap(formula, _RULE_WIDTH))
+            lines = (textwrap.wrap(line, _RULE_WIDTH) for line in formula.splitlines())
+            text = "\n".join(line for wrapped in lines for line in wrapped)
             fragments.append({**_image(name, tensor), "title": title, "formula": text})
             continue
         operand = stop.in_registers[name]

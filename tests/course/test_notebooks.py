@@ -114,6 +114,8 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
     assert "**After this lesson you can**" in cells[0].source and lesson.goals and lesson.minutes
     assert "?" in cells[0].source, "a lesson begins with a question"
     assert cells[-2].source.startswith("## Next\n") and cells[-1].source == "ptxlab.progress()"
+    if lesson.number:
+        assert cells[-3].source.startswith("## Summary\n"), "what to remember stands before what is next"
     after = lessons.LESSONS[(lessons.LESSONS.index(lesson) + 1) % len(lessons.LESSONS)]
     assert f"[`{after.file}`]({after.file}.ipynb)" in cells[-2].source
     assert "PTX ISA" in cells[-2].source

@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab.course.record import solved
 from ptxlab.explorer.edits import SetCell
-from ptxlab.isa.tcgen05 import CONTROL_FAMILIES
+from ptxlab.isa.tcgen05 import CONTROL_FAMILIES, COPY_SHAPES, Tcgen05Transfer
+from ptxlab.numerics.tensor_memory import copy_rows, shift
 from ptxlab.shapes.stops import WALKS, Stop, layout_key, stops
-from ptxlab.shapes.widget import HtmlText, Walk, glance_html
+from ptxlab.shapes.widget import HtmlText, Walk, _fragments, _images, glance_html
 from tests.cases import each
 from tests.sampling import one_in
 from tools.site.kernel import links_to_stops
@@ -82,6 +84,53 @@ def test_the_question_takes_the_right_answer_and_refuses_others(stop: Stop) -> N
         assert f"{first}, {second}" not in verdict.text  # a hint is no solution
     for unread in ("", "lane", "1", "1 2 3"):
         assert stop.check(unread).state == "not yet"
+
+
+@each("stop", WITH_MATRICES, ids=name)
+def test_a_stop_shows_where_its_elements_are(stop: Stop) -> None:
+    """A picture, with the formula beside it: also of what is copied, shifted or loaded as C."""
+    fragments = _fragments(stop)
+    assert _images(stop) and [each["image"] for each in fragments] and fragments[-1]["formula"]
+    assert "without a register" not in stop.news
+
+
+@each("stop", [stop for stop in STOPS if stop.form.family == "tcgen05.cp"], ids=name)
+def test_the_formula_of_a_copy_is_what_is_copied(stop: Stop) -> None:
+    """Evaluated for every row and word, against the emulator's tensor memory."""
+    form = stop.form
+    assert isinstance(form, Tcgen05Transfer)
+    lines = dict(re.findall(r"(lane|column|copy) += (.+)", stop.formulas["T"]))
+    copies = int(lines.pop("copy", "0..0").removeprefix("0..")) + 1
+    rows, bits, _ = COPY_SHAPES[form.shape]
+    source = np.arange(1, rows * bits // 32 + 1, dtype=np.uint32).reshape(rows, -1)
+    expected = np.zeros((128, source.shape[1]), np.uint32)
+    for (row, word), value in np.ndenumerate(source):
+        for copy in range(copies):
+            at = {"row": row, "word": word, "copy": copy}
+            expected[eval(lines["lane"], at), eval(lines["column"], at)] = value
+    plain = replace(form, source="")
+    np.testing.assert_array_equal(copy_rows(plain, source, np.zeros_like(expected)), expected)
+    if form.source:
+        width, low = (
+            int(number)
+            for number in re.findall(r"bits (\d)j\.\.\dj\+\d of the source\) << (\d)", stop.formulas["T"])[0]
+        )
+        every = int.from_bytes(source[1, :4].astype("<u4").tobytes(), "little")
+        bytes_ = bytes((every >> width * j & (1 << width) - 1) << low for j in range(16))
+        lane = eval(lines["lane"], {"row": 1, "copy": 0})
+        copied = copy_rows(form, source, np.zeros_like(expected))[lane, :4]
+        assert copied.astype("<u4").tobytes() == bytes_
+
+
+def test_the_formula_of_a_shift_is_what_is_shifted() -> None:
+    (stop,) = (stop for stop in STOPS if stop.form.family == "tcgen05.shift")
+    before, after = (each["image"] for each in _fragments(stop))
+    assert before != after and "T[lane + 1][column], lane = 0..30" in stop.formulas["T'"]
+    words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)
+    assert isinstance(stop.form, Tcgen05Transfer)
+    shifted = shift(stop.form, words)
+    np.testing.assert_array_equal(shifted[:31], words[1:32])
+    np.testing.assert_array_equal(shifted[31:], words[31:])
 
 
 @pytest.mark.parametrize("walk", WALKS)
