@@ -5,7 +5,7 @@ Like `ptxlab.instruction`, the methods here load what they need when they are ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, overload
 
@@ -82,11 +82,11 @@ class Simulation(Result):
         return profile_html(self)
 
     @staticmethod
-    def kernel_html(title: str, source: str) -> str:
+    def kernel_html(title: str, source: str, lines: Collection[int]) -> str:
         """A kernel in a notebook: its source with the numbers of its lines."""
-        from .views.kernel_profile import source_html
+        from .views.kernel_profile import kernel_lines, source_html
 
-        return source_html(source, title=title)
+        return source_html(source, title=title, part=kernel_lines(source, lines))
 
 
 @overload
@@ -135,15 +135,15 @@ def kernel(
 
 
 def simulating(
-    chip: str = "H200", *, check: bool | str = True, show: bool | None = None
+    chip: str = "H200", *, check: bool | str = True, show: bool | None = None, trace: bool | int = False
 ) -> Session[Simulation]:
     """A context in which launches of Triton, Gluon and Numba run on the simulator, unmodified.
 
     Arrays are NumPy's, torch's on the CPU, or whatever has `__array_interface__`; kernels write them in
     place. The session lists what came of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
-    "B200"; `check` and `show` are those of `Kernel.simulate`. All threads are concerned, since the frameworks
-    have one driver for all: a launch belongs to the session that its thread opened last, or else to the
-    newest. ::
+    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. All threads are concerned, since the
+    frameworks have one driver for all: a launch belongs to the session that its thread opened last, or else
+    to the newest. ::
 
         with ptxlab.simulating() as session:
             add[(8,)](x, y, out, 1000, BLOCK=128)
@@ -151,4 +151,4 @@ def simulating(
     """
     from .adapters.session import Session
 
-    return Session(Simulation, chip, check, show)
+    return Session(Simulation, chip, check, show, trace)

@@ -33,13 +33,18 @@ class Session(Generic[R]):
     """
 
     def __init__(
-        self, result_type: type[R], chip: str, check: bool | str = True, show: bool | None = None
+        self,
+        result_type: type[R],
+        chip: str,
+        check: bool | str = True,
+        show: bool | None = None,
+        trace: bool | int = False,
     ) -> None:
         self.chip = as_text(chip, "chip")
         self.target = _target_of(self.chip)
         self.result_type = result_type
         self.results: list[R] = []
-        self._check, self._show = as_check(check), show
+        self._check, self._show, self._trace = as_check(check), show, trace
         self._thread = 0
         #: What adapters keep for as long as the session lasts.
         self.kept: dict[object, Any] = {}
@@ -92,6 +97,7 @@ class Session(Generic[R]):
             cluster=cluster,
             check=self._check,
             show=self._show,
+            trace=self._trace,
         )
         self.results.append(result)
         return result

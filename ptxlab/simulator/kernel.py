@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -98,11 +100,16 @@ class Kernel(Generic[R]):
         """Blocks of a cluster along x, y, z, as ``__cluster_dims__`` states them."""
         return as_cluster(None, self.function)
 
+    @property
+    def source_lines(self) -> frozenset[int]:
+        """The lines of the source that became instructions."""
+        return frozenset(each.source_line for each in self.function.instructions)
+
     def __repr__(self) -> str:
         return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
 
     def _repr_html_(self) -> str | None:
-        return self._result_type.kernel_html(repr(self)[1:-1], self.source)
+        return self._result_type.kernel_html(repr(self)[1:-1], self.source, self.source_lines)
 
     def simulate(
         self,
@@ -321,7 +328,7 @@ def build_kernel(
     """The same with the type of its simulations' results.
 
     PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, and a `title`,
-    the kernel's name there.
+    the kernel's name there. The origin of lines of a Python file is found if the file is there, or the cell.
     """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
@@ -347,6 +354,7 @@ def build_kernel(
             )
         function = _chosen(module, name)
         chip = module.target or target
+        origin = origin or _python_origin(function)
         return Kernel(
             result_type, module, function, chip, text, origin or text, (), title, others, is_cuda=False
         )
@@ -362,6 +370,18 @@ def build_kernel(
     module = read_modules((ptx, *others))
     function = _chosen(module, lowered or name)
     return Kernel(result_type, module, function, target, ptx, text, flags, expression, others)
+
+
+def _python_origin(function: Function) -> str | None:
+    """The Python file, or the cell of a notebook, that the lines of PTX belong to; None if it is not here."""
+    places = [each.source for each in function.instructions if each.source is not None]
+    files = {place.file for place in places}
+    if len(files) != 1 or not (file := files.pop()).endswith(".py"):
+        return None
+    if file not in linecache.cache and not PurePath(file).is_absolute():  # it would be sought in sys.path
+        return None
+    lines = linecache.getlines(file)
+    return "".join(lines) if max(place.line for place in places) <= len(lines) else None
 
 
 def _passed(value: Array | Value) -> Value:

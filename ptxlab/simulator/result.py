@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -341,8 +341,8 @@ class Result:
         raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {have}")
 
     @staticmethod
-    def kernel_html(title: str, source: str) -> str | None:
-        """What a notebook shows of a kernel that gives such results; None: its name only."""
+    def kernel_html(title: str, source: str, lines: Collection[int]) -> str | None:
+        """What a notebook shows of a kernel with code on these lines; None: its name only."""
         return None
 
     def __repr__(self) -> str:

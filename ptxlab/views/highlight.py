@@ -1,9 +1,10 @@
-"""CUDA C++, PTX and SASS in colours: a pattern for each, in the syntax that Python and JavaScript share."""
+"""CUDA C++, Python, PTX and SASS in colours: patterns in the syntax that Python and JavaScript share."""
 
 from __future__ import annotations
 
 import html
 import json
+import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,10 +46,18 @@ _SASS = {
     "keyword": r"(?<![\w.])[A-Z][\w.]*(?=\s+[^\s;])|\b(?:EXIT|NOP)\b",  # operands precede , or ;
     "number": rf"(?<![\w.])(?:{_NUMBER})",
 }
-_LANGUAGES = {"cuda": _CUDA, "ptx": _PTX, "sass": _SASS}
+_PYTHON = {
+    "comment": r"#[^\n]*",
+    "string": rf'"""[\s\S]*?(?:"""|$(?![\s\S]))|{_STRING}|\'(?:\\.|[^\'\\\n])*\'',
+    "builtin": r"^[ \t]*@[\w.]+|\b(?:range|len|min|max|abs|int|float|bool|print|static_range)\b",
+    "keyword": rf"\b(?:{'|'.join(keyword.kwlist)})\b",
+    "number": _NUMBER,
+}
+_LANGUAGES = {"cuda": _CUDA, "ptx": _PTX, "sass": _SASS, "python": _PYTHON}
 KINDS = tuple(_CUDA)
 _IS_PTX = r"^\s*\.(?:version|visible|entry|func)\b"
 _IS_INSTRUCTION = re.compile(r"\s*[a-z]\w*\.\w+[\w.:]*\s")  # of PTX, where a text begins with it
+_IS_PYTHON = re.compile(r"^[ \t]*(?:def \w+\(|import \w|from [\w.]+ import |@[a-z]\w*\.\w)", re.MULTILINE)
 _IS_SASS = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")
 #: What makes a text in a cell a source.
 _IS_SOURCE = rf"\b__(?:global__|device__|shared__|syncthreads)\b|\bthreadIdx\b|\basm\b|{_IS_PTX}"
@@ -65,11 +74,15 @@ def script_pattern(language: str) -> str:
 
 
 def language_of(source: str) -> str:
-    """The language of a source: cuda, ptx or sass.
+    """The language of a source: cuda, ptx, sass or python.
 
     >>> language_of(".version 8.0"), language_of("__global__ void f();"), language_of("/*0010*/ EXIT ;")
     ('ptx', 'cuda', 'sass')
+    >>> language_of("@triton.jit\\ndef add(x):")
+    'python'
     """
+    if _IS_PYTHON.search(source):
+        return "python"
     if _IS_INSTRUCTION.match(source) or re.search(_IS_PTX, source, re.MULTILINE):
         return "ptx"
     return "sass" if _IS_SASS.match(source) else "cuda"
@@ -141,7 +154,7 @@ def token_css(root: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Lines of CUDA C++, PTX or SASS; a notebook shows them in colours."""
+    """Lines of CUDA C++, PTX, SASS or Python; a notebook shows them in colours."""
 
     text: str
 
@@ -155,7 +168,7 @@ class Source:
 
 
 def source(*lines: str) -> Source:
-    """Lines of CUDA C++, PTX or SASS, to be shown in colours.
+    """Lines of CUDA C++, PTX, SASS or Python, to be shown in colours.
 
     >>> source("int i;", "float x;")
     int i;

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ..simulator.kernel import Kernel
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.result import LineProfile
-from .highlight import cell_script, highlighted_lines, token_css
+from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
@@ -52,6 +53,7 @@ def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
     >>> lines[1].text.strip(), lines[1].profile.sectors_per_request
     ('x[threadIdx.x] *= 2;', 4.0)
     """
+    ptx = ptx or result.source == result.ptx
     profiles = result.by_line(ptx)
     most = max([profile.warps for profile in profiles.values()], default=0)
     hazards: dict[int, list[str]] = {}
@@ -163,13 +165,38 @@ def profile_css() -> str:
 def profile_html(result: Result, chip: str = "H200", styled: bool = True, first: int = 1) -> str:
     """The source with its margin, from line `first` on, and what binds the kernel on a chip."""
     style = f"<style>{profile_css()}</style>{cell_script()}" if styled else ""
-    code = _code(margin(result)[first - 1 :], result.source)
+    part = kernel_lines(result.source, result.lines.keys())
+    code = _code([line for line in margin(result)[first - 1 :] if line.number in part], result.source)
     parts = [_header(result), code, _bounds(result, chip)]
     return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
 
 
+def kernel_lines(source: str, executed: Collection[int]) -> Collection[int]:
+    """The lines of a source that show a kernel: of Python the functions with lines that it executes.
+
+    >>> kernel_lines("import triton\\n\\n@triton.jit\\ndef one(x):\\n    pass\\n\\none[(1,)](x)", [5])
+    [3, 4, 5]
+    """
+    every = range(1, len(source.splitlines()) + 1)
+    if language_of(source) != "python":
+        return every
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:  # e.g. what a notebook's magic made of it
+        return every
+    functions: list[range] = []  # those inside of others follow them
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            functions.append(range(first, (node.end_lineno or first) + 1))
+    shown: set[int] = set()
+    for number in executed:
+        shown.update(next((each for each in reversed(functions) if number in each), ()))
+    return sorted(shown) or every
+
+
 def source_html(
-    source: str, hazards: Sequence[Hazard] = (), part: range | None = None, title: str = ""
+    source: str, hazards: Sequence[Hazard] = (), part: Collection[int] | None = None, title: str = ""
 ) -> str:
     """A source that has not run, or not to its end: its lines with their numbers, and hazards below theirs.
 
@@ -355,8 +382,9 @@ def listings(kernel: Kernel[Any]) -> KernelListings:
     """
     columns, note = [ptx_listing(kernel)], ""
     if kernel.source is not kernel.ptx:
-        numbers = range(1, len(kernel.source.splitlines()) + 1)
-        columns.insert(0, Listing("source", kernel.source, tuple(numbers)))
+        numbers = tuple(kernel_lines(kernel.source, kernel.source_lines))
+        texts = kernel.source.splitlines()
+        columns.insert(0, Listing("source", "\n".join(texts[at - 1] for at in numbers), numbers))
     try:
         columns.append(sass_listing(kernel))
     except PtxlabError as error:

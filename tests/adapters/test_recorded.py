@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import copy
+import linecache
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +16,9 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.simulation import Simulation
+from ptxlab.simulator.kernel import build_kernel
+from ptxlab.views.kernel_profile import listings, margin
 from tests.cases import each
 
 FOLDER = Path(__file__).parent / "ptx"
@@ -129,6 +134,66 @@ def test_code_inlined_from_a_library_belongs_to_the_kernel_that_calls_it() -> No
         if "shfl" in each.opcode
     }
     assert shuffles == {"e", "tl.store(out_ptr + row * stride + i, e / tl.sum(e, axis"}
+
+
+def _recorded_with(source: str, path: str = "") -> Any:
+    """The product, with the text that its lines belong to, or with the path of a file that has it."""
+    ptx = (FOLDER / "matmul.ptx").read_text(encoding="utf-8")
+    if path:
+        return ptxlab.kernel(ptx.replace('"triton_kernels.py"', f'"{path}"'))
+    return build_kernel(Simulation, ptx, None, "sm_90a", (), origin=source)
+
+
+def test_a_result_shows_the_python_function_that_it_ran() -> None:
+    """Counts stand beside its lines, a hazard or a note below one; what else the file has is left out."""
+    path = FOLDER.parent / "triton_kernels.py"
+    source = path.read_text(encoding="utf-8")
+    first = (
+        source.splitlines().index(
+            "def matmul(a_ptr, b_ptr, c_ptr, N, K, TILE: tl.constexpr):  # type: ignore[no-untyped-def]"
+        )
+        + 1
+    )
+    kernel = _recorded_with(source)
+    case = CASES["matmul"]
+    result = kernel.simulate(
+        case.grid, case.block, *case.arguments(), shared=case.shared, trace=1, show=False
+    )
+    for page in (result._repr_html_(), kernel._repr_html_()):
+        shown = [int(number) for number in re.findall(r'data-line="(\d+)"', page)]
+        assert shown == list(range(first - 1, first + 10))
+        assert '<span class="builtin">@triton.jit</span>' in page
+    dot = first + 8
+    assert "c = tl.dot(a, b, c)" in source.splitlines()[dot - 1]
+    assert {"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"} <= set(result.by_line()[dot].by_opcode)
+    assert [note.line for note in result.notes] == [dot]
+    columns = listings(kernel).columns
+    assert columns[0].lines == tuple(range(first - 1, first + 10)) and dot in columns[1].lines
+    player = result.player()
+    assert dot in player.lines and set(player.lines) - {0} <= set(shown)
+    player.close()
+
+
+def test_the_source_of_ptx_is_found_where_its_file_or_its_cell_is(tmp_path: Path) -> None:
+    """An absolute path, or what `linecache` knows; a name without a folder could be any file's."""
+    source = (FOLDER.parent / "triton_kernels.py").read_text(encoding="utf-8")
+    (tmp_path / "kernels.py").write_text(source, encoding="utf-8")
+    cell = "ipykernel/1.py"
+    linecache.cache[cell] = len(source), None, source.splitlines(keepends=True), cell
+    assert _recorded_with(source, str(tmp_path / "kernels.py")).source == source
+    assert _recorded_with(source, cell).source == source
+    del linecache.cache[cell]
+    (tmp_path / "short.py").write_text("import triton", encoding="utf-8")
+    for path in (cell, "triton_kernels.py", str(tmp_path / "short.py"), str(tmp_path / "absent.py")):
+        kernel = _recorded_with(source, path)
+        assert kernel.source == kernel.ptx
+
+
+def test_hazards_of_ptx_without_its_source_stand_at_lines_of_the_ptx() -> None:
+    _, _, result = _simulated("matmul")
+    (note,) = result.notes
+    lines = {line.number: line for line in margin(result)}
+    assert lines[note.ptx_line].notes and "wgmma" in lines[note.ptx_line].text
 
 
 @pytest.mark.gpu

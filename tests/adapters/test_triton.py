@@ -89,6 +89,15 @@ def test_hazards_name_lines_of_the_python_source() -> None:
         kernels.reverse[(1,)](x, 128)
 
 
+def test_the_player_steps_through_the_python_source() -> None:
+    with ptxlab.simulating(show=False, trace=True) as session:
+        kernels.reverse[(1,)](np.zeros(256, np.int32), 128)
+    trace = session.results[0].trace
+    assert trace is not None
+    lines = [each.instruction.source_line for each in trace.steps]
+    assert _line("written") in lines and lines.index(_line("in the helper")) > lines.index(_line("written"))
+
+
 def test_tensor_descriptors() -> None:
     x = np.arange(64 * 64, dtype=np.float16).reshape(64, 64)
     with ptxlab.simulating(show=False):

@@ -155,6 +155,18 @@ _TOKENS[_SASS] = {
 }
 
 
+_PYTHON = (
+    '@triton.jit\ndef f(x):  # "a"\n    """It is 1."""\n    for i in range(0, 4.5e2):\n        x[i] = \'b\'\n'
+)
+_TOKENS[_PYTHON] = {
+    "comment": ['# "a"'],
+    "string": ['"""It is 1."""', "'b'"],
+    "builtin": ["@triton.jit", "range"],
+    "keyword": ["def", "for", "in"],
+    "number": ["0", "4.5e2"],
+}
+
+
 @pytest.mark.parametrize("source", _TOKENS)
 def test_kinds_of_tokens(source: str) -> None:
     """What is a keyword, a number, a comment; nothing is lost, and a token may go over lines."""
