@@ -66,6 +66,7 @@ __all__ = [
     "lane",
     "matrix",
     "metadata",
+    "named_layout",
     "nibble",
     "product",
     "repack",
@@ -107,6 +108,7 @@ fragment = _figure_of(views.fragment)
 instruction_descriptor = _figure_of(views.instruction_descriptor)
 lane = _figure_of(views.lane)
 metadata = _figure_of(views.metadata)
+named_layout = _figure_of(views.named_layout)
 nibble = _figure_of(views.nibble)
 product = _figure_of(views.product)
 repack = _figure_of(views.repack)

@@ -22,6 +22,7 @@ from .swizzle import SWIZZLES, SharedLayout
 from .tcgen05_tiles import pack_lookup, unpack_lookup
 from .tensor_maps import TensorMap, tensor_map
 from .tile import Judgement, Modes, Tile
+from .triton_layouts import TritonLayout
 
 __all__ = [
     "BANKS",
@@ -36,6 +37,7 @@ __all__ = [
     "Tcgen05Descriptor",
     "TensorMap",
     "Tile",
+    "TritonLayout",
     "WeightOrder",
     "conflicts",
     "descriptor",

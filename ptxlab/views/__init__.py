@@ -17,6 +17,7 @@ from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_wo
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .highlight import source
+from .layout_pictures import named_layout
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
@@ -60,6 +61,7 @@ __all__ = [
     "metadata",
     "model_table",
     "model_words",
+    "named_layout",
     "nibble",
     "offsets",
     "product",

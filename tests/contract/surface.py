@@ -485,6 +485,8 @@ def figure_calls() -> Iterator[Call]:
         yield call(f"{prefix}.bytes_read bare", module.bytes_read, descriptor=0x4000004000010042, bits=8,
                    rows=16, major="K")  # fmt: skip
         yield call(f"{prefix}.box", module.box, tensor=small_box, row=0, column=8, **bare)
+        yield call(f"{prefix}.named_layout", module.named_layout, layout="Swizzle<3,3,3> o (8,64):(64,1)",
+                   shape=(8, 64), bits=16, lane=1, **bare)  # fmt: skip
         yield call(f"{prefix}.nibble", module.nibble, nibble=9, structure="2:4", chunk=1, **bare)
         yield from calls_of(
             prefix, module, "descriptor swizzle swizzle_bits repack trace scale_tile tensor_registers",

@@ -88,6 +88,12 @@ def pictures() -> dict[str, Any]:
         ),
         "bytes read, bare": views.bytes_read(0x1000080040, bits=8, rows=64),
         "box": views.box(ptxlab.tensor_map(np.zeros((8, 96), np.float16), (16, 64), 128), -4, 64),
+        "layout of CuTe": views.named_layout("Swizzle<3,3,3> o (8,64):(64,1)", bits=16),
+        "layout of Triton": views.named_layout(
+            "#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 1], instrShape = [16, 8]}>",
+            (32, 16),
+            lane=5,
+        ),
         "swizzle bits": views.swizzle_bits(0x1234, 64),
         "tensor memory F": views.tensor_memory(TCGEN05, marked=(20, 3)),
         "tensor memory SFB": views.tensor_memory("tcgen05.mma.cta_group::2.kind::mxf4.block_scale", "SFB"),
