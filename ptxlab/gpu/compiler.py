@@ -159,6 +159,7 @@ def _compiled(
         f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
         *_KERNEL_FLAGS,
         *(["--no-cache"] if compiler_version() >= (13, 0) else []),
+        "--diag-suppress=9",  # /* in a comment: each would put its whole line into the log
         *(f"-I{folder}" for folder in _folders_if_any()),
         *options,
     ]
@@ -224,12 +225,15 @@ def _check_source(source: str) -> None:
         raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
 
 
+_MOST_LOG = 1 << 16  # letters of what NVRTC wrote that an error carries
+
+
 def _refusal(target: str, log: str) -> PtxlabError:
     """The first thing that NVRTC objects to, in one sentence; all that it wrote follows in the traceback."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line), lines[0] if lines else "it does not say why")
     refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
-    refusal.add_note(log)
+    refusal.add_note(log[:_MOST_LOG])
     return refusal
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +22,11 @@ from .threads import Grid
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
+_MOST_NESTED = 32  # structs inside each other
+_FLOATS = {
+    "f16": np.dtype("<f2"), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype("<f4"),
+    "tf32": np.dtype("<f4"), "f64": np.dtype("<f8"),
+}  # fmt: skip
 _MOST_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 
@@ -105,8 +111,13 @@ def as_cluster(cluster: object, function: Function) -> tuple[int, int, int]:
                 "the kernel takes the size of its clusters from the launch (.explicitcluster): pass "
                 "cluster=, e.g. cluster=2"
             )
-        sizes = (*(stated or ()), 1, 1, 1)
-        return sizes[0], sizes[1], sizes[2]
+        x, y, z, *_ = (*(stated or ()), 1, 1, 1)
+        if min(x, y, z) < 1 or x * y * z > _MOST_IN_CLUSTER:
+            raise PtxlabError(
+                f"the kernel states clusters of {quoted((x, y, z))} blocks (.reqnctapercluster); a cluster "
+                f"has 1 to {_MOST_IN_CLUSTER}"
+            )
+        return x, y, z
     given = _as_sizes(cluster, "cluster", (_MOST_IN_CLUSTER,) * 3)
     most = min([_MOST_IN_CLUSTER, *directives.get("maxclusterrank", ())])
     if math.prod(given) > most:
@@ -205,6 +216,8 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
                 f"{_describe(parameter)}"
             )
         return argument
+    if isinstance(argument, np.ndarray):
+        argument = _plain(argument, what)
     if isinstance(argument, Pointer):
         return replace(
             _as_memory(argument.memory, parameter, what), offset=argument.offset, phase=argument.phase
@@ -218,6 +231,15 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
     if argument is None and parameter.size == 8:
         return bytes(8)
     return _as_value(argument, parameter, what)
+
+
+def _plain(array: NDArray[Any], what: str) -> NDArray[Any]:
+    """The array itself, without what np.matrix and other classes of their own make of it."""
+    if type(array) is np.ndarray:
+        return array
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise PtxlabError(f"{what}: found a masked array; fill its masked elements first, .filled(0)")
+    return np.ndarray.view(array, np.ndarray)
 
 
 def _as_memory(array: NDArray[Any], parameter: Variable, what: str) -> Array:
@@ -237,10 +259,10 @@ def _as_memory(array: NDArray[Any], parameter: Variable, what: str) -> Array:
 
 
 def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
-    if isinstance(argument, np.ndarray | np.generic):
-        content = argument.tobytes()
-    elif isinstance(argument, bytes | bytearray | memoryview):
-        content = bytes(argument)
+    if isinstance(argument, np.ndarray | np.generic | memoryview):
+        size = argument.nbytes
+    elif isinstance(argument, bytes | bytearray):
+        size = len(argument)
     elif parameter.size in (1, 2, 4, 8) and isinstance(argument, int | float):
         kind = f"a struct of {parameter.size} bytes"
         raise PtxlabError(
@@ -251,9 +273,11 @@ def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
             f"{what}: found {quoted(argument)}; the kernel takes a struct of {parameter.size} bytes: bytes, "
             "or a NumPy record"
         )
-    if len(content) != parameter.size:
-        raise PtxlabError(f"{what}: found {len(content)} bytes; the kernel takes {parameter.size}")
-    return content
+    if size != parameter.size:
+        raise PtxlabError(f"{what}: found {size} bytes; the kernel takes {parameter.size}")
+    if isinstance(argument, np.ndarray | np.generic) and argument.dtype.hasobject:
+        raise PtxlabError(f"{what}: found Python objects; a kernel takes numbers")
+    return bytes(argument) if isinstance(argument, bytes | bytearray) else argument.tobytes()
 
 
 def _as_members(argument: tuple[object, ...], parameter: Variable, what: str) -> Struct:
@@ -273,6 +297,8 @@ def _laid_out(
     elements: tuple[object, ...], what: str, path: str
 ) -> tuple[int, int, list[tuple[int, _Value, str]]]:
     """Bytes and alignment of a struct, and its members; those of a struct in it are among them."""
+    if path.count("[") == _MOST_NESTED:
+        raise PtxlabError(f"{what}: more than {_MOST_NESTED} structs in each other")
     size, most = 0, 1
     members: list[tuple[int, _Value, str]] = []
     for number, element in enumerate(elements):
@@ -294,6 +320,8 @@ _POINTER = Variable("", "param", "u64", 8)
 
 def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
     """A member of a struct, its bytes and its alignment."""
+    if isinstance(element, np.ndarray):
+        element = _plain(element, what)
     if isinstance(element, np.ndarray) and element.ndim > 0:
         return _as_memory(element, _POINTER, what), 8, 8
     if gpu_layout(element) is not None:
@@ -315,7 +343,7 @@ def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
 def _as_value(argument: object, parameter: Variable, what: str) -> bytes:
     """A number by value."""
     bits = type_bits(parameter.type) or 8 * parameter.size
-    is_float = parameter.type.startswith(("f", "bf"))
+    is_float = parameter.type in _FLOATS
     if isinstance(argument, np.ndarray) and argument.ndim == 0:
         argument = argument[()]
     if isinstance(argument, np.generic):
@@ -324,8 +352,12 @@ def _as_value(argument: object, parameter: Variable, what: str) -> bytes:
                 f"{what}: found {argument.dtype}, {8 * argument.dtype.itemsize} bits; the kernel takes "
                 f"{parameter.type}"
             )
-        floating = argument.dtype.kind == "f" or argument.dtype.kind == "V"
-        if floating != is_float and parameter.type[0] != "b":
+        kind = argument.dtype.kind
+        is_number = kind in "biuf" or (kind == "V" and not isinstance(argument, np.void))
+        fits = is_number and (kind in "fV") == is_float
+        if parameter.type[0] == "b" and not is_float:  # bits of any kind
+            fits = is_number or kind in "cV"
+        if not fits:
             raise PtxlabError(f"{what}: found {argument.dtype}; the kernel takes {parameter.type}")
         return argument.tobytes()
     if isinstance(argument, bool):
@@ -335,8 +367,12 @@ def _as_value(argument: object, parameter: Variable, what: str) -> bytes:
             raise PtxlabError(
                 f"{what}: found {quoted(argument)}; the kernel takes a whole number ({parameter.type})"
             )
+        try:
+            value = float(argument)
+        except OverflowError:
+            raise PtxlabError(f"{what}: {quoted(argument)} does not fit {parameter.type}") from None
         with np.errstate(over="ignore"):
-            return np.array(argument, dtype=f"<f{bits // 8}").tobytes()
+            return np.array(value).astype(_FLOATS[parameter.type]).tobytes()
     if not isinstance(argument, int):
         takes = f"a number ({parameter.type})"
         if parameter.size == 8 and not is_float:
@@ -345,4 +381,4 @@ def _as_value(argument: object, parameter: Variable, what: str) -> bytes:
     number = argument
     if not -(1 << bits - 1) <= number < 1 << bits:
         raise PtxlabError(f"{what}: {quoted(number)} does not fit {parameter.type}")
-    return (number & (1 << bits) - 1).to_bytes(bits // 8, "little")
+    return (number & (1 << bits) - 1).to_bytes(parameter.size, "little")

@@ -36,6 +36,8 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
     if not least <= len(sources) <= len(known.sources):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
     count = len(known.results)
+    if isinstance(destination, Pair) and count == 1:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} has one result, found two")
     for operands, types in (
         (pair_of(destination), known.registers[:count]),
         (sources, known.registers[count:]),

@@ -210,7 +210,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
         step = (builder_of(instruction.parts) or arithmetic.scalar)(instruction, context)
     except IllegalError:
         raise
-    except (PtxlabError, ValueError, IndexError) as error:
+    except Exception as error:  # operands that no builder expects
         reason = error if isinstance(error, PtxlabError) else PtxlabError(
             f"{instruction.where}: {instruction.opcode} has operands that are not understood"
         )  # fmt: skip
@@ -228,7 +228,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 def _refusal(reason: PtxlabError) -> Any:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        raise reason
+        raise PtxlabError(*reason.args)  # a run of its own may add notes to it
 
     return execute
 

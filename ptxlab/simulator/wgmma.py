@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, counted
 from ..isa.availability import matrix_registers
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
@@ -106,6 +106,7 @@ class _Multiplication:
 
     def execute(self, machine: Machine, frame: Frame, threads: Threads) -> None:
         """Multiply in each of the warpgroups that these threads are."""
+        _check_whole(threads)
         held = _Accumulators.of(frame, self.targets, threads)
         c = self._registers("c", machine, frame, threads) if held is None else held.values
         arrays = {name: self._registers(name, machine, frame, threads) for name in self.reads if name != "c"}
@@ -150,6 +151,21 @@ class _Multiplication:
         result: Future[NDArray[Any]] = Future()
         result.set_result(values)
         return result
+
+
+def _check_whole(threads: Threads) -> None:
+    """Refuse warpgroups that lack threads: PTX ISA, "wgmma.mma_async", has all execute it, none exited."""
+    if threads.index is None:
+        return
+    lanes = threads.index % _LANES
+    if threads.count % _LANES or lanes[::_LANES].any() or (lanes[_LANES - 1 :: _LANES] != _LANES - 1).any():
+        _, first, counts = np.unique(threads.index // _LANES, return_index=True, return_counts=True)
+        some = int(np.flatnonzero(counts < _LANES)[0])
+        raise PtxlabError(
+            f"{threads.batch.name(int(threads.index[first[some]]))} belongs to a warpgroup of which "
+            f"{counted(int(counts[some]), 'thread')} can execute it; it takes all {_LANES} (is the block no "
+            f"multiple of {_LANES} threads, or have some exited?)"
+        )
 
 
 # -- accumulators --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
 from ..._util.arguments import as_text
-from ...errors import PtxlabError
+from ...errors import PtxlabError, quoted
 from ...numerics.scalar import video
 from .syntax import (
     Address,
@@ -46,11 +46,15 @@ _SPECIAL = re.compile(
     r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_offset_\w+|cluster_ctarank|cluster_nctarank"
     r"|is_explicit_cluster|current_graph_exec)"
 )
-_MOST_REGISTERS = 1 << 20
+_MOST_REGISTERS = 1 << 20  # of a module
+_MOST_BYTES = 1 << 40  # of a variable
+_MOST_BLOCKS = 256  # `{ }` inside each other
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
+_ALIGNMENTS = frozenset(1 << power for power in range(31))
 #: Where LLVM's compilers, Triton's among them, say that code was inlined: in a comment behind `.loc`, the
 #: call nearest to the code first, ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
 _REMARK = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
-_INLINED_AT = re.compile(r"@\[ (.*?):(\d+):(\d+)")
+_INLINED_AT = re.compile(r"@\[ ((?:(?!@\[).)*?):(\d{1,9}):(\d{1,9})", re.ASCII)
 
 
 def read_ptx(text: str) -> Module:
@@ -65,7 +69,13 @@ def read_ptx(text: str) -> Module:
     >>> [instruction.opcode for instruction in module.functions["nothing"].instructions]
     ['mov.u32', 'ret']
     """
-    return _Reader(as_text(text, "PTX")).module()
+    reader = _Reader(as_text(text, "PTX"))
+    try:
+        return reader.module()
+    except RecursionError:
+        raise PtxlabError(
+            f"PTX line {reader.line}: parentheses or braces are nested too deeply here"
+        ) from None
 
 
 @dataclass
@@ -126,6 +136,12 @@ class _Reader(ConstantReader):
         self._opcode = ""  # the first part of that of the instruction that is read
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
         self._places: dict[tuple[str, int, int], Location] = {}
+        self._register_count = 0
+
+    @property
+    def line(self) -> int:
+        """The line that it reads."""
+        return self._line(self._tokens[self._at].start)
 
     # -- module ----------------------------------------------------------------------------------------------
 
@@ -133,8 +149,8 @@ class _Reader(ConstantReader):
         """The names that `.file` gives, by number."""
         files = {}
         for token, number, name in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
-            if token.text == ".file" and number.text.isdigit() and name.kind == "text":
-                files[int(number.text)] = string_of(name.text)
+            if token.text == ".file" and number.kind == "number" and name.kind == "text":
+                files[self._literal(number).value] = string_of(name.text)
         return files
 
     def module(self) -> Module:
@@ -146,8 +162,10 @@ class _Reader(ConstantReader):
             token = self._next()
             name = token.text[1:] if token.kind == "directive" else ""
             if name == "version":
-                major, _, minor = self._next().text.partition(".")
-                version = (int(major), int(minor or 0)) if major.isdigit() else (0, 0)
+                stated = _VERSION.fullmatch(self._next().text)
+                if stated is None:
+                    self._wrong_last("a version such as 8.0")
+                version = int(stated[1]), int(stated[2])
             elif name == "target":
                 target = self._word("a target")
                 while self._takes(","):
@@ -270,6 +288,8 @@ class _Reader(ConstantReader):
             name = token.text[1:]
             if name == "align":
                 size = self._integer()
+                if size not in _ALIGNMENTS:
+                    self._wrong_last("a power of two")
                 align = align if pointer else size  # behind .ptr it is that of what the pointer points to
             elif name in ("v2", "v4", "v8"):
                 vector = int(name[1:])
@@ -304,6 +324,8 @@ class _Reader(ConstantReader):
                 continue
             size = self._integer()
             count = None if count is None else count * size
+            if size < 0 or (count or 0) > _MOST_BYTES:
+                self._fail(token.start, f"{name} has {quoted(size)} elements, which is no size")
             self._expect("]")
         values: tuple[int | Symbol, ...] | None = None
         if self._takes("="):
@@ -313,6 +335,8 @@ class _Reader(ConstantReader):
             if len(values) > count * prefix.vector:
                 self._fail(token.start, f"{name} has more values than elements")
         element = max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
+        if element * (count or 0) > _MOST_BYTES:
+            self._fail(token.start, f"{name} has {element * (count or 0)} bytes, which no memory has")
         self._sizes[name] = element
         align = prefix.align or element
         return replace(
@@ -404,12 +428,16 @@ class _Reader(ConstantReader):
         """Parameters or results in parentheses, if there are any."""
         if not self._takes("("):
             return ()
-        parameters = []
+        parameters: list[Variable] = []
+        names: set[str] = set()
         while not self._takes(")"):
             token = self._next()
             if token.text not in (".param", ".reg"):
                 self._wrong_last("a parameter")
             parameters.append(self._variable(token.text[1:]))
+            if parameters[-1].name in names - {"_"}:  # as prototypes have it
+                self._fail(token.start, f"the parameter {parameters[-1].name} is there twice")
+            names.add(parameters[-1].name)
             self._takes(",")
         return tuple(parameters)
 
@@ -433,6 +461,8 @@ class _Reader(ConstantReader):
                     self._wrong_last("a declared predicate")
                 self._instruction(body, scope, Negated(guard) if negated else guard)
             elif token.text == "{":
+                if len(scopes) == _MOST_BLOCKS:
+                    self._fail(token.start, f"more than {_MOST_BLOCKS} blocks are inside each other here")
                 self._at += 1
                 scopes.append(scope.inner())
             elif token.text == "}":
@@ -498,15 +528,17 @@ class _Reader(ConstantReader):
         if not type_name:
             self._wrong("a type")
         while True:
-            token = self._tokens[self._at]
             name = self._word("the name of a register")
             names = [name]
             if self._takes("<"):
                 count = self._integer()
-                if not 0 <= count <= _MOST_REGISTERS:
-                    self._fail(token.start, f"{count} registers are too many")
+                if count < 0:
+                    self._wrong_last("a number of registers")
+                self._count_registers(count * vector)
                 names = [f"{name}{number}" for number in range(count)]
                 self._expect(">")
+            else:
+                self._count_registers(vector)
             for name in names:
                 if vector > 1:
                     self._vectors = True
@@ -516,6 +548,15 @@ class _Reader(ConstantReader):
             if not self._takes(","):
                 break
         self._expect(";")
+
+    def _count_registers(self, count: int) -> None:
+        self._register_count += count
+        if self._register_count > _MOST_REGISTERS:
+            self._fail(
+                self._tokens[self._at].start,
+                f"with these, the module has {self._register_count} registers; at most {_MOST_REGISTERS} "
+                "are simulated",
+            )
 
     def _vector(self, body: _Body, scope: _Scope, name: str, type_name: str, count: int) -> Vector:
         """A vector of registers; its elements are .x to .w, or .r, .g, .b, .a."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import operator
 import re
 import struct
@@ -16,6 +18,7 @@ from .syntax import Immediate, type_bits
 _TOKEN = re.compile(
     r"""
       (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    | (?P<unclosed>/\*)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
         |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:0[0-7]*|[1-9]\d*)U?)(?![\w$])
@@ -23,7 +26,7 @@ _TOKEN = re.compile(
     | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
     | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _NOT_OCTAL = re.compile(r"0\d+")
 #: A byte in a string, as an octal number or as a letter.
@@ -64,11 +67,13 @@ class TokenReader:
                     self._fail(position, f"found {not_octal[0]}; a number that begins with 0 is octal")
                 self._fail(position, f"found {quoted(text[position : position + 12])}, which is not PTX")
             kind = match.lastgroup or ""
+            if kind == "unclosed":
+                self._fail(position, "the comment that begins here does not end")
             if kind != "skip":
                 tokens.append(Lexeme(kind, match.group(), position))
             position = match.end()
-        tokens.append(Lexeme("end", "the end of the text", len(text)))
-        return tokens
+        # More than one: whoever looks at what follows the next token finds something.
+        return tokens + [Lexeme("end", "the end of the text", len(text))] * 3
 
     def _line(self, position: int) -> int:
         return bisect_right(self._newlines, position - 1) + 1
@@ -145,8 +150,19 @@ _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"+": operator.add, "-": operator.sub},
     {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": lambda a, b: _remainder(a, b)},
 )
+_LEVELS = {sign: level for level, signs in enumerate(_OPERATORS) for sign in signs}
+#: What may stand in front of a constant; "(" is a cast.
+_SIGNS: dict[str, Callable[[Any], int | float]] = {
+    "~": operator.invert, "!": lambda value: int(not value), "-": operator.neg, "+": operator.pos, "(": int,
+}  # fmt: skip
+_MOST_DIGITS = 1000  # of a literal
 #: Operators of whole numbers only.
 _WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
+
+
+def _wrapped(value: int) -> int:
+    """A whole number of 64 bits, with or without a sign."""
+    return value if -(1 << 63) <= value < 1 << 64 else value & (1 << 64) - 1
 
 
 def _remainder(a: int, b: int) -> int:
@@ -171,11 +187,18 @@ class ConstantReader(TokenReader):
         token = self._tokens[self._at]
         if token.kind != "number":
             self._wrong(what)
-        immediate = _number(token.text)
+        immediate = self._literal(token)
         if immediate.type != "int":
             self._wrong(what)
         self._at += 1
         return -immediate.value if negative else immediate.value
+
+    def _literal(self, token: Lexeme) -> Immediate:
+        """What a number says. PTX ISA, "Integer Constants": they have 64 bits; ptxas takes more."""
+        if len(token.text) > _MOST_DIGITS:
+            self._fail(token.start, f"found {quoted(token.text)}, which has {len(token.text)} digits")
+        immediate = _number(token.text)
+        return Immediate(_wrapped(immediate.value), immediate.type)
 
     def _constant(self) -> Immediate:
         """A literal, or a constant expression."""
@@ -186,7 +209,8 @@ class ConstantReader(TokenReader):
         token = self._tokens[self._at]
         if token.kind == "number" and self._tokens[self._at + 1].text in (",", ";", "}", "]", ")", "{"):
             self._at += 1
-            return _negated(_number(token.text)) if negative else _number(token.text)
+            immediate = self._literal(token)
+            return _negated(immediate) if negative else immediate
         self._at = start
         value = self._choice()
         if isinstance(value, float):
@@ -208,7 +232,7 @@ class ConstantReader(TokenReader):
 
     def _choice(self) -> int | float:
         """A constant expression, with ``condition ? value : value``."""
-        condition = self._expression(0)
+        condition = self._expression()
         if not self._takes("?"):
             return condition
         first = self._choice()
@@ -216,61 +240,64 @@ class ConstantReader(TokenReader):
         second = self._choice()
         return first if condition else second
 
-    def _expression(self, level: int) -> int | float:
+    def _expression(self, lowest: int = 0) -> int | float:
         """A constant expression of the operators of this level and those that bind tighter, as in C."""
-        if level == len(_OPERATORS):
-            return self._factor()
-        value = self._expression(level + 1)
+        value = self._factor()
         while True:
-            sign = self._operator(level)
-            if sign is None:
+            sign, level = self._operator()
+            if level < lowest:
                 return value
+            self._at += len(sign)
             other = self._expression(level + 1)
             if sign in ("/", "%") and other == 0:
                 self._wrong("a constant that does not divide by 0")
             if sign in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
                 self._wrong_last(f"a whole number, which {sign} takes,")
             value = _OPERATORS[level][sign](value, other)
-            if isinstance(value, bool):
-                value = int(value)
+            value = value if isinstance(value, float) else _wrapped(int(value))
 
-    def _operator(self, level: int) -> str | None:
-        """Take an operator of this level, if one comes next; those of two characters are two tokens."""
+    def _operator(self) -> tuple[str, int]:
+        """The operator that comes next, and its level, -1 if none does; two characters are two tokens."""
         text = self._tokens[self._at].text
         double = text + self._tokens[self._at + 1].text
-        length = 2 if any(double in operators for operators in _OPERATORS) else 1
-        sign = double if length == 2 else text
-        if sign not in _OPERATORS[level]:
-            return None
-        self._at += length
-        return sign
+        sign = double if double in _LEVELS else text
+        return sign, _LEVELS.get(sign, -1)
 
     def _factor(self) -> int | float:
-        if self._takes("("):
-            if self._tokens[self._at].kind == "directive":  # a cast to .s64 or .u64
-                self._at += 1
+        """A number or an expression in parentheses, with signs and casts in front of it."""
+        signs = []
+        while True:
+            text = self._tokens[self._at].text
+            if text == "(" and self._tokens[self._at + 1].kind == "directive":  # a cast to .s64 or .u64
+                self._at += 2
                 self._expect(")")
-                return int(self._factor())
+            elif text in ("~", "!", "-", "+"):
+                self._at += 1
+            else:
+                break
+            signs.append(text)
+        value = self._signed()
+        for sign in reversed(signs):
+            if sign in "~(" and isinstance(value, float):
+                if sign == "~" or not math.isfinite(value):
+                    self._wrong_last("a whole number, which ~ and casts take,")
+                value = int(value)
+            value = _SIGNS[sign](value)
+            value = value if isinstance(value, float) else _wrapped(value)
+        return value
+
+    def _signed(self) -> int | float:
+        """What may have signs in front of it."""
+        if self._takes("("):
             value = self._choice()
             self._expect(")")
             return value
-        if self._takes("~"):
-            whole = self._factor()
-            if isinstance(whole, float):
-                self._wrong_last("a whole number, which ~ takes,")
-            return ~whole
-        if self._takes("!"):
-            return int(not self._factor())
-        if self._takes("-"):
-            return -self._factor()
-        if self._takes("+"):
-            return self._factor()
         token = self._next()
         if token.text == "WARP_SZ":
             return 32
         if token.kind != "number":
             self._wrong_last("a constant")
-        immediate = _number(token.text)
+        immediate = self._literal(token)
         if immediate.type == "int":
             return immediate.value
         form = ("<I", "<f") if immediate.type == "f32" else ("<Q", "<d")
@@ -310,5 +337,5 @@ def bits_of(constant: Immediate, type_name: str) -> int:
     bits = type_bits(type_name) or 8
     if constant.type == "decimal" and bits == 32:
         value = struct.unpack("<d", struct.pack("<Q", constant.value))[0]
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
+        return int(struct.unpack("=I", bytes(ctypes.c_float(value)))[0])  # beyond the largest it is infinity
     return constant.value & (1 << bits) - 1
