@@ -28,7 +28,9 @@ accesses, and deadlocks end the simulation, as they end a kernel on a GPU: they 
 `HazardError`, whose `hazards` also lists what was found before.
 
 `python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
-exists in a broken and a fixed version.
+exists in a broken and a fixed version. `python -m tools.probe_hazards` runs others, with many blocks and
+values that change all the time, on a GPU; its counts are the evidence below. A kind without a count says "not
+measured": it ends a kernel, lets it hang, or needs a GPU that was not at hand.
 
 ## Kinds
 
@@ -45,8 +47,8 @@ _LIMITS = """
 - Flags: if a warp executes a fence or a release, and another warp then accesses memory with an atomic,
   volatile or acquire access, everything that the first did before its fence counts as visible to the
   second. Between blocks the same applies to whole blocks.
-- `mbarrier.init` needs no proxy fence: copies complete at an mbarrier through the generic proxy, as
-  `cuda::memcpy_async` of libcu++ assumes. Threads that did not initialise it need a barrier.
+- That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
+  arrives there; a use by another block of the cluster is not asked for one.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible

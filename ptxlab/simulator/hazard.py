@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -132,12 +135,16 @@ def hazard_of(
 # -- kinds of hazards, and the report that collects them -----------------------------------------------------
 
 
+#: What `python -m tools.probe_hazards` counted on a GPU: kernels with and without a wait, fence or barrier.
+PROBES = Path(__file__).with_name("hazard_probes.json")
+
+
 @dataclass(frozen=True)
 class HazardKind:
     """A class of hazards: what it is, what is right, and the tool of compute-sanitizer that looks for it.
 
-    `evidence` says how it is known that it gives wrong results, or (of a note) that it has not been seen to:
-    measured (where, how often), published (by whom), or assumed.
+    `published` says who says that it gives wrong results, or (of a note) who relies on that it does not;
+    `seen` what a GPU did where that cannot be counted.
     """
 
     name: str
@@ -145,7 +152,39 @@ class HazardKind:
     remedy: str
     tool: str = ""
     grade: Grade = "hazard"
-    evidence: str = "published: the PTX ISA leaves the result undefined"
+    published: str = "the PTX ISA leaves the result undefined"
+    seen: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """How the grade is known: measured (where, how often), published (by whom)."""
+        rows = [row for row in _probes().values() if row["kind"] == self.name]
+        if not rows and self.seen:
+            return f"measured: {self.seen}"
+        if not rows:
+            return f"published: {self.published}; not measured"
+        counts = "; ".join(
+            f"{row['left out']}: without it {_count(row['wrong'])} of {_count(row['total'])} results wrong, "
+            f"with it {_count(row['wrong with it'])} of {_count(row['total with it'])}"
+            for row in rows
+        )
+        return f"measured: {rows[0]['on'].removeprefix('NVIDIA ')}, {counts}. Published: {self.published}"
+
+
+@cache
+def _probes() -> dict[str, dict[str, Any]]:
+    """What was counted, by probe."""
+    rows: dict[str, dict[str, Any]] = json.loads(PROBES.read_text(encoding="utf-8"))
+    return rows
+
+
+def _count(number: int) -> str:
+    """A number for a sentence.
+
+    >>> _count(832), _count(54_000_000_000)
+    ('832', '5.4e10')
+    """
+    return str(number) if number < 10_000 else f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
 _KINDS = (
@@ -154,14 +193,14 @@ _KINDS = (
         "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
         "an index inside, or a larger array",
         "memcheck",
-        evidence="published: the CUDA programming guide; a GPU ends such kernels, or other memory changes",
+        published="the CUDA programming guide; a GPU ends such kernels, or other memory changes",
     ),
     HazardKind(
         "misaligned",
         "An address is not a multiple of what the access takes; this ends the simulation",
         "an address that is a multiple",
         "memcheck",
-        evidence='published: the PTX ISA, "Addresses as Operands"; a GPU ends such kernels',
+        published='the PTX ISA, "Addresses as Operands"; a GPU ends such kernels',
     ),
     HazardKind(
         "race",
@@ -169,20 +208,20 @@ _KINDS = (
         "barrier orders them; a load counts if its value matters",
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
-        evidence='published: the PTX ISA, "Memory Consistency Model", leaves the value undefined',
+        published='the PTX ISA, "Memory Consistency Model", leaves the value undefined',
     ),
     HazardKind(
         "uninitialised memory",
         "A thread reads bytes of shared or local memory that nobody has written, and they matter",
         "write them first",
         "initcheck, for global memory",
-        evidence="published: shared and local memory have no values at first",
+        published="shared and local memory have no values at first",
     ),
     HazardKind(
         "uninitialised register",
         "An instruction computes with a register that the thread has not written, and the result matters",
         "write it on every path",
-        evidence="published: registers have no values at first",
+        published="registers have no values at first",
     ),
     HazardKind(
         "missing wait",
@@ -191,7 +230,7 @@ _KINDS = (
         "cp.async.wait_group after cp.async.commit_group, or a wait for the mbarrier of the copy or of "
         "tcgen05.commit",
         "racecheck",
-        evidence='published: the PTX ISA, "Asynchronous Operations"',
+        published='the PTX ISA, "Asynchronous Operations"',
     ),
     HazardKind(
         "missing proxy fence",
@@ -199,29 +238,42 @@ _KINDS = (
         "that the kernel changed, without a fence between the proxies",
         "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
         "that starts the copy; fence.proxy.tensormap after tensormap.replace",
-        evidence="measured: H200, st.shared, a barrier, wgmma: 3.4e10 of 5.4e10 results wrong under load, "
-        "none with the fence. Bulk copies out of shared memory missed nothing in 3.2e9, but PTX asks for it",
+        published='the PTX ISA, "Async proxy", asks for it, of bulk copies as well',
     ),
     HazardKind(
         "cp.async without proxy fence",
-        "wgmma reads shared memory that cp.async wrote, after its wait and a barrier, without "
+        "wgmma or tcgen05.mma reads shared memory that cp.async wrote, after its wait and a barrier, without "
         "fence.proxy.async: PTX counts cp.async to the generic proxy",
         "fence.proxy.async after cp.async.wait_group, before the barrier",
         grade="note",
-        evidence="measured: H200, 0 of 5.4e10 results wrong with the fence and without it, under the load "
-        "that shows it for st.shared; Triton 3.6 leaves it out, Triton 3.8 puts it in",
+        published="Triton 3.6 leaves it out, for sm_90 and sm_100, Triton 3.8 puts it in; on "
+        "Blackwell it is not measured",
+    ),
+    HazardKind(
+        "mbarrier.init without fence",
+        "A bulk copy or tcgen05.commit arrives at an mbarrier, and no fence came after its mbarrier.init",
+        "fence.mbarrier_init.release.cluster, or fence.proxy.async, after mbarrier.init",
+        grade="note",
+        published="CUTLASS and the CUDA programming guide have the fence; cuda::memcpy_async of libcu++ and "
+        "Triton 3.6 leave it out",
+    ),
+    HazardKind(
+        "tensor memory kept",
+        "A block ends and has not freed all of the tensor memory that it allocated",
+        "tcgen05.dealloc of every tcgen05.alloc, before the block ends",
+        published='the PTX ISA, "tcgen05.alloc": all must be deallocated before the kernel exits',
     ),
     HazardKind(
         "wgmma registers",
         "Registers of a wgmma are touched while it may still run",
         "wgmma.commit_group and wgmma.wait_group first",
-        evidence='published: the PTX ISA, "wgmma.wait_group"; an H200 reads the metadata late, too',
+        published='the PTX ISA, "wgmma.wait_group"; an H200 reads the metadata late, too',
     ),
     HazardKind(
         "missing wgmma.fence",
         "A wgmma uses registers that were computed after the last wgmma.fence, or there was none",
         "wgmma.fence before the first wgmma, and whenever other instructions have written its registers",
-        evidence='published: the PTX ISA, "wgmma.fence"',
+        published='the PTX ISA, "wgmma.fence"',
     ),
     HazardKind(
         "absent block",
@@ -229,54 +281,55 @@ _KINDS = (
         "have ended",
         "barriers of the cluster before the first use and after the last",
         "racecheck",
-        evidence="published: the CUDA programming guide, distributed shared memory",
+        published="the CUDA programming guide, distributed shared memory",
     ),
     HazardKind(
         "not atomic",
         "An atomic operation that an H200 does not have in shared memory of another block, where it loses "
         "updates: min, max, and, or, xor of 64 bits, add of f16x2 and bf16x2",
         "an operation of 32 bits, add of 64 bits, or a loop with atom.cas",
-        evidence="measured: H200, updates are lost; ptxas makes a load and a store of it",
+        published="ptxas makes a load and a store of it",
+        seen="H200, updates are lost",
     ),
     HazardKind(
         "narrow scope",
         "Blocks of a cluster synchronise through an mbarrier with scope .cta, which is for one block",
         ".release.cluster for the arrival, .acquire.cluster for the wait",
-        evidence='published: the PTX ISA, "Scope": other threads need not see what was written before',
+        published='the PTX ISA, "Scope": other threads need not see what was written before',
     ),
     HazardKind(
         "default scope",
         "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta",
         ".release.cluster in the instruction, if the other block reads what was written before",
         grade="note",
-        evidence="published: CUTLASS's ClusterBarrier arrives so, to hand stages back; not measured here",
+        published="CUTLASS's ClusterBarrier arrives so, to hand stages back",
     ),
     HazardKind(
         "divergent barrier",
         "Lanes of a warp reach a barrier for the whole warp at different places or times, or pass it by",
         "let all lanes of the warp reach the same barrier, or use barrier.sync without .aligned",
         "synccheck",
-        evidence='published: the PTX ISA, "bar.sync", leaves the behaviour undefined',
+        published='the PTX ISA, "bar.sync", leaves the behaviour undefined',
     ),
     HazardKind(
         "deadlock",
         "Threads wait for a barrier, an mbarrier, lanes that never come, or a value that nobody writes; this "
         "ends the simulation",
         "let all arrive that are expected, and announce as many bytes as are copied",
-        evidence="measured: H200, such kernels hang",
+        seen="H200, such kernels hang",
     ),
     HazardKind(
         "lanes missing",
         "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
         "that its mask names",
         "let all lanes of the warp execute it; end the kernel for none of them before",
-        evidence="published: the PTX ISA: .aligned and .sync ask for all lanes",
+        published="the PTX ISA: .aligned and .sync ask for all lanes",
     ),
     HazardKind(
         "not in the mask",
         "A lane executes a .sync instruction whose mask does not name it",
         "a mask with the bits of all lanes that execute the instruction",
-        evidence="published: the PTX ISA leaves the behaviour undefined",
+        published="the PTX ISA leaves the behaviour undefined",
     ),
 )
 #: The kinds of hazards, by name.

@@ -99,6 +99,7 @@ def _alloc(instruction: PtxInstruction, context: Context) -> MachineStep:
             starts.append(start)
         places = place(machine, frame, threads)[chosen]
         machine.memory.store(instruction, space, leaders, places, [np.array(starts, dtype=np.uint32)])
+        machine.synchronised(instruction, "tcgen05.alloc", leaders, np.array(starts))
 
     return MachineStep(instruction, execute, together=32)
 
@@ -116,6 +117,7 @@ def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
                     f"{instruction.where}: {instruction.opcode} frees columns that nobody allocated"
                 )
             taken[block, first : first + units] = False
+        machine.synchronised(instruction, "tcgen05.dealloc", leaders, starts * UNIT)
 
     return MachineStep(instruction, execute, together=32)
 

@@ -62,6 +62,10 @@ HAZARDS = {
     "own_scope": "race",
     "remote_arrival": "narrow scope",
     "remote_default": "default scope",
+    "fence_before": "missing proxy fence",
+    "result_read": "missing wait",
+    "init_unfenced": "mbarrier.init without fence",
+    "columns_kept": "tensor memory kept",
 }
 
 
@@ -71,14 +75,14 @@ _TWO_BLOCKS = {
 
 
 @cache
-def _compiled(fixed: bool) -> Any:
+def _compiled(fixed: bool, target: str) -> Any:
     options = ["-DFIXED"] if fixed else []
-    return ptxlab.kernel(FILE.read_text(encoding="utf-8"), "reverse", "sm_90a", options)
+    return ptxlab.kernel(FILE.read_text(encoding="utf-8"), "reverse", target, options)
 
 
 def variant(name: str, fixed: bool) -> Any:
-    """A kernel of the file; all are compiled at once."""
-    kernel = copy(_compiled(fixed))
+    """A kernel of the file; all of a target are compiled at once."""
+    kernel = copy(_compiled(fixed, "sm_100a" if name == "columns_kept" else "sm_90a"))
     kernel.function = kernel.module.functions[name]
     kernel._image = None
     return kernel

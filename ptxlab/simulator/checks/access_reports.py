@@ -179,10 +179,24 @@ class AccessReports:
         )
         remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
         kind = "missing proxy fence"
-        if name == "wgmma.mma_async" and other.parts[:2] == ("cp", "async"):
+        if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_text(other)}, before the barrier"
         self._add(kind, touch, which, span, what, remedy, other)
+
+    def unfenced_barrier(
+        self, touch: Touch, threads: NDArray[Any], place: int, other: PtxInstruction
+    ) -> None:
+        """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
+        instruction = touch.access.instruction
+        where = self._report.shared_place(place, place + 7)
+        self._report.add(
+            "mbarrier.init without fence", instruction, self._batch, threads,
+            f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
+            f"{line_text(other)} initialised through another proxy",
+            remedy=f"execute fence.mbarrier_init.release.cluster after {line_text(other)}",
+            other=other, space="shared", addresses=(place, place + 7),
+        )  # fmt: skip
 
     # -- parts of sentences ----------------------------------------------------------------------------------
 

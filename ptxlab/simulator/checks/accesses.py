@@ -73,11 +73,13 @@ class AccessCheck(Observer):
             self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
         self._remote_arrivals: set[tuple[int, int]] = set()  # blocks and addresses of mbarriers
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
+        #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
+        self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
         self._set_limit()
 
     def end(self) -> None:
         """The batch is done; what it did to global memory is kept."""
-        if self._work.copies:
+        if any(copies.shadow is None for copies in self._work.copies):
             self._separate_blocks()
         for copies in self._work.copies:
             instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
@@ -213,6 +215,8 @@ class AccessCheck(Observer):
             self._report_unordered(touch, before, unordered, "wrote")
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
+            if self._initialised and access.instruction.parts[0] in ("cp", "tcgen05"):
+                self._check_initialised(touch)
             if traits.announced:
                 self._work.announce(access, piece, shadow, self._time)
             return
@@ -269,6 +273,9 @@ class AccessCheck(Observer):
                 self._report_unordered(touch, before, unordered, "reads", True)
                 if readers is shadow.reader:
                     break
+        if traits.group == "cp.async.bulk":
+            stamps |= PENDING
+            self._work.add(traits.group, access, piece, piece.threads + (stamp | PENDING), shadow)
         self._write(touch, stamps, strong)
 
     # -- order -----------------------------------------------------------------------------------------------
@@ -299,7 +306,7 @@ class AccessCheck(Observer):
         others = stamps & ID
         kinds = stamps & (PENDING | WORK)
         if everywhere:
-            fine = self._ordered_everywhere(ours, others, times)
+            fine = self._ordered_everywhere(ours, others, times) & (kinds == 0)
         elif not kinds.any():
             fine = self._clocks.ordered(ours, others, times)
         elif (kinds == WORK).all():
@@ -316,7 +323,7 @@ class AccessCheck(Observer):
             fine |= atomic
         if fine.all():
             return None
-        return which[~fine]
+        return np.asarray(which[~fine])
 
     def _are_clocks_uniform(self) -> bool:
         """Whether threads know the same in each block, which only barriers and fences change."""
@@ -462,6 +469,10 @@ class AccessCheck(Observer):
                 clocks.release_remote(threads[~own], owners[~own], places[~own])
                 self._check_scope(event, threads[~own])
                 self._remote_arrivals |= set(zip(owners[~own].tolist(), places[~own].tolist(), strict=True))
+        elif kind == "mbarrier.init":
+            self._initialise(event)
+        elif kind.startswith("fence.mbarrier_init"):
+            clocks.init_fenced[threads] = self._time
         elif kind == "mbarrier.phase":
             owners, places = self._barriers(event)
             clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
@@ -491,7 +502,42 @@ class AccessCheck(Observer):
             if group == "wgmma":
                 self._work.wait_wgmma(threads, int(np.asarray(event.key)))
             else:
-                self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
+                only_read = "read" in event.instruction.parts
+                everything = kind.endswith("all")
+                self._complete_copies(threads, int(np.asarray(event.key)), group, everything, only_read)
+
+    def _initialise(self, event: Synchronisation) -> None:
+        """Threads initialise mbarriers of their blocks."""
+        blocks = event.threads // self._batch.block_lanes
+        for place in np.unique(np.asarray(event.key)).tolist():
+            ours = np.broadcast_to(event.key, event.threads.shape) == place
+            _, threads, times = self._initialised.get(
+                place, (None, *np.zeros((2, self._batch.count), np.int64))
+            )
+            threads[blocks[ours]], times[blocks[ours]] = event.threads[ours], self._time
+            self._initialised[place] = event.instruction, threads, times
+
+    def _check_initialised(self, touch: Touch) -> None:
+        """Whether a fence came after mbarrier.init before something asynchronous arrives there."""
+        clocks, piece = self._clocks, touch.piece
+        blocks, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
+        for place in np.unique(places).tolist():
+            if place not in self._initialised:
+                continue
+            instruction, threads, times = self._initialised[place]
+            ours = places == place
+            writers, when, issuers = threads[blocks[ours]], times[blocks[ours]], piece.threads[ours]
+            fenced = np.maximum(clocks.fenced, clocks.init_fenced)[writers] >= when
+            fenced |= clocks.fenced_after(issuers, writers, when, 1)
+            bad = np.flatnonzero(~fenced & (when > 0))
+            if len(bad):
+                self._separate_if(True)
+                self._reports.unfenced_barrier(touch, issuers[bad], place, instruction)
+            if self._uniform:
+                times[:] = 0
+            times[blocks[ours]] = 0
+            if not times.any():
+                del self._initialised[place]
 
     def _check_scope(self, event: Synchronisation, threads: NDArray[Any]) -> None:
         """Threads synchronise with another block through an mbarrier: without `.cluster` it is for one."""
@@ -568,21 +614,23 @@ class AccessCheck(Observer):
             times[members] = np.maximum(times[members], self._cluster_arrival[members])
         self._set_limit()
 
-    def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
+    def _complete_copies(
+        self, threads: NDArray[Any], newest: int, group: str, everything: bool, only_read: bool = False
+    ) -> None:
         """Copies in all but the `newest` newest groups become ordinary accesses of their threads."""
         if self._uniform and not self._is_uniform(threads):
             self._separate_blocks()
-        for copies in self._work.wait(group, threads, newest, everything):
+        for copies in self._work.wait(group, threads, newest, everything, only_read):
             self._retire(copies)
 
     def _retire(self, copies: Copies) -> None:
         """Copies that are complete are accesses of the threads that started them."""
-        shadow = self._shared
+        shadow = self._shared if copies.shadow is None else copies.shadow
         if shadow is None:
             return
         entries, count = shadow.entries(copies.offsets, copies.width)
         stamps = np.repeat(copies.stamps, count)
-        fresh = np.repeat(copies.threads, count) | self._time << TIME_SHIFT
+        fresh = stamps & (ID | ATOMIC) | self._time << TIME_SHIFT
         for array in shadow.readers() if copies.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
@@ -618,7 +666,7 @@ class AccessCheck(Observer):
             )
             ours = np.concatenate([ours[apart], ours[~apart]])  # other warps first: the remedy is for them
             unordered = Unordered(touch, before, ours, other, other_verb, everywhere)
-            if not everywhere and unordered.stamp & (PENDING | WORK):
+            if unordered.stamp & (PENDING | WORK):
                 self._reports.late(unordered, self._late_remedy(unordered))
             else:
                 self._reports.race(unordered, self._idle_reads(unordered))
@@ -662,7 +710,10 @@ class AccessCheck(Observer):
                 remedy = (
                     f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
                 )
-            if (stamp & ID) // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
+            if unordered.everywhere:
+                remedy += " (.read is for its source alone)"
+            copier = (stamp & ID) - (self._launched if unordered.everywhere else 0)
+            if copier // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
                 remedy += ", then __syncthreads()"
             return remedy
         owner = self._clocks.owner_of(stamp & ID) if stamp & ID != ID else None

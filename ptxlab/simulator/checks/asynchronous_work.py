@@ -34,6 +34,7 @@ class Copies:
     width: int
     stamps: NDArray[Any]
     reads: bool
+    shadow: Shadow | None = None  # of the buffer in global memory that is written; None for shared memory
 
     def where(self, mask: NDArray[np.bool_]) -> Copies:
         """Those accesses where the mask holds."""
@@ -90,6 +91,8 @@ class AsynchronousWork:
                 offsets=repeated(each.offsets, pitch),
                 stamps=repeated(each.stamps, lanes),
             )
+            if each.shadow is None
+            else each
             for each in self.copies
         ]
         self._unannounced = [
@@ -99,11 +102,15 @@ class AsynchronousWork:
 
     # -- groups ----------------------------------------------------------------------------------------------
 
-    def add(self, group: str, access: Access, piece: Piece, stamps: NDArray[Any]) -> None:
-        """Copies that belong to the group that their threads end next."""
+    def add(
+        self, group: str, access: Access, piece: Piece, stamps: NDArray[Any], shadow: Shadow | None = None
+    ) -> None:
+        """Copies that belong to the group that their threads end next; a shadow is one of global memory."""
         numbers = self._committed[group][piece.threads]
         reads = access.kind == "read"
-        self.copies.append(Copies(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads))
+        self.copies.append(
+            Copies(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads, shadow)
+        )
 
     def commit(self, group: str, threads: NDArray[Any]) -> None:
         """Threads end their groups."""
@@ -117,13 +124,19 @@ class AsynchronousWork:
             for each in self.copies
         )
 
-    def wait(self, group: str, threads: NDArray[Any], newest: int, everything: bool) -> list[Copies]:
-        """Take out what is complete when threads wait for all but the `newest` newest groups."""
+    def wait(
+        self, group: str, threads: NDArray[Any], newest: int, everything: bool, only_read: bool
+    ) -> list[Copies]:
+        """Take out what is complete when threads wait for all but the `newest` newest groups.
+
+        With `.read` only the sources of bulk copies are known to have been read.
+        """
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[threads] = self._committed[group][threads] - newest + everything
         complete, rest = [], []
         for each in self.copies:
-            done = waiting[each.threads] > each.numbers if each.group == group else None
+            ours = each.group == group and (each.reads or not only_read)
+            done = waiting[each.threads] > each.numbers if ours else None
             if done is None or not done.any():
                 rest.append(each)
                 continue

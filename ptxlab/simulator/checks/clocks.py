@@ -46,12 +46,15 @@ class Clocks:
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
-        #: What it knew then: the last barriers of its block and of its warp.
+        self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # and its last fence.mbarrier_init
+        #: What it knew at its fence: the last barriers of its block and of its warp, what flags told it.
         self._fenced_block = np.zeros(batch.size, dtype=np.int64)
         self._fenced_warp = np.zeros(batch.size, dtype=np.int64)
+        self._fenced_flags = np.zeros(batch.size, dtype=np.int64)
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
+        self._fenced_matrix: NDArray[np.int32] | None = None  # as it was at each one's last fence.proxy.async
         self._work = np.zeros((batch.count, _ROWS, _COLUMNS), dtype=np.int32)
         self._slot = self._slots()
         self._columns: dict[_Owner, int] = {}
@@ -128,9 +131,14 @@ class Clocks:
             self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
             if self._matrix is not None:
                 self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)], axis=1)
+            if self._fenced_matrix is not None:
+                self._fenced_matrix = np.concatenate(
+                    [self._fenced_matrix, np.zeros_like(self._fenced_matrix)], axis=1
+                )
         self._work[:, self._rows] = self._work[:, row]
-        if self._matrix is not None:
-            self._matrix[:, self._rows] = self._matrix[:, row]
+        for matrix in (self._matrix, self._fenced_matrix):
+            if matrix is not None:
+                matrix[:, self._rows] = matrix[:, row]
         self._rows += 1
         return self._rows - 1
 
@@ -165,25 +173,41 @@ class Clocks:
         self.fenced[threads] = time
         self._fenced_block[threads] = self.block_time[threads // self.lanes]
         self._fenced_warp[threads] = self.warp_time[threads >> 5]
+        self._fenced_flags[threads] = self.acquired[threads >> 5]
+        if self._matrix is None:
+            return
+        for blocks, lanes in self._patterns(threads):
+            where = np.ix_(blocks, self._rows_alone(lanes))  # those in a row have had the same fence
+            if self._fenced_matrix is None:
+                self._fenced_matrix = np.zeros_like(self._matrix)
+            self._fenced_matrix[where] = self._matrix[where]
 
     def fenced_after(
         self, threads: NDArray[Any], writers: NDArray[Any], times: NDArray[Any], group: int
     ) -> NDArray[np.bool_]:
         """Whether threads (or any of their `group` neighbours) had a fence for what others wrote at a time.
 
-        They must have known of it by then. What they learnt at a named barrier or an mbarrier, rather than at
-        one of the whole block or warp, is assumed to be that.
+        They must have known of it by then.
         """
-        fenced, block, warp = self.fenced, self._fenced_block, self._fenced_warp
+        fenced = [self.fenced, self._fenced_block, self._fenced_warp, self._fenced_flags]
         if group > 1:
-            fenced, block, warp = (
-                np.repeat(each.reshape(-1, group).max(axis=1), group) for each in (fenced, block, warp)
-            )
-        if self._matrix is not None:
-            return np.asarray(fenced[threads] >= times)
+            fenced = [np.repeat(each.reshape(-1, group).max(axis=1), group) for each in fenced]
+        when, block, warp, flags = (each[threads] for each in fenced)
         near = threads >> 5 == writers >> 5
-        known = (block[threads] >= times) | (near & (warp[threads] >= times))
-        return np.asarray(known | ((threads == writers) & (fenced[threads] >= times)))
+        known = (block >= times) | (near & (warp >= times))
+        known |= np.minimum(self.published[writers >> 5], flags - 1) >= times
+        if self._fenced_matrix is not None:
+            learnt = self._fenced_matrix
+            rows = self._row[threads % self.lanes]
+            if group > 1:
+                for first in range(0, self.lanes, group):
+                    members = self._rows_of(np.arange(first, first + group))
+                    if len(members) > 1:
+                        learnt = learnt.copy() if learnt is self._fenced_matrix else learnt
+                        learnt[:, members] = self._fenced_matrix[:, members].max(axis=1, keepdims=True)
+            home = threads // self.lanes
+            known |= (learnt[home, rows, writers % self.lanes] >= times) & (home == writers // self.lanes)
+        return np.asarray(known | ((threads == writers) & (when >= times)))
 
     def are_blocks_uniform(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
@@ -194,10 +218,11 @@ class Clocks:
             self.fenced,
             self._fenced_block,
             self._fenced_warp,
+            self._fenced_flags,
+            self.init_fenced,
             self._work,
         ]
-        if self._matrix is not None:
-            times.append(self._matrix)
+        times += [each for each in (self._matrix, self._fenced_matrix) if each is not None]
         rows = [each.reshape(self.batch.count, -1) for each in times]
         return all(bool((each == each[0]).all()) for each in rows)
 

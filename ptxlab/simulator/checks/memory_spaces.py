@@ -148,6 +148,18 @@ class TensorCheck(Observer):
         self._batch = batch
         self._flights: list[_Flight] = []
         self._stores: list[_Flight] = []  # of tcgen05.st
+        #: By block and first column: what allocated them, and its thread.
+        self._allocated: dict[tuple[int, int], tuple[PtxInstruction, int]] = {}
+
+    def end(self) -> None:
+        """What is left in tensor memory at the end of its block."""
+        for instruction in dict.fromkeys(each for each, _ in self._allocated.values()):
+            threads = [thread for each, thread in self._allocated.values() if each is instruction]
+            self._report.add(
+                "tensor memory kept", instruction, self._batch, np.array(sorted(threads)),
+                "{who} allocate{s} columns of tensor memory that nobody frees before the block ends",
+                remedy="execute tcgen05.dealloc with the same number of columns", space="tensor",
+            )  # fmt: skip
 
     def tensor_accessed(self, access: TensorAccess) -> None:
         """Threads, or an instruction that a thread issues, read or write tensor memory."""
@@ -190,6 +202,14 @@ class TensorCheck(Observer):
 
     def synchronised(self, event: Synchronisation) -> None:
         """A commit says where its thread's instructions arrive; who has waited there knows of them."""
+        if event.kind in ("tcgen05.alloc", "tcgen05.dealloc"):
+            columns = np.broadcast_to(event.key, event.threads.shape).tolist()
+            for thread, column in zip(event.threads.tolist(), columns, strict=True):
+                key = thread // self._batch.block_lanes, column
+                self._allocated.pop(key, None)
+                if event.kind == "tcgen05.alloc":
+                    self._allocated[key] = event.instruction, thread
+            return
         if not self._flights or event.kind not in ("mbarrier.arrive", "mbarrier.wait"):
             return
         commits = event.kind == "mbarrier.arrive" and event.instruction.parts[:2] == ("tcgen05", "commit")

@@ -470,3 +470,60 @@ extern "C" __global__ void __cluster_dims__(2) remote_arrival(int* x) {  // arri
 extern "C" __global__ void __cluster_dims__(2) remote_default(int* x) {  // arrivals there that name no scope
     arrive_remotely<IF_FIXED(2) IF_BROKEN(1)>(x);
 }
+
+extern "C" __global__ void fence_before(u32* x) {  // a fence before the named barrier at which it learns of the stores
+    __shared__ __align__(128) u32 s[32];
+    if (threadIdx.x < 32) s[threadIdx.x] = threadIdx.x * 3;
+    IF_BROKEN(if (threadIdx.x == 32) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+    IF_FIXED(if (threadIdx.x == 32) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    if (threadIdx.x == 32) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;\n"
+            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" :: "l"(x), "r"(shared_address(s)) : "memory");
+    }
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+}
+
+extern "C" __global__ void result_read(u32* x) {  // wait_group.read is for the source of a bulk copy, not for its result
+    __shared__ __align__(128) u32 s[64];
+    s[threadIdx.x] = threadIdx.x * 3;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;\ncp.async.bulk.commit_group;"
+            :: "l"(x), "r"(shared_address(s)) : "memory");
+        IF_BROKEN(asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");)
+        IF_FIXED(asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");)
+    }
+    __syncthreads();
+    x[64 + threadIdx.x] = x[63 - threadIdx.x];
+}
+
+extern "C" __global__ void init_unfenced(const u32* in, u32* out) {  // no fence after mbarrier.init
+    __shared__ __align__(128) u32 s[64];
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+        IF_FIXED(asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");)
+    }
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(b) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+            :: "r"(shared_address(s)), "l"(in), "r"(b) : "memory");
+    }
+    wait(b, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+#if __CUDA_ARCH__ >= 1000
+extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody frees
+    __shared__ u32 columns;
+    if (threadIdx.x < 32) {
+        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: "r"(shared_address(&columns)) : "memory");
+        __syncwarp();
+        IF_FIXED(asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");)
+    }
+}
+#endif
