@@ -336,7 +336,8 @@ def _swap_pairs(D: NDArray[np.float16]) -> NDArray[np.float16]:
 
 
 _RIGHT_COLUMNS = (
-    "Which columns does a lane hold? Row and column of `d[i]` follow from `group()`, `thread()` and i."
+    "Which columns does a lane hold? Row and column of `d[i]` follow from `group()`, `thread_in_group()` and "
+    "i."
 )
 
 
@@ -371,7 +372,7 @@ def _store(answer: object) -> Sentences:
         when(np.isnan(D.reshape(64, 2, 64)[:, :, 8:]).all()): "Only the first 8 columns are stored. A lane "
         "holds two columns of each of 8 blocks.",
         when(same(D, np.maximum(total + of_row, 0).astype(np.float16))): "Every *row* has its own bias. In "
-        "A B + bias it belongs to the column: which of `group()` and `thread()` counts columns?",
+        "A B + bias it belongs to the column: which of `group()` and `thread_in_group()` counts columns?",
         when(
             same(D, np.maximum(total + repeated, 0).astype(np.float16))
         ): "The first 8 columns are right, and "

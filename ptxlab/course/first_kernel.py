@@ -270,7 +270,9 @@ def _start(answer: object) -> Sentences:
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
     swapped = (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
     return {
-        correct(not wrong.any() and same(D, INS(A, B, right)) and not result.hazards): "Column 2 * thread() "
+        correct(
+            not wrong.any() and same(D, INS(A, B, right)) and not result.hazards
+        ): "Column 2 * thread_in_group() "
         "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
         **never_written(result),
         when((C == _GARBAGE).all()): "No accumulator has been written.",
@@ -278,7 +280,7 @@ def _start(answer: object) -> Sentences:
         "use =.",
         when((C == 0).all()): "All accumulators are 0: where is the bias?",
         when(same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8)))): "Every *row* of D starts with "
-        "its own number. Which of group() and thread() counts the columns?",
+        "its own number. Which of group() and thread_in_group() counts the columns?",
         when(same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4)))): "Every lane starts with "
         "bias[0] to bias[3]. But lanes hold different columns, and `d[2]` is not two columns right of "
         "`d[0]`.",

@@ -283,9 +283,9 @@ def bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
     return fields
 
 
-#: Roles in the colours that bits have in a picture of a register: a blue sign, a fraction on paper.
+#: Roles in the colours that bits have in a picture of a register.
 _ROLES: dict[FieldRole, Role] = {
-    "sign": "kept", "exponent": "exponent", "fraction": "exact", "ignored": "lost",
+    "sign": "sign field", "exponent": "exponent field", "fraction": "exact", "ignored": "lost",
 }  # fmt: skip
 _SHORT = {"sign": "S", "ignored": "-", "exponent": "e", "fraction": "m", "value": "v", "bits": "b"}
 
@@ -331,8 +331,8 @@ def formats(*names: str, title: bool = True) -> Picture:
         boxes=tuple((row, width - each.bits, 1, each.bits) for row, each in enumerate(types)),
     )
     notes = (
-        "S: sign",
-        "e4: 4 exponent bits",
+        "S, blue: sign",
+        "e4, orange: 4 exponent bits",
         "m3: 3 fraction (mantissa) bits",
         "the highest bit is at the left",
     )
@@ -347,7 +347,7 @@ def _fields_of_type(number: DType) -> list[tuple[str, int, Role]]:
     value: tuple[str, int, Role] = ("bits", number.bits, "exact")
     if number.kind == "int":
         value = ("value", number.bits - number.signed, "exact")
-    return [("sign", 1, "kept"), value] if number.signed else [value]
+    return [("sign", 1, "sign field"), value] if number.signed else [value]
 
 
 def _about(number: DType, name: str, bits: int) -> str:

@@ -123,8 +123,12 @@ _ROLES: dict[Role, str] = {
     "result": "green",
     "exponent": "yellow",
     "odd": "purple",
+    "sign field": "blue",
+    "exponent field": "orange",
 }
 _HUES = dict(palette.HUES)
+#: How much of its colour is behind bits of a float, as in the Explorer.
+_TINTED = 0.55
 
 
 def paint(cell: Cell, theme: Theme = LIGHT) -> tuple[str, float]:
@@ -144,6 +148,8 @@ def _paint_bit(cell: Cell, theme: Theme) -> tuple[str, float]:
     hue = _ROLES.get(cell.role)
     if hue is None:
         return theme.paper, 0.0
+    if cell.role in ("sign field", "exponent field"):
+        return _HUES[hue], _TINTED
     if cell.text != "1":
         return _HUES[hue], 0.16
     return _HUES[hue], 0.34 if hue == "grey" else 0.62
@@ -161,10 +167,6 @@ def ink(cell: Cell, theme: Theme = LIGHT) -> str:
     if not cell.role and (cell.state == "dim" or (cell.lane is None and cell.heat is None)):
         return theme.dim
     return theme.text_on(fill(cell, theme))
-
-
-#: How much of its colour is behind bits of a float, as in the Explorer.
-_TINTED = 0.26
 
 
 def tint_fill(tint: Tint, theme: Theme = LIGHT) -> str:

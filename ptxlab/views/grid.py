@@ -17,10 +17,11 @@ from .._util.arguments import as_integers
 from ..errors import PtxlabError, quoted
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
-#: of a number that the result is compared with.
+#: of a number that the result is compared with. A field of a type has the colour of its bits in a register.
 Role = Literal[
-    "", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank"
-]
+    "", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank",
+    "sign field", "exponent field",
+]  # fmt: skip
 #: What neighbouring bits of a float are.
 FieldRole = Literal["sign", "exponent", "fraction", "ignored"]
 #: How a cell stands out: as usual, faded because another lane is in focus, or outlined.

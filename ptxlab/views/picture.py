@@ -460,6 +460,8 @@ def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
     letters = len(_bits_text(cell))
     left = like.x - letters * letter / 2
     high = like.size * 1.25
+    around = left - letter / 3 - 1.5, like.y - high / 2 - 1.5, letters * letter + letter / 1.5 + 3, high + 3
+    out.tints.append(Tint(around, "fraction", strong=True))  # a blue sign on the cell of a blue lane is seen
     for bits in cell.fields:
         if not bits.text:
             continue

@@ -310,7 +310,7 @@ def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
     if not floats:
         return []
     sign = "blue: sign bit, " if any(dtype.signed for dtype in floats) else ""
-    return [f"{sign}orange: exponent"]
+    return [f"{sign}orange: exponent, the rest: fraction"]
 
 
 def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:

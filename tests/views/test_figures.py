@@ -495,7 +495,7 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
 # -- bits of floats --------------------------------------------------------------------------------------
 
 #: Sign and exponent as the Explorer's style sheet tints them, on paper.
-EXPLORER = {"sign": ("#0072B2", 0.26), "exponent": ("#E69F00", 0.26), "fraction": (palette.PAPER, 1.0)}
+EXPLORER = {"sign": ("#0072B2", 0.55), "exponent": ("#E69F00", 0.55), "fraction": (palette.PAPER, 1.0)}
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "e4m3", "e5m2", "f64"])
@@ -510,7 +510,7 @@ def test_sign_and_exponent_of_floats_are_tinted_as_in_the_explorer(name: str) ->
     widths = {"sign": 1, "exponent": number.exponent_bits, "fraction": number.fraction_bits}
     for field, bits in widths.items():
         words = [word for word in drawing.words if word.field == field]
-        tints = [tint for tint in drawing.tints if tint.field == field]
+        tints = [tint for tint in drawing.tints if tint.field == field and not tint.strong]
         assert len(words) == len(tints) == len(held)
         for word, tint in zip(words, tints, strict=True):
             left, top, width, height = tint.box
@@ -525,7 +525,7 @@ def test_sign_and_exponent_of_floats_are_tinted_as_in_the_explorer(name: str) ->
         assert f'fill="{palette.mix(*EXPLORER[field])}" pointer-events="none"' in document
         assert palette.mix(*EXPLORER[field]) in filled
     empty = views.lane(ins, "A", 3)
-    assert "blue: sign bit, orange: exponent" in empty.notes
+    assert "blue: sign bit, orange: exponent, the rest: fraction" in empty.notes
     panels = empty.drawing()
     (panel,) = panels.panels
     pitch = float(panel.x[1] - panel.x[0])
@@ -828,9 +828,12 @@ def test_bit_fields_of_every_element_type() -> None:
         assert cells[-1].column + cells[-1].width == 64
         widths = {cell.role: cell.width for cell in cells}
         if number.is_float:
-            assert widths.get("exponent", 0) == number.exponent_bits
+            assert widths.get("exponent field", 0) == number.exponent_bits
             assert widths.get("exact", 0) == number.fraction_bits
-        assert (cells[0].role == "kept") == number.signed  # blue, as the sign in a register
+        assert (cells[0].role == "sign field") == number.signed
+    shown = {cell.role: fill(cell) for cell in grid.cells}
+    for field in ("sign", "exponent"):  # in the colours of the bits in a register
+        assert shown[f"{field} field"] == palette.mix(*EXPLORER[field])
     assert grid.hover[list(DTYPES).index("e5m2"), 64 - 7] == "e5m2 bit 6\nexponent, 5 bits, bias 15"
     refuses("name at least one element type", figures.formats)
     refuses("unknown element type 'f17'", figures.formats, "f16", "f17")

@@ -14,7 +14,7 @@ extern "C" __global__ void repacked(const float* S, unsigned* A) {  // S of 16 x
     float s[8];
     unsigned a[4];
     for (int i = 0; i < 8; i++)
-        s[i] = S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread() * 2 + i % 2];
+        s[i] = S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread_in_group() * 2 + i % 2];
     repack(s, a);
     for (int r = 0; r < 4; r++) A[threadIdx.x * 4 + r] = a[r];
 }
@@ -38,7 +38,7 @@ extern "C" __global__ void online(  // 16 queries, a head of 16, keys in blocks 
         }
     }
     for (int i = 0; i < 8; i++)
-        O[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread() * 2 + i % 2] = o[i];
+        O[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread_in_group() * 2 + i % 2] = o[i];
     for (int row = 0; row < 2; row++) {
         M[threadIdx.x * 2 + row] = m[row];
         L[threadIdx.x * 2 + row] = l[row];
@@ -48,8 +48,8 @@ extern "C" __global__ void online(  // 16 queries, a head of 16, keys in blocks 
 extern "C" __global__ void masked(float* S, int query, int key) {  // S of 16 x 16
     float s[8];
     for (int i = 0; i < 8; i++)
-        s[i] = S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread() * 2 + i % 2];
+        s[i] = S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread_in_group() * 2 + i % 2];
     mask(s, query, key);
     for (int i = 0; i < 8; i++)
-        S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread() * 2 + i % 2] = s[i];
+        S[(group() + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread_in_group() * 2 + i % 2] = s[i];
 }

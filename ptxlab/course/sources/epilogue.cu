@@ -47,7 +47,7 @@ extern "C" __global__ void words(const f16* A, const f16* B, float* D, int N, in
     D += threadIdx.x / 32 * 16 * N;  // the rows of this warp
     for (int j = 0; j < 8; j++)
         for (int r = 0; r < 4; r++)
-            D[(group() + r / 2 * 8) * N + 8 * j + thread() * 2 + r % 2] = gelu(d[4 * j + r]);
+            D[(group() + r / 2 * 8) * N + 8 * j + thread_in_group() * 2 + r % 2] = gelu(d[4 * j + r]);
 }
 
 extern "C" __global__ void pairs(const f16* A, const f16* B, const float* bias, unsigned* D, int N, int K) {
@@ -84,7 +84,7 @@ extern "C" __global__ void wide(const f16* A, const f16* B, const float* bias,
 
 __device__ void finish(unsigned* p, const float* d, const float* bias) {  // bias, ReLU, f16
     for (int i = 0; i < 16; i++) {
-        int column = i / 2 * 8 + thread() * 2;
+        int column = i / 2 * 8 + thread_in_group() * 2;
         p[i] = pack(max(d[2 * i] + bias[column], 0.0f), max(d[2 * i + 1] + bias[column + 1], 0.0f));
     }
 }
@@ -93,7 +93,7 @@ __device__ void store(const float* d, const float* bias, unsigned* D, int N) {
     unsigned p[16];
     finish(p, d, bias);
     for (int i = 0; i < 16; i++)
-        D[((group() + i % 2 * 8) * N + i / 2 * 8 + thread() * 2) / 2] = p[i];
+        D[((group() + i % 2 * 8) * N + i / 2 * 8 + thread_in_group() * 2) / 2] = p[i];
 }
 
 __device__ void put(char* tile, const unsigned* p) {

@@ -7,19 +7,19 @@ __device__ void mma(float* d, const unsigned* a, const unsigned* b) {  // d += a
 }
 
 __device__ int group() { return threadIdx.x % 32 / 4; }
-__device__ int thread() { return threadIdx.x % 4; }
+__device__ int thread_in_group() { return threadIdx.x % 4; }
 __device__ void load_a(unsigned* a, const f16* A, int K) {  // A by rows of K elements
     for (int r = 0; r < 4; r++)
-        a[r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + thread() * 2 + r / 2 * 8);
+        a[r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + thread_in_group() * 2 + r / 2 * 8);
 }
 __device__ void load_b(unsigned* b, const f16* B, int K) {  // B by columns of K elements
     for (int r = 0; r < 2; r++)
-        b[r] = *(const unsigned*)(B + group() * K + thread() * 2 + r * 8);
+        b[r] = *(const unsigned*)(B + group() * K + thread_in_group() * 2 + r * 8);
 }
 
 __device__ void store_d(const float* d, float* D, int N) {  // D by rows of N elements
     for (int r = 0; r < 4; r++)
-        D[(group() + r / 2 * 8) * N + thread() * 2 + r % 2] = d[r];
+        D[(group() + r / 2 * 8) * N + thread_in_group() * 2 + r % 2] = d[r];
 }
 
 __device__ void ldmatrix(unsigned* a, const void* row) {  // 16 bytes in shared memory

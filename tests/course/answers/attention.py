@@ -24,7 +24,7 @@ _RESCALE = (
 )
 _MASK = (
     "for (int i = 0; i < 8; i++) "
-    "if (key + i / 4 * 8 + thread() * 2 + i % 2 > query + group() + i / 2 % 2 * 8) s[i] = NONE;"
+    "if (key + i / 4 * 8 + thread_in_group() * 2 + i % 2 > query + group() + i / 2 % 2 * 8) s[i] = NONE;"
 )
 
 
@@ -71,7 +71,7 @@ RIGHT: list[tuple[str, Any]] = [
         "13.6",
         _answer(
             "13.6",
-            "int row = query + group(), column = key + thread() * 2; "
+            "int row = query + group(), column = key + thread_in_group() * 2; "
             "for (int j = 0; j < 2; j++) for (int r = 0; r < 2; r++) for (int c = 0; c < 2; c++) "
             "s[4 * j + 2 * r + c] = column + 8 * j + c <= row + 8 * r ? s[4 * j + 2 * r + c] : NONE;",
         ),
@@ -156,7 +156,7 @@ WRONG: list[tuple[str, Any, str]] = [
             (_MASK.replace(" + i / 4 * 8", ""), "eight keys further"),
             (_MASK.replace(" + i % 2", ""), "one key further"),
             (_MASK.replace("i < 8", "i < 0"), "No score"),
-            (_MASK.replace("thread()", "group()"), "does `s[i]` have in this lane"),
+            (_MASK.replace("thread_in_group()", "group()"), "does `s[i]` have in this lane"),
         )
     ),
     ("13.7", (512, 512, 256, 512), "one product"),

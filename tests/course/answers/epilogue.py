@@ -14,7 +14,7 @@ def _answer(name: str, body: str) -> str:
 
 _STORE = (
     "for (int j = 0; j < 8; j++) for (int h = 0; h < 2; h++) { "
-    "int row = group() + 8 * h, column = 8 * j + 2 * thread(); const float* x = d + 4 * j + 2 * h; "
+    "int row = group() + 8 * h, column = 8 * j + 2 * thread_in_group(); const float* x = d + 4 * j + 2 * h; "
     "D[(row * N + column) / 2] = pack(max(x[0] + bias[column], 0.0f), max(x[1] + bias[column + 1], 0.0f)); }"
 )
 _PACKED = "pack(max(x[0] + bias[column], 0.0f), max(x[1] + bias[column + 1], 0.0f))"
@@ -51,9 +51,9 @@ _EPILOGUES = [
     ("12.2", _STORE.replace(" + bias[column]", "").replace(" + bias[column + 1]", ""), "without its bias"),
     (
         "12.2",
-        _STORE.replace("x[0] + bias[column]", "_")
+        _STORE.replace("x[0] + bias[column]", "@")
         .replace("x[1] + bias[column + 1]", "x[0] + bias[column]")
-        .replace("_", "x[1] + bias[column + 1]", 1),
+        .replace("@", "x[1] + bias[column + 1]", 1),
         "swapped",
     ),
     ("12.2", _STORE.replace("h < 2", "h < 1"), "Rows 8 to 15"),
@@ -83,14 +83,14 @@ _EPILOGUES = [
     ("12.3", _PUT.replace("row % 8", "row / 8"), "XORed"),
     (
         "12.3",
-        _PUT.replace("row * 128 + (chunk ^ row % 8) * 16", "group() * 128 + thread() * 4"),
+        _PUT.replace("row * 128 + (chunk ^ row % 8) * 16", "group() * 128 + thread_in_group() * 4"),
         "multiple of 16",
     ),
     ("12.3", _PUT.replace("p + 4 * i", "p"), "where do p[4]"),
     (
         "12.3",
         "for (int i = 0; i < 16; i++) { int row = group() + i % 2 * 8; "
-        "*(unsigned*)(tile + row * 128 + (i / 2 ^ row % 8) * 16 + thread() * 4) = p[i]; }",
+        "*(unsigned*)(tile + row * 128 + (i / 2 ^ row % 8) * 16 + thread_in_group() * 4) = p[i]; }",
         "no `stmatrix` was executed",
     ),
     (
@@ -150,7 +150,7 @@ RIGHT: list[tuple[str, Any]] = [
         _answer(
             "12.2",
             "for (int i = 0; i < 32; i += 2) { int row = group() + i % 4 / 2 * 8; "
-            "int column = i / 4 * 8 + 2 * thread(); "
+            "int column = i / 4 * 8 + 2 * thread_in_group(); "
             "float2 b = *(float2*)(bias + column); "
             "D[row * N / 2 + column / 2] = pack(fmaxf(0, d[i] + b.x), fmaxf(0, d[i + 1] + b.y)); }",
         ),
@@ -213,7 +213,7 @@ WRONG: list[tuple[str, Any, str]] = [
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "12.1": r"\b128 sectors\b|\b16 stores\b",
-    "12.2": r"thread\(\) \* 2|2 \* thread\(\)",
+    "12.2": r"thread_in_group\(\) \* 2|2 \* thread_in_group\(\)",
     "12.3": r"\^|% 16|row % 8",
     "12.7": r"tflops /|\* tflops",
 }

@@ -22,10 +22,10 @@ _STACKED = (
     "store_d(d, D + row * N + column, N);"
 )
 _LOAD_B = (
-    "for (int r = 0; r < 2; r++) { const f16* at = B + (thread() * 2 + r * 8) * 8 + group(); "
+    "for (int r = 0; r < 2; r++) { const f16* at = B + (thread_in_group() * 2 + r * 8) * 8 + group(); "
     "b[r] = at[0] | (unsigned)at[8] << 16; }"
 )
-_START = "for (int r = 0; r < 4; r++) d[r] = bias[thread() * 2 + r % 2];"
+_START = "for (int r = 0; r < 4; r++) d[r] = bias[thread_in_group() * 2 + r % 2];"
 _STAGED = _STACKED.replace(
     "store_d(d, D + row * N + column, N);",
     "__shared__ float tile[64 * 8]; store_d(d, tile + threadIdx.x / 32 * 128, 8); "
@@ -53,38 +53,44 @@ _WRONG_KERNELS = [
     ("03.2", _LOAD_B.replace("b[r] =", "b[1 - r] ="), "Registers 0 and 1 are swapped"),
     (
         "03.2",
-        "for (int r = 0; r < 2; r++) b[r] = *(const unsigned*)(B + group() * 16 + thread() * 2 + r * 8);",
+        "for (int r = 0; r < 2; r++) "
+        "b[r] = *(const unsigned*)(B + group() * 16 + thread_in_group() * 2 + r * 8);",
         "by columns",
     ),
     ("03.2", _LOAD_B.replace("at[0] | (unsigned)at[8] << 16", "at[0]"), "shift the second"),
     ("03.2", _LOAD_B.replace("+ r * 8", ""), "same elements"),
     ("03.2", _LOAD_B.replace("at[8]", "at[1]"), "neighbours in a column"),
-    ("03.2", _LOAD_B.replace("thread() * 2", "thread()"), "holds B["),
+    ("03.2", _LOAD_B.replace("thread_in_group() * 2", "thread_in_group()"), "holds B["),
     ("03.2", _LOAD_B.replace("<< 16", "<< 8"), "not an element of B"),
-    ("03.2", _LOAD_B.replace("thread()", "group()"), "which row and column does each lane read"),
+    ("03.2", _LOAD_B.replace("thread_in_group()", "group()"), "which row and column does each lane read"),
     ("03.2", _LOAD_B.replace("at[0]", "(short)at[0]"), "negative"),
     (
         "03.2",
-        "for (int r = 0; r < 2; r++) b[r] = *(const unsigned*)(B + (thread() * 2 + r * 8) * 8 + group());",
+        "for (int r = 0; r < 2; r++) "
+        "b[r] = *(const unsigned*)(B + (thread_in_group() * 2 + r * 8) * 8 + group());",
         "load two 16-bit elements and join them",
     ),
     (
         "03.2",
-        "for (int r = 0, k = thread() * 2; r < 2; r++, k += 8) "
+        "for (int r = 0, k = thread_in_group() * 2; r < 2; r++, k += 8) "
         "b[r] = B[k][group()] | (unsigned)B[k + 1][group()] << 16;",
         "one long array",
     ),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = 0;", "where is the bias"),
     ("03.3", ";", "No accumulator"),
     ("03.3", _START.replace("] =", "] +="), "nobody has written; use ="),
-    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread()"),
+    ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[group()];", "Which of group() and thread_in_group()"),
     ("03.3", "for (int r = 0; r < 4; r++) d[r] = bias[r];", "lanes hold different columns"),
-    ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread() * 2 + r];", "rows 8 to 15 are not"),
+    ("03.3", "for (int r = 0; r < 2; r++) d[r] = bias[thread_in_group() * 2 + r];", "rows 8 to 15 are not"),
     ("03.3", _START.replace("+ r % 2", ""), "odd ones are not"),
     ("03.3", _START.replace("r % 2", "1 - r % 2"), "swapped"),
-    ("03.3", _START.replace("thread() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
-    ("03.3", _START.replace("thread() * 2", "thread()"), "starts with"),
-    ("03.3", _START.replace("bias[thread() * 2 + r % 2]", "thread() * 2 + r % 2 + 1"), "starts with"),
+    ("03.3", _START.replace("thread_in_group() * 2 + r % 2", "threadIdx.x"), "8 numbers"),
+    ("03.3", _START.replace("thread_in_group() * 2", "thread_in_group()"), "starts with"),
+    (
+        "03.3",
+        _START.replace("bias[thread_in_group() * 2 + r % 2]", "thread_in_group() * 2 + r % 2 + 1"),
+        "starts with",
+    ),
     ("03.4", ";", "Nothing was stored"),
     ("03.4", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
     ("03.4", _STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
@@ -133,7 +139,7 @@ WRONG: list[tuple[str, Any, str]] = [
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "03.1": r"blockIdx\.x \* blockDim\.x",
-    "03.2": r"thread\(\) \* 2",
-    "03.3": r"thread\(\) \* 2",
+    "03.2": r"thread_in_group\(\) \* 2",
+    "03.3": r"thread_in_group\(\) \* 2",
     "03.4": r"threadIdx\.x / 32",
 }

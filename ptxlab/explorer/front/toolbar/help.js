@@ -62,7 +62,7 @@ Timeline, questions, video
 What it shows
   Group, thread | lanes 4g to 4g + 3 are group g; thread t is the lane's place in it
   d1 | element 1 of D in a lane's registers; a, b, c and e likewise
-  Blue, yellow, white bits | sign, exponent, fraction
+  Blue, orange, white bits | sign, exponent, fraction
   Wavefront | the words that shared memory gives or takes at once
 Touch
   Tap a cell or a bit | select it, and see what pointing shows
