@@ -851,7 +851,7 @@ def test_numbers_that_are_not_values_say_so(
     note = page.locator(".ptx-numbers")
     expect(note).to_have_count(0)
     python("rng = np.random.default_rng(1); ex.B = rng.normal(size=(16, 8))")
-    python("ex.A = 100 + rng.normal(size=(16, 16))")
+    python("ex.A = 10000 + 8 * rng.integers(-99, 99, (16, 16))")
     caption = page.locator("[data-pane=A] .ptx-numbers")
     expect(caption).to_contain_text("numbers are lanes")
     expect(page.locator("[data-pane=B] .ptx-numbers")).to_contain_text("rounded to fit")
@@ -861,8 +861,28 @@ def test_numbers_that_are_not_values_say_so(
     written()
     caption.click()  # the camera comes near enough for all of them
     expect(note).to_have_count(0)
-    assert any(text.startswith(("100.", "99.")) for text in written())
+    assert any(text.startswith(("10", "9")) and len(text) >= 4 for text in written())
     python("ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8)); ex.view.zoom = 100")
+
+
+def test_a_long_number_leaves_the_others_as_they_are(
+    screen: Screen, python: Any, page: Any, narrow: Any, written: Any
+) -> None:
+    """One number that is too long is shortened; all others, also beside a C that is not zero, stay numbers."""
+    show(python, page, K16)
+    python("ex.view.selected = {}; ex.A = np.arange(256).reshape(16, 16) % 7 - 3; ex.B = np.eye(16, 8)")
+    for size in ((1440, 900), (1024, 768)):
+        narrow(*size)
+        written()
+        python("ex.C = np.full((16, 8), 20); A = ex.A.copy(); A[3, 5] = -30000; ex.A = A")
+        expect(page.locator("[data-pane=C] canvas").first).to_be_visible()
+        page.evaluate(DRAWN)
+        texts = written()
+        assert {"-3", "20", "17", "23"} <= texts
+        assert texts & {"-3e4", "-30000", "…"} and "-30" not in texts  # shortened, never cut
+        assert not page.locator(".ptx-numbers", has_text="numbers are lanes").count()
+        assert screen.hover("A", 3, 5).startswith("A[3][5] = -30000 ·")  # all of it
+        python("A = ex.A.copy(); A[3, 5] = 1; ex.A = A; ex.C = np.zeros((16, 8))")
 
 
 def test_what_opens_and_closes_leaves_the_cells_as_they_were(

@@ -2,7 +2,16 @@
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
 import { make, afterPaint, clamp, isTouch } from "./common/util.js";
-import { MATRICES, cellsOf, indexOfCell, isZero, readMatrix, lanesOf, labelSize } from "./matrix/matrix.js";
+import {
+  MATRICES,
+  cellsOf,
+  indexOfCell,
+  fewestLetters,
+  isZero,
+  readMatrix,
+  lanesOf,
+  labelSize,
+} from "./matrix/matrix.js";
 import {
   cellFacts,
   describeContribution,
@@ -50,6 +59,7 @@ const REDRAWN = [
   "memory",
   "load",
 ];
+const MANY_NUMBERS = 4096; // of a matrix that is never seen whole with its numbers
 const WIDTHS = [600, 760, 1200]; // for styles: up to which of these the Explorer is wide
 
 export class App {
@@ -69,7 +79,7 @@ export class App {
     this.colours = /** @type {Colour[]} */ ([]);
     this.ratio = 1;
     this.look = this.shownLabel = "";
-    this.widest = [1, 1, 1, 1];
+    this.widestLabels = /** @type {Record<string, number[]>} */ ({}); // letters in A, B, D and C, by what is shown
     this.layoutWidth = 0; // the width that everything is laid out for
     this.layoutHeight = 0; // and the height
     this.drawsSoon = false;
@@ -258,7 +268,10 @@ export class App {
     this.memory.follow();
     this.tensor.follow();
     // cells grow for longer numbers, and never shrink again
-    this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index]));
+    const { widest } = this;
+    this.widestLabels[this.shownLabel] = this.letterCounts().map((letters, index) =>
+      Math.max(letters, widest[index]),
+    );
     this.drawParts();
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
@@ -303,10 +316,11 @@ export class App {
     const names = /** @type {Name[]} */ (["A", "B", "D", "stored", "C"]);
     const shown = names.filter((name) => this.matrices[name] && !move);
     const paneKey = `${mnemonic} ${m} ${n} ${k} ${this.matrices.A.note} ${shown}`;
-    const label = this.quiz.display("label");
-    if (paneKey !== this.paneKey || label !== this.shownLabel) this.widest = [1, 1, 1, 1];
-    if (paneKey !== this.paneKey) this.build(shown);
-    [this.paneKey, this.shownLabel] = [paneKey, label];
+    if (paneKey !== this.paneKey) {
+      this.widestLabels = {};
+      this.build(shown);
+    }
+    [this.paneKey, this.shownLabel] = [paneKey, this.quiz.display("label")];
   }
 
   // Lays everything out again only if something changed its size.
@@ -318,6 +332,7 @@ export class App {
       this.dark,
       this.shownLabel,
       this.widest,
+      this.fewestLetters(),
       this.memory.version,
       this.tensor.version,
       this.tensor.isOpen,
@@ -349,9 +364,20 @@ export class App {
     this.panes = shown.map((name) => new Pane(this, this.scene, [name, ...(INSIDE[name] ?? [])], axes[name]));
   }
 
+  get widest() {
+    return this.widestLabels[this.shownLabel] ?? [1, 1, 1, 1];
+  }
+
   letterCounts() {
     const { A, B, C, D } = this.matrices;
     return [A, B, D, C].map((matrix) => (matrix ? this.labelSize(matrix).letters : 1)); // a move has no B
+  }
+
+  // Those in which numbers can be told, where there may be room for numbers at all.
+  fewestLetters() {
+    const { A, B, C, D } = this.matrices;
+    const shown = [A, B, D, C].filter((matrix) => matrix && matrix.values.length <= MANY_NUMBERS);
+    return this.shownLabel === "value" ? JSON.stringify(shown.map(fewestLetters)) : "";
   }
 
   // C is a strip while it is zero.

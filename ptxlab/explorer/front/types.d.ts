@@ -244,6 +244,8 @@ type Maps = (InLanes | InMemory | Nowhere) & {
   blocks?: LaneBlock[];
   place: TensorPlaces | null;
 };
+/** Letters in which most numbers of a matrix, and all of them, can be told. */
+type FewestLetters = { most: number; all: number };
 /** A rectangle of cells in one lane. */
 type LaneBlock = { row: number; column: number; rows: number; columns: number; lane: number };
 
@@ -309,6 +311,8 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 
 /** A column of A, one of B and D, a row of A and D, and one of B, in pixels. */
 type CellSize = { kx: number; nx: number; rowM: number; rowK: number };
+/** Their widths for condensed digits: all of them, fewer in every cell, and fewer in most. */
+type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "kx" | "nx">>;
 /** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
 type Tiers = { tiers: number; aboveA: boolean; isAbove: boolean };
 /** Columns of A and of B, rows of B and of A; pixels between products. */

@@ -142,21 +142,50 @@ function longest(matrix) {
   return Math.min(most, 9);
 }
 
-export const FEWEST_DIGITS = 2; // of a number that is rounded to fit its cell
+const FEWEST_DIGITS = 2; // of a number that is rounded to fit its cell
+const USUAL = 0.85; // the part of the cells that may not be shortened further: an edit changes a row of D
 
-/** @type {WeakMap<Matrix, number>} */
-const roundedLengths = new WeakMap();
+/** @type {WeakMap<Matrix, FewestLetters>} */
+const fewestLengths = new WeakMap();
 
-// Letters in which nearly all numbers of a matrix can be written with the fewest digits; the others become "…".
-/** @param {Matrix} matrix */
-export function roundedLetters(matrix) {
-  if (matrix.kind !== "float" || matrix.unknown) return Infinity;
-  let letters = roundedLengths.get(matrix);
-  if (letters !== undefined) return letters;
-  const lengths = Array.from(matrix.values, (_, index) => cellText(matrix, index, FEWEST_DIGITS).length);
-  letters = lengths.sort((one, other) => one - other)[Math.ceil(0.97 * lengths.length) - 1];
-  roundedLengths.set(matrix, letters);
+// Letters in which most numbers of a matrix can be written with the fewest digits, and those in which all can,
+// if need be with an exponent.
+/** @param {Matrix} matrix @returns {FewestLetters} */
+export function fewestLetters(matrix) {
+  const known = fewestLengths.get(matrix);
+  if (known) return known;
+  const { length } = matrix.values;
+  const step = Math.max(1, Math.floor(length / 2048));
+  const lengths = /** @type {number[]} */ ([]);
+  let all = 0;
+  for (let index = 0; index < length; index += step) {
+    const texts = shorterTexts(matrix, index).map((text) => text.length);
+    lengths.push(texts[0]);
+    all = Math.max(all, Math.min(...texts));
+  }
+  const most = lengths.sort((one, other) => one - other)[Math.ceil(USUAL * lengths.length) - 1];
+  const letters = { most, all: Math.max(most, all) };
+  fewestLengths.set(matrix, letters);
   return letters;
+}
+
+// A number with the fewest digits, and with an exponent.
+/** @param {Matrix} matrix @param {number} index */
+function shorterTexts(matrix, index) {
+  const [text, value] = [cellText(matrix, index, FEWEST_DIGITS), matrix.values[index]];
+  if (matrix.kind === "bits" || text.length <= 3 || !Number.isFinite(value)) return [text];
+  return [text, ...[1, 0].map((digits) => value.toExponential(digits).replace("e+", "e"))];
+}
+
+// The number of a cell in so many letters: with fewer digits, then with an exponent, and never without its
+// fraction. A number that cannot be told in them is "…".
+/** @param {Matrix} matrix @param {number} index @param {number} letters */
+export function textThatFits(matrix, index, letters) {
+  for (const digits of [4, 3]) {
+    const text = cellText(matrix, index, digits);
+    if (text.length <= letters) return text;
+  }
+  return shorterTexts(matrix, index).find((text) => text.length <= letters) ?? "…";
 }
 
 // The matrix and index whose lane holds a cell: for dense A of a
@@ -302,7 +331,7 @@ const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g")) ??
  * @param {Label} label
  * @returns {string[]}
  */
-export function cellLines(matrices, matrix, index, label, digits = 4) {
+export function cellLines(matrices, matrix, index, label, letters = Infinity) {
   if (matrix.unknown && label !== "lane") return [""];
   if (label === "hex")
     return split(matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0"), 8);
@@ -313,7 +342,7 @@ export function cellLines(matrices, matrix, index, label, digits = 4) {
     if (holder.place) return [`${holder.place.lane[at] % LANES}·${holder.place.column[at]}`];
     if (holder.lane) return [`${holder.lane[at]}·${holder.element}${holder.elementOf[at]}`];
   }
-  return [cellText(matrix, index, digits)];
+  return [textThatFits(matrix, index, letters)];
 }
 
 // Letters of the longest line, and how many lines.

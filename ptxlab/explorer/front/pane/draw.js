@@ -1,17 +1,16 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
-import { LETTER, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
+import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
 import { binary, clamp, hex } from "../common/util.js";
 import {
-  FEWEST_DIGITS,
   cellLines,
   cellOfIndex,
   cellText,
   cellsOf,
+  fewestLetters,
   holderOf,
   largest,
   repaintedCells,
-  roundedLetters,
   warpRows,
 } from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
@@ -20,7 +19,10 @@ import { filledRange } from "./fill_handle.js";
 
 const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
 const UNKNOWN = 0.93; // and D before it is computed
-export const LEAST_DIGITS = 12.75; // size of digits, in pixels
+const LEAST_DIGITS = 12.75; // size of digits, in pixels
+export const LEAST_ROW = 13.5; // height of a line of them, which have no descenders
+export const LEAST_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
+export const BESIDE_DIGITS = 3; // and what is left beside those
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
 const LANE_NUMBER = 11; // size of a lane's number on its block
 const MANY_CELLS = 1200; // from which small cells are drawn as a picture
@@ -60,7 +62,8 @@ export function drawPane(pane) {
   const drawn = JSON.stringify([
     app.look,
     pane.at,
-    matrices.map((matrix) => [app.labelSize(matrix), byValue || !matrix.lane ? largest(matrix) : 0]),
+    layers.map((layer) => layerStyle(pane, layer)),
+    matrices.map((matrix) => (byValue || !matrix.lane ? largest(matrix) : 0)),
   ]);
   const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
   const kept =
@@ -85,7 +88,8 @@ export function drawPane(pane) {
 }
 
 // How the cells of a layer are drawn: what is written into them, how large, and with how much space around
-// it. Digits that would be too small are left out, and lanes are numbered instead.
+// it. A number that is too long is written in fewer letters. Where most are, or digits would be too small, they
+// are left out, and lanes are numbered instead.
 /** @param {Pane} pane @param {Layer} layer @returns {LayerStyle} */
 function layerStyle({ app }, layer) {
   const matrix = app.matrices[layer.name];
@@ -93,16 +97,17 @@ function layerStyle({ app }, layer) {
   const high = layer.down.size;
   let label = app.quiz.display("label");
   let { letters: most, lines } = app.labelSize(matrix);
-  const fitting = () => Math.min((high - 4) / lines, (width - 4) / most / LETTER);
-  if (layer.name === "E" && label !== "value" && fitting() < LEAST_DIGITS)
+  const room = Math.floor((width - BESIDE_DIGITS) / LEAST_LETTER);
+  const isHigh = () => high >= lines * LEAST_ROW;
+  if (layer.name === "E" && label !== "value" && (most > room || !isHigh()))
     [label, most, lines] = ["value", 4, 1];
-  const room = Math.floor((width - 4) / LEAST_DIGITS / LETTER);
-  const isRounded = label === "value" && room < most && room >= roundedLetters(matrix);
-  if (isRounded) most = room;
-  const size = clamp(fitting(), LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
-  const digits = fitting() >= LEAST_DIGITS;
+  const isShort = most > room && label === "value" && isHigh() && room >= fewestLetters(matrix).most;
+  if (isShort) most = room;
+  const digits = isHigh() && most <= room;
+  const fitting = Math.min((high - 4) / lines, (width - 4) / most / LETTER);
+  const size = clamp(fitting, LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
   const inset = insetOf(width, high);
-  const pad = Math.max(2, (width - inset - most * size * LETTER) / 2);
+  const pad = Math.max(1, (width - inset - most * size * LETTER) / 2);
   const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
   const grey = isShaded ? largest(matrix) : 0;
   return {
@@ -112,7 +117,7 @@ function layerStyle({ app }, layer) {
     size,
     letters: most,
     digits,
-    isRounded: digits && isRounded,
+    isRounded: digits && isShort,
     inset,
     pad,
     grey,
@@ -130,8 +135,7 @@ export function numbersShown(pane) {
   const { digits, isRounded } = layerStyle(pane, layer);
   if (digits) return isRounded ? "rounded" : "";
   if (!numbersLanes(app, matrix)) return "";
-  const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
-  return blocks.some((block) => laneNumberSize(layer, block)) ? "lanes" : "";
+  return fitsLaneNumbers(layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 
 // In how many rows the bits of a cell are drawn one by one; 0 where there is no room for them.
@@ -181,7 +185,10 @@ export function drawLayer(pane, context, layer, some, colour = null) {
       const plain = isGhost ? ink.faint : ink.text;
       setFont(context, font, !colour && (isGhost || isBetween) ? plain : text, "right");
       if (bits && !app.quiz.open) drawBits(app, context, matrix, index, place, bits);
-      else drawLines(context, isMasked ? ["?"] : linesThatFit(app, matrix, index, style), place, style);
+      else {
+        const lines = cellLines(app.matrices, matrix, index, style.label, style.letters);
+        drawLines(context, isMasked ? ["?"] : lines, place, style);
+      }
     } else if (layer.name === "E" && !isMasked) {
       context.fillStyle = ink.text;
       drawNibble(context, binary(matrix.codes[index], 4), place, pane.row);
@@ -262,8 +269,9 @@ function numberLanes(pane, context, layer) {
   const matrix = app.matrices[layer.name];
   if (!numbersLanes(app, matrix)) return;
   const paint = app.painter(matrix);
-  let isNumbered = false;
-  for (const block of laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) {
+  const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
+  const isNumbered = fitsLaneNumbers(layer, blocks);
+  for (const block of isNumbered ? blocks : []) {
     const { row, column, lane } = block;
     const text = String(lane);
     const size = laneNumberSize(layer, block);
@@ -281,7 +289,6 @@ function numberLanes(pane, context, layer) {
     const ink = isMixed ? app.ink.text : paint(row * matrix.columns + column)[1];
     setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, ink);
     context.fillText(text, middle.x, middle.y);
-    isNumbered = true;
   }
   if (!isNumbered && app.instruction.lanes > 32) nameWarps(pane, context, layer);
 }
@@ -300,6 +307,14 @@ function laneNumberSize(layer, { column, rows, columns, lane }) {
   const height = rows * layer.down.size;
   const needed = String(lane).length * LANE_NUMBER * LETTER + 3;
   return height >= LANE_NUMBER + 1 && width >= needed ? { width, height } : null;
+}
+
+// Whether there is room for numbers of as many digits as any lane has: a few of one digit would look like
+// values.
+/** @param {Layer} layer @param {LaneBlock[]} blocks */
+function fitsLaneNumbers(layer, blocks) {
+  const digits = Math.max(...blocks.map(({ lane }) => String(lane).length));
+  return blocks.some((block) => String(block.lane).length === digits && laneNumberSize(layer, block));
 }
 
 // From far: the name of the warp on its rows.
@@ -404,21 +419,12 @@ function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
   return name === "B" && Boolean(zeros?.includes((index % columns) - shift));
 }
 
-// The label of a cell; a number that is too long in fewer digits, but never without its fraction or exponent.
-/** @param {App} app @param {Matrix} matrix @param {number} index @param {LayerStyle} style */
-function linesThatFit({ matrices }, matrix, index, { label, letters }) {
-  for (const digits of [4, 3, FEWEST_DIGITS]) {
-    const lines = cellLines(matrices, matrix, index, label, digits);
-    if (lines[0].length <= letters) return lines;
-  }
-  return ["…"];
-}
-
+// A line that is a little too wide is condensed.
 /** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
 function drawLines(context, lines, { x, y, width, height }, { size, pad }) {
   lines.forEach((line, index) => {
     const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * (size + 1);
-    context.fillText(line, x + width - pad, middle);
+    context.fillText(line, x + width - pad, middle, width - pad);
   });
 }
 

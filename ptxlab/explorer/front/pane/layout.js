@@ -4,9 +4,9 @@
 
 import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
-import { roundedLetters } from "../matrix/matrix.js";
+import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import { BIT_FOOT, BIT_HEAD, BIT_SIZE, LEAST_DIGITS } from "./draw.js";
+import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LEAST_LETTER, LEAST_ROW } from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
@@ -15,7 +15,6 @@ const HEAD = CAPTION + GUTTER.top;
 const STRIP = 22; // height of C while it is zero
 const DIGITS = 13; // size of digits that are read with ease
 const PADDING = 5; // beside the digits of a cell
-const ROUNDED_PADDING = 4.2; // beside those of a number that is rounded to fit
 const ROW = 5; // above and below them
 const BETWEEN = 8; // pixels between two products
 const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
@@ -87,9 +86,18 @@ export function arrange(app) {
 function planScene(app, width, beside, isAbove) {
   const count = countCells(app, isAbove);
   const legible = legibleCells(app);
-  const height = sceneHeight(app, count, legible, beside);
-  const room = roomIn(app, width, height, count);
-  const cells = roundedCells(app, count, legible, room) ?? wholeCells(count, legible, room);
+  const widths = narrowestCells(app);
+  /** @param {number} height */
+  const plan = (height) => {
+    const room = roomIn(app, width, height, count);
+    return { height, room, cells: readableCells(count, legible, widths, room) };
+  };
+  const { view, height: planned } = sceneHeight(app, count, legible, beside);
+  let { height, room, cells } = plan(planned);
+  const isWide = cells.kx >= widths.most.kx && cells.nx >= widths.most.nx;
+  const needed = heightOf(extentOf(count, { ...cells, ...leastRows(legible) })) + height - room.height + 1;
+  // the timeline is below the view where that alone makes rows high enough for digits
+  if (isWide && needed > height && needed <= view) ({ height, room, cells } = plan(needed));
   const whole = isAbove ? withCorner(count, cells) : cells;
   return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
 }
@@ -211,16 +219,24 @@ function roomIn(app, width, height, { tiers, isAbove }) {
   };
 }
 
-// As high as the view, or as a small instruction and what is beside it need.
+// As high as the view without what is below the scene, or as a small instruction and what is beside it need.
 /** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside */
 function sceneHeight(app, count, legible, beside) {
   const memory = app.memory.layout() + app.tensor.layout();
   const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
   const below = STATUS + (app.quiz.data ? 0 : timeline); // which a question hides
-  const view = viewHeight(app) - app.stage.offsetTop - memory - below - 40;
+  const view = viewHeight(app) - app.stage.offsetTop - memory - 40;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
-  const side = beside ? Math.min(view, app.beside.scrollHeight) : 0;
-  return Math.max(LEAST_HEIGHT, Math.min(view, Math.max(needed, side)));
+  const side = beside ? Math.min(view - below, app.beside.scrollHeight) : 0;
+  return { view, height: Math.max(LEAST_HEIGHT, Math.min(view - below, Math.max(needed, side))) };
+}
+
+// Rows whose lines of digits stand as close as they may.
+/** @param {Pick<CellSize, "rowM" | "rowK">} rows */
+function leastRows({ rowM, rowK }) {
+  /** @param {number} row */
+  const least = (row) => ((row - ROW) / DIGITS) * LEAST_ROW;
+  return { rowM: least(rowM), rowK: least(rowK) };
 }
 
 // Cells with which all of it is seen. Those of D are legible as long as that leaves enough for A and B.
@@ -238,7 +254,9 @@ function wholeCells(count, legible, { width, height }) {
   }
   const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA, isAbove: false }), HIGHEST);
   // all of them a little smaller, as long as their digits are drawn; then those of B
-  if (higher * Math.min(rowM, rowK) >= LEAST_DIGITS + 4) [rowM, rowK] = [rowM * higher, rowK * higher];
+  const least = leastRows(legible);
+  if (higher * rowM >= least.rowM && higher * rowK >= least.rowK)
+    [rowM, rowK] = [rowM * higher, rowK * higher];
   else {
     const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, LEAST_OF_B * height));
     rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
@@ -247,25 +265,39 @@ function wholeCells(count, legible, { width, height }) {
   return { kx, nx, rowM, rowK };
 }
 
-// Cells for numbers with fewer digits, where more matrices have their numbers that way; else null.
-/** @param {App} app @param {CellCount} count @param {CellSize} legible @param {Size} room @returns {CellSize | null} */
-function roundedCells(app, count, legible, room) {
-  const { A, B, D } = app.matrices;
-  if (app.quiz.display("label") !== "value") return null;
-  /** @param {Matrix[]} matrices */
-  const wide = (...matrices) =>
-    Math.max(...matrices.map(roundedLetters)) * LEAST_DIGITS * LETTER + ROUNDED_PADDING;
-  const rounded = {
-    ...legible,
-    kx: Math.min(legible.kx, wide(A)),
-    nx: Math.min(legible.nx, wide(B, D)),
+// Cells that show all digits or, where there is no room for them, condensed and then rounded ones: in as many
+// matrices as can have their numbers.
+/** @param {CellCount} count @param {CellSize} legible @param {NarrowestCells} widths @param {Size} room @returns {CellSize} */
+function readableCells(count, legible, { full, all, most }, room) {
+  const choices = [full, all, { kx: most.kx, nx: all.nx }, { kx: all.kx, nx: most.nx }, most];
+  const needed = [legible, ...choices.map((widths) => ({ ...legible, ...widths }))];
+  const fitting = needed.find(({ kx, nx }) => count.a * kx + count.n * nx + count.gaps <= room.width);
+  if (fitting) return wholeCells(count, fitting, room);
+  const [plain, rounded] = [legible, { ...legible, ...most }].map((cells) => wholeCells(count, cells, room));
+  /** @param {CellSize} cells */
+  const readable = ({ kx, nx }) => Number(kx >= most.kx) + Number(nx >= most.nx);
+  return readable(rounded) > readable(plain) ? rounded : plain;
+}
+
+// Widths of cells with condensed digits: for all digits, for all numbers in fewer of them, and for most.
+/** @param {App} app @returns {NarrowestCells} */
+function narrowestCells(app) {
+  const { A, B, C, D } = app.matrices;
+  const isValue = app.quiz.display("label") === "value";
+  const beside = app.isUnfolded("C") ? [B, C, D] : [B, D];
+  /** @param {(matrix: Matrix) => number} letters */
+  const widths = (letters) => {
+    /** @param {Matrix[]} matrices */
+    const wide = (matrices) => Math.max(...matrices.map(letters)) * LEAST_LETTER + BESIDE_DIGITS;
+    return { kx: wide([A]), nx: wide(beside) };
   };
-  /** @param {CellSize} needed */
-  const readable = (needed) => {
-    const { kx, nx } = wholeCells(count, needed, room);
-    return Number(kx >= needed.kx) + Number(nx >= needed.nx);
+  const full = widths((matrix) => app.labelSize(matrix).letters);
+  if (!isValue) return { full, all: full, most: full };
+  return {
+    full,
+    all: widths((matrix) => fewestLetters(matrix).all),
+    most: widths((matrix) => fewestLetters(matrix).most),
   };
-  return readable(rounded) > readable(legible) ? wholeCells(count, rounded, room) : null;
 }
 
 // How much of each matrix is seen. Where a zoom leaves too little room, D has half of the width, and more of
