@@ -420,13 +420,14 @@ class TracePanel:
         if not state.explains(row, column):
             return {}
         trace = state.trace(row, column)
+        compared = [state.trace(row, column, chip) for chip in results.compared_models or ()]
         data: dict[str, Any] = {
             "row": row,
             "column": column,
-            "dot_product": dot_product_steps(state, trace),
+            "dot_product": dot_product_steps(state, trace, compared[1] if compared else None),
         }
-        if with_picture and results.compared_models:
-            data |= trace_columns(*(state.trace(row, column, chip) for chip in results.compared_models))
+        if with_picture and compared:
+            data |= trace_columns(*compared)
         elif with_picture:
             data |= picture_data(views.trace(trace, gpu_note(state, trace)))
         return data

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..isa.dtypes import dtype
 from ..numerics.steps import Number, Step, Term, Trace
-from ..views.trace_text import decimal, not_finite, rounding_words, step_name, term_name
+from ..numerics.trace import DivergencePlace, find_divergence
+from ..views.trace_text import decimal, divergence_text, not_finite, rounding_words, step_name, term_name
 from .parse_cell import format_value
 from .state import ExplorerState
 
@@ -15,12 +16,13 @@ _TAKEN_OVER = ("zero", "sum")
 _SIGNS = {-1: "−", 0: " ", 1: " "}
 
 
-def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
-    """The column of B, a summary, and the steps of the sum.
+def dot_product_steps(state: ExplorerState, trace: Trace, other: Trace | None = None) -> dict[str, Any]:
+    """The column of B, a summary, and the steps of the sum; with the trace of another chip, where they part.
 
     A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
     hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term
-    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far.
+    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far. The
+    step at which two chips `part` says how.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -35,13 +37,25 @@ here one by one
     ([1, 1], 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4')
     >>> steps[-1]["text"]
     'D[9][3] = 13, exact: 0x41500000'
+    >>> A = np.zeros((16, 8))
+    >>> A[9, :3] = 1024, -1024, 2.0**-15
+    >>> SetValues("A", A).apply(state)
+    >>> SetValues("C", np.zeros((16, 8))).apply(state)
+    >>> both = (state.trace(9, 3, chip) for chip in ("sm_90", "sm_80"))
+    >>> parting = next(step for step in dot_product_steps(state, *both)["steps"] if "parts" in step)
+    >>> parting["k"], parting["text"].split(". They ")[1]
+    ([2, 2], 'part at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
+sm_80 cuts below 2^-13 and keeps 0')
     """
+    divergence = None if other is None else find_divergence(trace, other)
+    place = None if divergence is None else divergence.places[0]
     steps: list[dict[str, Any]] = []
-    for step in trace.steps:
+    parting: dict[str, Any] | None = None
+    for position, step in enumerate(trace.steps):
         operation = step_name(step, trace)
         if step.operation == "fused sum" and step.top is not None:
             steps.append({"role": "align", "operation": operation, "text": _alignment(step), "name": ""})
-        for term, total in zip(step.terms, step.partial_sums, strict=True):
+        for index, (term, total) in enumerate(zip(step.terms, step.partial_sums, strict=True)):
             if term.role not in _TAKEN_OVER:
                 steps.append(
                     {
@@ -54,9 +68,16 @@ here one by one
                         **_bits(step, term, total),
                     }
                 )
+            if place == DivergencePlace(position, index) and steps:
+                parting = steps[-1]
         if step is trace.steps[-1] or step.change != 0:
             sentence = _rounding(trace, step)
             steps.append({"role": "round", "operation": operation, "text": sentence, "name": "D"})
+        if parting is None and place is not None and place.step == position and steps:
+            parting = steps[-1]
+    if parting is not None and other is not None:
+        parting["text"] += f". {divergence_text(trace, other, divergence)}"
+        parting["parts"] = True
     roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"

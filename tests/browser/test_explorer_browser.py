@@ -456,6 +456,7 @@ def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narr
     """Where compressed A takes the corner, what pale cells are is said below the scene."""
     narrow(1440, 900)
     show(python, page, SPARSE_S4)
+    python("A = np.zeros((16, 64)); A[:, 0::8] = A[:, 1::8] = -5; ex.A = A")
     legend = page.locator(".ptx-legends")
     expect(legend).to_contain_text("pale: not stored; compressed A has the others")
     expect(legend).to_contain_text("a pale cell there is 0")
@@ -868,7 +869,7 @@ def test_numbers_that_are_not_values_say_so(
 def test_a_long_number_leaves_the_others_as_they_are(
     screen: Screen, python: Any, page: Any, narrow: Any, written: Any
 ) -> None:
-    """One number that is too long is shortened; all others, also beside a C that is not zero, stay numbers."""
+    """One number that is too long is shortened; all others, also beside a filled C, stay numbers."""
     show(python, page, K16)
     python("ex.view.selected = {}; ex.A = np.arange(256).reshape(16, 16) % 7 - 3; ex.B = np.eye(16, 8)")
     for size in ((1440, 900), (1024, 768)):
@@ -938,7 +939,9 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     assert text.inner_text().startswith("B, rows 0..7, columns 0..7, is in register 0 of every lane")
     page.wait_for_timeout(200)
     assert python("print(ex.view.step)").strip() == "3"
-    page.locator(".ptx-part-name", has_text="along K").click()
+    along = page.locator(".ptx-part-name", has_text="along K")
+    assert "for each k, column k of A times row k of B" in along.get_attribute("title")
+    along.click()
     assert text.inner_text().startswith("k = 0: a column of A times a row of B, 16 × 8 products for each k")
 
     # of a cell of D: what is aligned, C, products; Escape goes back
@@ -981,6 +984,21 @@ def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     page.get_by_role("button", name="play the instruction").click()
     expect(text).to_contain_text("columns 1, 3, 5, 7, is left in register 3 of every lane", timeout=15_000)
     page.get_by_role("button", name="play the instruction").wait_for()
+
+
+def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> None:
+    """With another chip to compare with, the step at which the two part has a name on the timeline."""
+    show(python, page, F16)
+    python("A = np.zeros((16, 8)); A[9, :3] = 1024, -1024, 2.0**-15; ex.C = np.zeros((16, 8))")
+    python("ex.A = A; ex.B = np.ones((8, 8)); ex.against = 'sm_80'")
+    screen.click("D", 9, 3)
+    part = page.locator(".ptx-part-name", has_text="chips part")
+    part.click()
+    expect(page.locator(".ptx-timeline-text")).to_contain_text("k = 2: A[9][2] · B[2][3]")
+    expect(page.locator(".ptx-timeline-text")).to_contain_text("They part at A[9][2] B[2][3]: sm_90 keeps")
+    page.keyboard.press("Escape")
+    python("ex.against = None")
+    expect(part).to_have_count(0)
 
 
 def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> None:

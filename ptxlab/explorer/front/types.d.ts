@@ -447,6 +447,8 @@ type SumStep = {
   bits?: [kept: string, lost: string, sum: string];
   /** The sum after it, as a short number. */
   sum?: string;
+  /** Whether two chips part here. */
+  parts?: boolean;
 };
 type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
 
@@ -559,7 +561,8 @@ type Frame = {
   memory?: number;
   step?: SumStep;
 };
-type TimelinePart = { name: string; frames: Frame[]; isSum?: boolean };
+/** `about`: what happens in it, for its tip. */
+type TimelinePart = { name: string; about: string; frames: Frame[]; isSum?: boolean };
 /** Cells with neighbouring numbers. */
 type CellGroup = { first: number; last: number; cells: number[] };
 

@@ -131,7 +131,7 @@ export class Motion {
     this.timer = 0;
     this.button = make("button", "ptx-pin ptx-fly", app.panel.lanes.title, {
       type: "button",
-      title: "Show this lane's registers flying to their cells and back (F)",
+      title: "Show where this lane's registers belong: their elements fly to their cells and back (F)",
       "aria-pressed": "false",
     });
     this.button.textContent = "fly";

@@ -234,10 +234,11 @@ export class Lanes {
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
     this.group = make("span", "", this.title, {
-      title: "In PTX's words: groupID = lane / 4, threadID_in_group = lane % 4",
+      title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });
     this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.lane), {
-      title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)",
+      title:
+        "Keep this lane's registers and outline in view beside those of the next lane you choose (on a lane: Ctrl+click or Space)",
     });
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
     this.updateWarps = roveTabindex(this.warps, "button", nextInBar);

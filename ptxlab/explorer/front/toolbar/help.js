@@ -30,8 +30,8 @@ In registers
   F2 | put the caret into the text
 On lanes
   Arrow keys | choose a lane
-  Space | pin the lane beside the next one you choose
-  F | show its registers flying to their cells and back; F again or Escape stops them
+  Space, or “pin” | keep its registers in view beside those of the next lane you choose
+  F, or “fly” | its registers fly to their cells and back; F again or Escape stops them
 In shared memory
   Alt+M, or “memory” | on a matrix: see its bytes and banks, and how it gets into registers
   Arrow keys | from word to word
@@ -56,6 +56,7 @@ Mouse
   Ctrl+click a lane | pin it
 Timeline, questions, video
   Play, or drag | from the operands to D, step by step; with a cell of D selected, its sum
+  A, B, along K, D out | its parts: operands are read; for each k, column k of A times row k of B; D is left
   why? | the bits of the selected cell of D, term by term
   Quiz me | questions about this instruction, answered by pointing or typing
   video | save the timeline as a film

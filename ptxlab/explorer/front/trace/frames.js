@@ -17,6 +17,8 @@ const QUICKEST = 450; // of a step of a long sum,
 const SUM_TIME = 26_000; // all of which take so long
 const MOST_RUNS = 4; // of numbers that a sentence lists
 
+const ALONG_K = "The products: for each k, column k of A times row k of B is added to D";
+
 /** @param {App} app @returns {TimelinePart[]} */
 export function timelineParts(app) {
   if (app.instruction.move) return moveParts(app);
@@ -26,11 +28,20 @@ export function timelineParts(app) {
   const isSum = sumOf(app) !== null;
   if (C && !isZero(C)) inputs.push("C");
   const parts = /** @type {TimelinePart[]} */ (
-    inputs.map((name) => ({ name: app.matrices[name]?.label ?? "", frames: loads(app, name) }))
+    inputs.map((name) => partOf(app, name, app.matrices[name]?.label ?? "", "is read from"))
   );
   for (const part of parts) for (const frame of part.frames) frame.isBefore = !isSum;
-  parts.push(...sums(app), { name: "D out", frames: D.unknown ? [] : loads(app, "D") });
+  parts.push(...sums(app));
+  if (!D.unknown) parts.push(partOf(app, "D", "D out", "is left in"));
   return parts.filter(({ frames }) => frames.length);
+}
+
+/** @param {App} app @param {Name} name @param {string} title @param {string} way @returns {TimelinePart} */
+function partOf(app, name, title, way) {
+  const matrix = app.matrices[name];
+  const memory = matrix?.core || (app.memory.isOpen && app.memory.data.name === name) ? "shared memory" : "";
+  const where = memory || (matrix?.place ? "tensor memory" : "registers");
+  return { name: title, about: `${matrix?.label} ${way} ${where}`, frames: loads(app, name) };
 }
 
 // -- where cells are: registers, core matrices, lanes of tensor memory --
@@ -210,8 +221,9 @@ function sums(app) {
   const trace = sumOf(app);
   const { D } = app.matrices;
   if (D.unknown) return [];
-  if (!trace?.dot_product) return [{ name: "along K", frames: alongK(app) }];
+  if (!trace?.dot_product) return [{ name: "along K", about: ALONG_K, frames: alongK(app) }];
   const { steps } = trace.dot_product;
+  const cell = `D[${trace.row}][${trace.column}]`;
   const hold = Math.max(QUICKEST, Math.min(HOLD.sum, SUM_TIME / steps.length));
   const frames = steps.map((step) => ({
     text: () => step.text,
@@ -221,9 +233,17 @@ function sums(app) {
     flights: () => factorFlights(app, trace, step),
     hold: ["round", "align"].includes(step.role) ? HOLD.round : hold,
   }));
+  const about = `The terms of ${cell} are added`;
+  const terms = frames.slice(0, -1);
+  const rounding = { name: "round", about: "The sum is rounded to the type of D", frames: frames.slice(-1) };
+  const parting = steps.findIndex(({ parts }) => parts);
+  if (parting < 0 || parting >= terms.length)
+    return [{ name: `sum of ${cell}`, about, frames: terms, isSum: true }, rounding];
   return [
-    { name: `sum of D[${trace.row}][${trace.column}]`, frames: frames.slice(0, -1), isSum: true },
-    { name: "round", frames: frames.slice(-1) },
+    { name: `sum of ${cell}`, about, frames: terms.slice(0, parting), isSum: true },
+    { name: "chips part", about: "The two chips part", frames: [terms[parting]], isSum: true },
+    { name: "sum goes on", about, frames: terms.slice(parting + 1), isSum: true },
+    rounding,
   ];
 }
 
@@ -320,7 +340,7 @@ function moveParts(app) {
   const frames = few(groups, MOST_MOVES).map(({ cells }) =>
     moveFrame(app, matrix, other, cells, perRegister),
   );
-  return [{ name: move.family ?? mnemonic, frames }];
+  return [{ name: move.family ?? mnemonic, about: "Words move between memory and registers", frames }];
 }
 
 // Cells of what is in registers, or written, with what they are linked to.

@@ -267,7 +267,7 @@ export class Timeline extends Player {
     for (const part of this.parts) {
       const at = first;
       const button = makeButton(this.names, "ptx-part-name", part.name, () => this.jump(at), {
-        title: `Go to where it begins: ${part.name}`,
+        title: `${part.about}: go to where that begins`,
         "data-first": at,
         tabindex: "-1", // PageUp and PageDown on the slider do the same
       });
