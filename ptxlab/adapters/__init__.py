@@ -1,4 +1,4 @@
-"""Kernels of Triton, Numba and CuPy on the simulator: a module for each, imported when it is asked for."""
+"""Kernels of other compilers on the simulator: a module for each, imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -37,11 +37,15 @@ def compiled_kernel(
 
         number = int(check_target(target).removeprefix("sm_").rstrip("af"))
         return NumbaKernel(result_type, compiled, name, divmod(number, 10))
+    if ("cutlass", "JitCompiledFunction") in owners:
+        from .cute import compiled_function
+
+        return compiled_function(result_type, compiled, name)
     if ("cupy", "RawKernel") in owners:
         from .cupy import raw_kernel
 
         return raw_kernel(result_type, compiled, target)
     raise PtxlabError(
         f"source: found {quoted(compiled)}; it takes CUDA C++ or PTX as text, Triton's CompiledKernel, "
-        "Numba's CUDADispatcher or CuPy's RawKernel"
+        "Numba's CUDADispatcher, a function that cute.compile gives or CuPy's RawKernel"
     )

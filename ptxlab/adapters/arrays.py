@@ -7,7 +7,7 @@ are as good as whole arrays. No framework is imported here: a tensor is what has
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -15,10 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
+from ..memory import TensorMap
 from ..simulator.arguments import Pointer
+from ..simulator.ptx.syntax import Function
 
+#: NumPy's types in the order of CUtensorMapDataType.
+MAP_TYPES = (
+    np.uint8, np.uint16, np.uint32, np.int32, np.uint64, np.int64, np.float16, np.float32, np.float64,
+    ml_dtypes.bfloat16,
+)  # fmt: skip
+SWIZZLES = (0, 32, 64, 128)  # bytes, in the order of CUtensorMapSwizzle
 #: What Triton and the GPU's 16-byte accesses ask of addresses, and so a launch must keep.
 _ALIGNMENT = 16
+_MAP_ALIGNMENT = 64  # of a CUtensorMap
 
 
 def is_array(value: object) -> bool:
@@ -116,3 +125,73 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
         for number in numbers:
             placed[number] = Pointer(memory, arrays[number].ctypes.data - low, low % _ALIGNMENT)
     return placed
+
+
+class HostMemory:
+    """Arrays of the host by their addresses, for launches whose parameters are known as bytes only.
+
+    A word that is an address in one of the arrays is a pointer into it. `as_map` makes a tensor map of 128
+    bytes that begin with such an address, or None.
+
+    >>> x = np.arange(4, dtype=np.float32)
+    >>> content = (x.ctypes.data + 8).to_bytes(8, "little") + bytes(8)
+    >>> pointer, rest = HostMemory([x]).struct(content)
+    >>> pointer.offset, rest
+    (8, b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00')
+    """
+
+    def __init__(
+        self, arrays: Sequence[NDArray[Any]], as_map: Callable[[bytes], TensorMap | None] | None = None
+    ) -> None:
+        self._as_map = as_map
+        self._blocks: list[tuple[int, NDArray[np.uint8]]] = []
+        spans = sorted(np.lib.array_utils.byte_bounds(array) for array in arrays if array.size)
+        while spans:
+            low, high = spans.pop(0)
+            while spans and spans[0][0] < high:
+                high = max(high, spans.pop(0)[1])
+            self._blocks.append((low, array_at(low, (high - low,), (1,), np.dtype(np.uint8))))
+
+    def pointer(self, address: int) -> Pointer | None:
+        """A pointer to an address; None where no array is."""
+        for low, memory in self._blocks:
+            if low <= address < low + memory.size:
+                return Pointer(memory, address - low, low % _ALIGNMENT)
+        return None
+
+    def struct(self, content: bytes, alignment: int = 8) -> tuple[object, ...]:
+        """The members of a struct: pointers, tensor maps, and the bytes between them."""
+        members: list[object] = []
+        begin = offset = 0
+        while offset + 8 <= len(content):
+            size = 8
+            member: object = self.pointer(int.from_bytes(content[offset : offset + 8], "little"))
+            if member is None:
+                offset += 8
+                continue
+            may_be_map = alignment >= _MAP_ALIGNMENT and offset % _MAP_ALIGNMENT == 0
+            if may_be_map and self._as_map is not None and offset + 128 <= len(content):
+                tensor = self._as_map(content[offset : offset + 128])
+                member, size = (member, 8) if tensor is None else (tensor, 128)
+            if begin < offset:
+                members.append(content[begin:offset])
+            members.append(member)
+            begin = offset = offset + size
+        if begin < len(content):
+            members.append(content[begin:])
+        return tuple(members)
+
+    def arguments(self, function: Function, contents: Sequence[bytes]) -> list[object]:
+        """Parameters of a kernel, from the bytes of each."""
+        passed: list[object] = []
+        for parameter, content in zip(function.parameters, contents, strict=True):
+            members = self.struct(content, parameter.align)
+            whole = len(members) == 1
+            if parameter.array and not (whole and isinstance(members[0], TensorMap)):
+                passed.append(members[0] if whole and isinstance(members[0], bytes) else members)
+            elif whole and not isinstance(members[0], bytes):
+                passed.append(members[0])
+            else:
+                kind = "f" if parameter.type.startswith("f") else "u"
+                passed.append(np.frombuffer(content, f"{kind}{len(content)}")[0])
+        return passed

@@ -20,7 +20,7 @@ from .arrays import device_memory
 R = TypeVar("R", bound=Result)
 
 #: Modules of frameworks whose launches can be simulated, and the adapter of each.
-_ADAPTERS = {"triton": "triton", "numba.cuda": "numba"}
+_ADAPTERS = {"triton": "triton", "numba.cuda": "numba", "cutlass.cute": "cute"}
 _SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
 _RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
 _LOCK = threading.RLock()
@@ -86,7 +86,7 @@ class Session(Generic[R]):
         block: int | tuple[int, ...],
         arguments: list[object],
         shared: int,
-        cluster: int | None = None,
+        cluster: int | tuple[int, ...] | None = None,
     ) -> R:
         """Run a launch whose arrays are NumPy's, and list its result."""
         result = kernel.simulate(

@@ -29,7 +29,7 @@ from ..memory import TensorMap, tensor_map
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.peaks import PEAKS
-from .arrays import array_at, device_memory, host_array, is_array
+from .arrays import MAP_TYPES, SWIZZLES, array_at, device_memory, host_array, is_array
 from .session import Session, current_session
 from .source import python_source
 
@@ -44,12 +44,6 @@ _SCALARS: dict[str, Any] = {
     "u1": np.uint8, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64,
 }  # fmt: skip
-#: NumPy's types in the order of CUtensorMapDataType.
-_MAP_TYPES = (
-    np.uint8, np.uint16, np.uint32, np.int32, np.uint64, np.int64, np.float16, np.float32, np.float64,
-    ml_dtypes.bfloat16,
-)  # fmt: skip
-_SWIZZLES = (0, 32, 64, 128)  # bytes, in the order of CUtensorMapSwizzle
 
 
 class TritonKernel(Generic[R]):
@@ -243,13 +237,13 @@ class _Utils:
         padding: int = 0,
     ) -> TensorMap:
         """A tensor map of the tensor at an address of the host."""
-        if not 0 <= element_type < len(_MAP_TYPES):
+        if not 0 <= element_type < len(MAP_TYPES):
             raise PtxlabError("a tensor descriptor of packed 4-bit elements is not simulated yet")
-        element = np.dtype(_MAP_TYPES[element_type])
+        element = np.dtype(MAP_TYPES[element_type])
         steps = tuple(int(step) * element.itemsize for step in strides)
         array = array_at(int(address), tuple(int(size) for size in shape), steps, element)
         box = tuple(int(size) for size in block)
-        return tensor_map(array, box, _SWIZZLES[swizzle], fill="nan" if padding else "zero")
+        return tensor_map(array, box, SWIZZLES[swizzle], fill="nan" if padding else "zero")
 
 
 class _Launcher:

@@ -324,6 +324,8 @@ def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
         element = _plain(element, what)
     if isinstance(element, np.ndarray) and element.ndim > 0:
         return _as_memory(element, _POINTER, what), 8, 8
+    if isinstance(element, Pointer):
+        return Array(element.memory, element.offset, element.phase), 8, 8
     if gpu_layout(element) is not None:
         raise PtxlabError(f"{what} is on the GPU; simulate takes NumPy arrays, launch takes both")
     if element is None:

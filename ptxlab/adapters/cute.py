@@ -1,0 +1,360 @@
+"""CuTe DSL on the simulator: launches for `ptxlab.simulating`, and kernels from compiled functions.
+
+Tried with nvidia-cutlass-dsl 4.8.1. The DSL compiles a `@cute.jit` function to code of the host, which sets
+up tensor maps and launches through the CUDA runtime, and its kernels to PTX. Here the functions of the
+runtime that the host's code calls are functions of Python, and a launch goes to the simulator with the bytes
+of its parameters. What is changed in the DSL while a session is open: `Compiler.jit`, the options of a
+compilation (it keeps the PTX, with line numbers), the architecture, `_Tensor` (arrays of the host count as
+global memory), `HardwareInfo`, the number of devices, and the cache of compiled functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import linecache
+import re
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import cutlass
+import numpy as np
+from cutlass._mlir import ir
+from cutlass.base_dsl import compiler, env_manager, jit_executor
+from cutlass.cute import runtime
+from cutlass.cutlass_dsl import CuTeDSL, cuda_jit_executor
+from cutlass.utils import hardware_info
+
+from ..errors import PtxlabError, listing
+from ..memory import TensorMap, tensor_map
+from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.peaks import PEAKS
+from .arrays import SWIZZLES, HostMemory, array_at, numpy_type
+from .session import current_session
+
+_CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
+_MOST_SHARED, _MOST_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+_FAILED = 999  # cudaErrorUnknown
+_KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
+_SEEN: dict[int, np.ndarray[Any, Any]] = {}  # arrays that a call of a compiled function has, by address
+_RAISED: list[BaseException] = []  # what a launch raised, until the DSL's code has returned
+
+
+class _Config(ctypes.Structure):
+    """cudaLaunchConfig_t."""
+
+    _fields_: ClassVar = [
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared", ctypes.c_uint64),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint32),
+    ]
+
+
+# -- the CUDA runtime, as the code of the host calls it ------------------------------------------------------
+
+
+def _get_kernel(out: int, library: int, name: int) -> int:
+    text = ctypes.string_at(name).decode()
+    ptx = next((ptx for ptx, _ in reversed(_KERNELS) if f".entry {text}" in ptx), None)
+    if ptx is None:
+        return _FAILED
+    _KERNELS.append((ptx, text))
+    ctypes.c_uint64.from_address(out).value = len(_KERNELS)
+    return 0
+
+
+def _load_library(out: int, *_: int) -> int:
+    ctypes.c_uint64.from_address(out).value = 1  # which nobody looks at
+    return 0
+
+
+def _device_attribute(out: int, attribute: int, device: int) -> int:
+    ctypes.c_int32.from_address(out).value = _MOST_SHARED_BYTES if attribute == _MOST_SHARED else 0
+    return 0
+
+
+def _set_to_zero(out: int, *_: int) -> int:
+    ctypes.c_int32.from_address(out).value = 0
+    return 0
+
+
+def _launch(config: int, handle: int, parameters: int) -> int:
+    launch = _Config.from_address(config)
+    cluster = None
+    for number in range(launch.attribute_count):
+        attribute = launch.attributes + number * _ATTRIBUTE_BYTES
+        if ctypes.c_uint32.from_address(attribute).value == _CLUSTER:
+            cluster = tuple((ctypes.c_uint32 * 3).from_address(attribute + 8))
+    return _simulated(handle, tuple(launch.grid), tuple(launch.block), launch.shared, parameters, cluster)
+
+
+def _launch_plain(
+    handle: int, x: int, y: int, z: int, bx: int, by: int, bz: int, parameters: int, shared: int, stream: int
+) -> int:
+    return _simulated(handle, (x, y, z), (bx, by, bz), shared, parameters, None)
+
+
+def _simulated(
+    handle: int,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    shared: int,
+    parameters: int,
+    cluster: tuple[int, ...] | None,
+) -> int:
+    session = current_session()
+    if session is None:  # then nobody would raise an error that is kept
+        warnings.warn(
+            "this function was compiled inside ptxlab.simulating(), which is over: call it inside again, or "
+            "compile it anew for a GPU",
+            stacklevel=2,
+        )
+        return _FAILED
+    try:
+        kernel = _kernel(session.result_type, *_KERNELS[handle - 1], session.kept)
+        variables = kernel.function.parameters
+        addresses = (ctypes.c_void_p * len(variables)).from_address(parameters) if variables else ()
+        contents = [
+            ctypes.string_at(address, variable.size)
+            for address, variable in zip(addresses, variables, strict=True)
+        ]
+        arguments = HostMemory(list(_SEEN.values()), _decoded_map).arguments(kernel.function, contents)
+        session.simulate(kernel, grid, block, arguments, shared, cluster)
+    except BaseException as error:
+        _RAISED.append(error)
+        return _FAILED
+    return 0
+
+
+def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any]) -> Kernel[Any]:
+    key = ("cute", ptx, name)
+    if key not in kept:
+        mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
+        title = re.sub(r"^kernel_(?:cutlass_)?", "", mangled).partition("_tensor")[0].rstrip("_0123456789")
+        path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
+        origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
+        kept[key] = build_kernel(result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title)
+    kernel: Kernel[Any] = kept[key]
+    return kernel
+
+
+def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kernel[Any]:
+    """A kernel of a compiled function; a tensor is a struct: address, dynamic sizes and strides."""
+    ptx = compiled.__ptx__
+    if ptx is None:
+        raise PtxlabError(
+            "the function was compiled without its PTX: set CUTE_DSL_KEEP=ptx, or compile it inside "
+            "ptxlab.simulating()"
+        )
+    return _kernel(result_type, ptx.rstrip("\0"), name, {})
+
+
+#: NumPy's types by the number that stands for them in a map; the host's code sets no others.
+_MAP_TYPES = {
+    0: "uint8", 1: "uint16", 2: "uint32", 3: "int32", 4: "uint64", 5: "int64", 6: "float16", 7: "float32",
+    9: "float64", 10: "bfloat16",
+}  # fmt: skip
+
+
+def _decoded_map(content: bytes) -> TensorMap | None:
+    """The tensor map that 128 bytes are, as the code of the host writes it; None if they are none.
+
+    It encodes maps itself, without the driver: the address; flags and the strides in units of 16 bytes; the
+    sizes less 1; the box less 1. Found by compiling for tensors of many types and shapes.
+    """
+    address, flags, *words = np.frombuffer(content[:64], np.uint64).tolist()
+    if flags & 0xF != 2 or not flags & 1 << 18:
+        return None
+    rank, kind = (flags >> 4 & 7) + 1, flags >> 7 & 15
+    name = _MAP_TYPES.get(kind)
+    if name is None:
+        raise PtxlabError(f"a tensor map whose elements have the type {kind} is not simulated yet")
+    element = numpy_type(name)
+    strides = np.array([flags, *words[:2]], np.uint64).view(np.uint32)[1:5] * 16
+    sizes = np.array(words[2:5], np.uint64).view(np.uint32)[:5].astype(np.int64) + 1
+    box = [(words[4] >> 56) + 1, *(each + 1 for each in words[5].to_bytes(8, "little")[:4])]
+    shape = tuple(sizes[:rank][::-1].tolist())
+    steps = (*strides[: rank - 1][::-1].astype(np.int64).tolist(), element.itemsize)
+    return tensor_map(
+        array_at(address, shape, steps, element),
+        tuple(box[:rank][::-1]),
+        SWIZZLES[flags >> 13 & 3],
+        data_type="TFLOAT32" if flags & 1 << 16 else None,
+    )
+
+
+#: Functions of the CUDA runtime that are not as if nothing had happened.
+_FUNCTIONS: dict[str, Callable[..., int]] = {
+    "_cudaLibraryLoadData": _load_library,
+    "_cudaLibraryGetKernel": _get_kernel,
+    "_cudaDeviceGetAttribute": _device_attribute,
+    "_cudaGetDevice": _set_to_zero,
+    "_cuKernelGetAttribute": _set_to_zero,
+    "_cudaLaunchKernelEx": _launch,
+    "_cudaLaunchKernel": _launch_plain,
+}
+_C_TYPES: dict[str, Any] = {"!llvm.ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
+_CALLBACKS: dict[tuple[str, str], Any] = {}  # which must outlive the code that calls them
+_DECLARED = re.compile(r"@(_cu\w+)\(([^)]*)\) -> i32")
+
+
+def _with_python_functions(module: Any) -> None:
+    """Give the declared functions of the CUDA runtime a body that calls Python."""
+    for operation in list(module.body.operations):
+        if operation.operation.name != "llvm.func" or len(operation.regions[0].blocks):
+            continue
+        match = _DECLARED.search(str(operation))
+        if match is None:
+            continue
+        name, types = match[1], [each.strip() for each in match[2].split(",") if each.strip()]
+        if any(each not in _C_TYPES for each in types):
+            continue
+        key = (name, match[2])
+        if key not in _CALLBACKS:
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(_C_TYPES[each] for each in types))
+            _CALLBACKS[key] = prototype(_FUNCTIONS.get(name, lambda *_: 0))
+        address = ctypes.cast(_CALLBACKS[key], ctypes.c_void_p).value
+        formal = ", ".join(f"%a{number}: {each}" for number, each in enumerate(types))
+        actual = ", ".join(f"%a{number}" for number in range(len(types)))
+        text = (
+            f"llvm.func @{name}({formal}) -> i32 {{\n"
+            f"  %address = llvm.mlir.constant({address} : i64) : i64\n"
+            "  %function = llvm.inttoptr %address : i64 to !llvm.ptr\n"
+            f"  %result = llvm.call %function({actual}) : !llvm.ptr, ({', '.join(types)}) -> i32\n"
+            "  llvm.return %result : i32\n}"
+        )
+        operation.operation.erase()
+        with module.context, ir.Location.unknown():
+            defined = ir.Module.parse(text)
+            with ir.InsertionPoint.at_block_begin(module.body):
+                defined.body.operations[0].operation.clone()
+
+
+# -- the DSL -------------------------------------------------------------------------------------------------
+
+
+def _sms() -> int:
+    session = current_session()
+    assert session is not None
+    return PEAKS.get(session.chip, PEAKS["H200"]).sms
+
+
+def _as_global(tensor: Any) -> None:
+    """Mark the array of a fresh DLPack capsule as one of a GPU, so that the DSL calls its memory global."""
+    capsule = tensor._dlpack_data
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    ctypes.c_int32.from_address(get(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
+
+
+def install() -> Callable[[], None]:
+    """Let CuTe DSL launch on the simulator; the result undoes it."""
+    tensor, info = runtime._Tensor, hardware_info.HardwareInfo
+    options, environment = compiler.CompileOptions, env_manager.EnvironmentVarManager
+    executor, compiled = jit_executor.JitExecutor, cuda_jit_executor.CudaDialectJitCompiledFunction
+    needed = {
+        "jit": compiler.Compiler,
+        "apply_envar_settings": options,
+        "arch": environment,
+        "__c_pointers__": tensor,
+        "run_compiled_program": executor,
+        "_load_cuda_library": compiled,
+    }
+    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
+    if missing:
+        raise PtxlabError(
+            f"CuTe DSL {cutlass.__version__} has no {listing(missing)}; ptxlab.simulating was tried with "
+            "4.8.1"
+        )
+    folder = tempfile.TemporaryDirectory(prefix="ptxlab-cute-")
+    former_jit, former_settings = compiler.Compiler.jit, options.apply_envar_settings
+    former_arch, former_pointers = environment.arch, tensor.__c_pointers__
+    former_init, former_run = tensor.__init__, executor.run_compiled_program
+    former_load = compiled._load_cuda_library
+    cute_dsl = CuTeDSL._get_dsl()
+    former_cache = cute_dsl.jit_cache
+    paths: list[str] = []
+
+    def settings(self: Any, envar: Any, function_name: str) -> None:
+        if current_session() is not None:
+            self.options[compiler.KeepPTX].value = True
+            self.options[compiler.GenerateLineInfo].value = True
+            self.options[compiler.DumpDir].value = folder.name
+        former_settings(self, envar, function_name[:100])
+        paths.append(self.full_ptx_path)
+
+    def jit(self: Any, module: Any, *rest: Any, **named: Any) -> Any:
+        if current_session() is not None:
+            texts = [path.read_text() for path in map(Path, paths[-1:]) if path.exists()]
+            _KERNELS.extend((text.rstrip("\0"), "") for text in texts)
+            _with_python_functions(module)
+        return former_jit(self, module, *rest, **named)
+
+    def arch(self: Any) -> Any:
+        session = current_session()
+        return former_arch.fget(self) if session is None else session.target
+
+    def pointers(self: Any) -> Any:
+        if current_session() is not None:
+            self.load_dltensor()
+            wrapper = self._dltensor_wrapper
+            _SEEN[wrapper.data_ptr] = array_at(wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8))
+        return former_pointers(self)
+
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        former_init(self, *arguments, **named)
+        if current_session() is not None:
+            _as_global(self)
+
+    def run(self: Any, exe_args: list[Any]) -> Any:
+        try:
+            return former_run(self, exe_args)
+        except Exception:
+            if _RAISED:
+                raise _RAISED[0] from None
+            raise
+        finally:
+            _RAISED.clear()
+            _SEEN.clear()
+
+    def load(self: Any) -> list[Any]:
+        libraries = former_load(self)
+        return libraries if current_session() is None else []  # there is none that could be unloaded
+
+    changes: list[tuple[Any, str, Any]] = [
+        (compiler.Compiler, "jit", jit),
+        (options, "apply_envar_settings", settings),
+        (environment, "arch", property(arch, former_arch.fset, former_arch.fdel)),
+        (tensor, "__c_pointers__", pointers),
+        (tensor, "__init__", init),
+        (executor, "run_compiled_program", run),
+        (compiled, "num_devices", 1),
+        (compiled, "_load_cuda_library", load),
+        (info, "__init__", lambda self, device_id=0: None),
+        (info, "get_max_active_clusters", lambda self, cluster_size, stream=None: _sms() // cluster_size),
+        (info, "get_device_multiprocessor_count", lambda self: _sms()),
+        (info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20),
+        (cute_dsl, "jit_cache", type(former_cache)(max_elems=cute_dsl.envar.jit_cache_max_elems)),
+    ]
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, value in changes:
+        setattr(owner, name, value)
+
+    def restore() -> None:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+        folder.cleanup()
+
+    return restore
+
+
+def _span(tensor: Any) -> int:
+    """Bytes from the first element to behind the last; strides are in elements."""
+    bits = int(tensor.element_type.width)
+    elements = 1 + sum((size - 1) * abs(step) for size, step in zip(tensor.shape, tensor.stride, strict=True))
+    return int(-(-elements * bits // 8))
