@@ -1,0 +1,169 @@
+"""Warp's kernels on the simulator: launches for `ptxlab.simulating`.
+
+Tried with warp-lang 1.19.0. Without a GPU, Warp's device is the CPU, with its arrays; while a session
+is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a tape, compile the module to PTX
+with Warp's own compiler and simulate it instead of running code of the host. Products of tiles are Warp's own
+then, without MathDx, which gives no PTX. Meshes, volumes and hash grids are made for the CPU and cannot be
+read by a kernel; textures and recorded commands need a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp
+from warp._src import context
+
+from ..errors import PtxlabError, listing
+from ..simulator.kernel import Kernel, build_kernel
+from .arrays import HostMemory, array_at, host_array, is_array
+from .session import Session, current_session
+from .source import python_source
+
+_THREADS = 256  # of a block, where the launch is not told how many
+_NEEDED = (
+    "launch",
+    "pack_arg",
+    "compile_aot_module",
+    "_resolve_launch_block_dim",
+    "_normalize_launch_dim",
+    "_build_launch_bounds_from_tuple",
+)
+
+
+def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """The arrays that an argument has, also those in structs, and their gradients."""
+    if isinstance(value, warp.array):
+        if value.ptr:
+            steps = [(size - 1) * step for size, step in zip(value.shape, value.strides, strict=True)]
+            size = warp.types.type_size_in_bytes(value.dtype) + sum(steps)
+            yield array_at(int(value.ptr), (size,), (1,), np.dtype(np.uint8))
+        if value.grad is not None and value.grad is not value:
+            yield from _memory(value.grad)
+    elif hasattr(value, "_cls") and hasattr(value._cls, "vars"):
+        for name in value._cls.vars:
+            yield from _memory(getattr(value, name))
+    elif hasattr(value, "data") and hasattr(value, "indices"):  # an indexed array
+        yield from _memory(value.data)
+        for each in value.indices:
+            yield from _memory(each)
+    elif is_array(value):
+        yield host_array(value)
+
+
+def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) -> tuple[Kernel[Any], int]:
+    """The kernel, and bytes of its shared memory."""
+    module = kernel.module
+    key = ("warp", module, block, tuple(id(each) for each in module.kernels.values()), len(kernel.overloads))
+    if key not in session.kept:
+        number = int(session.target.removeprefix("sm_").rstrip("af"))
+        former = dict(module.options)
+        with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
+            module.options |= {"block_dim": block, "enable_mathdx_gemm": False}
+            try:
+                warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
+            finally:
+                module.options.clear()
+                module.options.update(former)
+            (path,) = Path(folder).glob("*.ptx")
+            sizes: dict[str, Any] = {}
+            for each in Path(folder).glob("*.meta"):
+                sizes |= json.loads(each.read_text())
+            session.kept[key] = (path.read_text(), sizes)
+    ptx, sizes = session.kept[key]
+    ending = f"_cuda_kernel_{'backward' if backward else 'forward'}"
+    names = re.findall(rf"\.entry ({re.escape(kernel.key)}(?:_[0-9a-f]{{8}})?{ending})\(", ptx)
+    if len(names) != 1:
+        names = [name for name in names if name == kernel.get_mangled_name() + ending]
+    if not names:
+        raise PtxlabError(f"Warp compiled no kernel {kernel.key}{ending}")
+    chosen = (key, names[0])
+    if chosen not in session.kept:
+        session.kept[chosen] = build_kernel(
+            session.result_type,
+            ptx,
+            names[0],
+            "sm_90a",
+            (),
+            origin=python_source(kernel.func, ptx),
+            title=kernel.key,
+        )
+    return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
+
+
+def install() -> Callable[[], None]:
+    """Let Warp launch on the simulator; the result undoes it."""
+    missing = [name for name in _NEEDED if not hasattr(context, name)]
+    if missing:
+        raise PtxlabError(
+            f"Warp {warp.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 1.19.0"
+        )
+    former_launch, former_block = context.launch, context._resolve_launch_block_dim
+    parameters = inspect.signature(former_launch)
+
+    def block_dim(device: Any, block: int | None) -> int:
+        if current_session() is None or not device.is_cpu:
+            return int(former_block(device, block))
+        return block if block is not None and block > 0 else _THREADS
+
+    def launch(*arguments: Any, **named: Any) -> Any:
+        session = current_session()
+        bound = parameters.bind(*arguments, **named)
+        bound.apply_defaults()
+        given = bound.arguments
+        warp.init()
+        device = context.runtime.get_device(given["device"])
+        if session is None or not device.is_cpu:
+            return former_launch(*arguments, **named)
+        if given["record_cmd"]:
+            raise PtxlabError("wp.launch(record_cmd=True) is not simulated yet: launch it each time")
+        kernel, block = given["kernel"], block_dim(device, given["block_dim"])
+        dimensions, size = context._normalize_launch_dim(given["dim"])
+        forward, adjoint = (
+            [*given["inputs"], *given["outputs"]],
+            [*given["adj_inputs"], *given["adj_outputs"]],
+        )
+        if size:
+            if kernel.is_generic:
+                kernel = kernel._add_normalized_overload(kernel.infer_argument_types(forward))
+            compiled, shared = _compiled(session, kernel, block, given["adjoint"])
+            packed = [context._build_launch_bounds_from_tuple(dimensions, kernel.adj.kernel_dim)]
+            for values, is_adjoint in ((forward, False), (adjoint, True)):
+                packed += [
+                    context.pack_arg(kernel, argument.type, argument.label, value, device, is_adjoint)
+                    for argument, value in zip(kernel.adj.args, values, strict=False)
+                ]
+            memory = HostMemory([array for value in (*forward, *adjoint) for array in _memory(value)])
+            contents = [
+                ctypes.string_at(ctypes.addressof(each), variable.size)
+                for each, variable in zip(packed, compiled.function.parameters, strict=True)
+            ]
+            blocks = -(-size // block)
+            if given["max_blocks"] > 0:
+                blocks = min(blocks, given["max_blocks"])
+            session.simulate(
+                compiled, (blocks,), block, memory.arguments(compiled.function, contents), shared
+            )
+        tape = context.runtime.tape
+        if tape and given["record_tape"]:
+            rest = (given["max_blocks"], given["inputs"], given["outputs"], device, block)
+            tape.record_launch(
+                kernel, dimensions, *rest, metadata={"caller": {"file": "", "lineno": 0, "func": ""}}
+            )
+        return None
+
+    def restore() -> None:
+        context.launch = warp.launch = former_launch
+        context._resolve_launch_block_dim = former_block
+
+    context.launch = warp.launch = launch
+    context._resolve_launch_block_dim = block_dim
+    return restore

@@ -1,0 +1,62 @@
+"""Unmodified programs in Warp inside `ptxlab.simulating`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+
+wp = pytest.importorskip("warp", reason="Warp is not installed (pip install warp-lang)")
+
+
+@wp.kernel(module="unique")
+def scaled_add(x: wp.array(dtype=float), y: wp.array(dtype=float), scale: float):  # type: ignore[no-untyped-def,valid-type]
+    i = wp.tid()
+    y[i] = y[i] + scale * x[i]
+
+
+@wp.kernel(module="unique")
+def product(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), c: wp.array2d(dtype=float)):  # type: ignore[no-untyped-def,valid-type]
+    i, j = wp.tid()
+    total = wp.tile_zeros(shape=(16, 16), dtype=float)
+    for k in range(2):
+        left = wp.tile_load(a, shape=(16, 16), offset=(16 * i, 16 * k))
+        right = wp.tile_load(b, shape=(16, 16), offset=(16 * k, 16 * j))
+        wp.tile_matmul(left, right, total)
+    wp.tile_store(c, total, offset=(16 * i, 16 * j))
+
+
+def _whole(*shape: int) -> Any:
+    return np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32)
+
+
+def test_launches_and_gradients() -> None:
+    x = wp.array(_whole(1000), dtype=float, requires_grad=True)
+    y = wp.zeros(1000, dtype=float, requires_grad=True)
+    with ptxlab.simulating(show=False) as session:
+        with wp.Tape() as tape:
+            wp.launch(scaled_add, dim=1000, inputs=[x, y, 2.0])
+        assert np.array_equal(y.numpy(), 2 * x.numpy())
+        tape.backward(grads={y: wp.ones(1000, dtype=float)})
+        assert (tape.gradients[x].numpy() == 2).all()
+    assert [each.name for each in session.results] == 2 * ["scaled_add"]
+    assert session.results[0].grid.block_count == 4
+    assert not any(each.hazards for each in session.results)
+
+
+def test_tiles() -> None:
+    a, b, c = _whole(32, 32), _whole(32, 32), wp.zeros((32, 32), dtype=float)
+    with ptxlab.simulating(show=False) as session:
+        wp.launch_tiled(product, dim=(2, 2), inputs=[wp.array(a), wp.array(b), c], block_dim=64)
+    assert np.array_equal(c.numpy(), a @ b) and not session.results[0].hazards
+    assert session.results[0].grid.block_count == 4
+
+
+def test_what_was_there_comes_back() -> None:
+    before = wp.launch
+    with ptxlab.simulating(show=False):
+        assert wp.launch is not before
+    assert wp.launch is before
