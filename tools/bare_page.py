@@ -132,7 +132,7 @@ class BareBook:
         self.page, self.cells = page, cells
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._messages = _Messages()
-        self._view: Any = None
+        self._widget: Any = None
         page.expose_function("toPython", self._receive)
 
     def run(self, index: int, code: str | None = None) -> str:
@@ -141,21 +141,21 @@ class BareBook:
         with contextlib.redirect_stdout(printed):
             shown = _execute(self.cells[index] if code is None else code, self._names)
         if shown is not None and hasattr(shown, "view"):
-            self._mount(shown.view)
+            self._mount(shown.page)
         else:
             self._send()
         return printed.getvalue().strip()
 
-    def _mount(self, view: Any) -> None:
+    def _mount(self, widget: Any) -> None:
         from ipywidgets.widgets.widget import _remove_buffers
 
         self.page.wait_for_load_state()
-        view.comm = self._messages
-        state, paths, buffers = _remove_buffers(view.get_state())
+        widget.comm = self._messages
+        state, paths, buffers = _remove_buffers(widget.get_state())
         whole = {"state": state, "paths": paths, "buffers": [_text(buffer) for buffer in buffers]}
         self._messages.take()
-        self._view = view
-        self.page.evaluate(MODEL, [view._esm, view._css, json.loads(json.dumps(whole))])
+        self._widget = widget
+        self.page.evaluate(MODEL, [widget._esm, widget._css, json.loads(json.dumps(whole))])
 
     def _send(self) -> None:
         messages = self._messages.take()
@@ -164,7 +164,7 @@ class BareBook:
 
     def _receive(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         """What the page sends, and what the widget answers."""
-        self._view._handle_msg({"content": {"data": message}, "buffers": []})
+        self._widget._handle_msg({"content": {"data": message}, "buffers": []})
         return self._messages.take()
 
 

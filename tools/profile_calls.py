@@ -57,8 +57,8 @@ def edit_calls() -> Counter[tuple[str, str]]:
     ex = ptxlab.explore(MNEMONIC)
     message = {"type": "set_cell", "name": "A", "row": 3, "column": 5}
     for text in ("1", "2"):
-        ex.view._handle_custom_msg({**message, "text": text}, [])
-    return count_calls(lambda: ex.view._handle_custom_msg({**message, "text": "3"}, []))
+        ex.page._handle_custom_msg({**message, "text": text}, [])
+    return count_calls(lambda: ex.page._handle_custom_msg({**message, "text": "3"}, []))
 
 
 def import_seconds(repeats: int = 5) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import html
 import json
-import lzma
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when
 
 #: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record lesson_kernels`.
-PTX_FILE = "lesson_kernels.json.xz"
+PTX_FILE = "lesson_kernels.json.bz2"
 
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
 _OURS = '\n#line 1 "the kernel of the exercise"\n'
@@ -77,7 +77,7 @@ def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
 @lru_cache(maxsize=1)
 def _stored() -> dict[str, str]:
     packed = resources.files("ptxlab.course").joinpath(PTX_FILE).read_bytes()
-    texts: dict[str, str] = json.loads(lzma.decompress(packed))
+    texts: dict[str, str] = json.loads(bz2.decompress(packed))
     return texts
 
 

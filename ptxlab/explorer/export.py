@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ from .transfer import CopyTransfer, MatrixTransfer, TensorMemoryTransfer, Transf
 # -- links ------------------------------------------------------------------------------------------------
 
 _PREFIX = "ptxlab:"
+_ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page that opens the link after it
 _ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register; the second is the one written
 _LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
@@ -52,8 +54,10 @@ def is_link(text: Any) -> bool:
 
     >>> is_link("ptxlab:aXYZ"), is_link("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     (True, False)
+    >>> is_link("https://example.org/try/#ptxlab:aXYZ")
+    True
     """
-    return isinstance(text, str) and text.strip().startswith(_PREFIX)
+    return isinstance(text, str) and _ADDRESS.sub("", text.strip(), count=1).startswith(_PREFIX)
 
 
 def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
@@ -267,7 +271,7 @@ def _unpack_line(text: str) -> tuple[object, bytes]:
         raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
     if len(text) > _LONGEST_LINK:
         raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
-    word = "".join(text.split()).removeprefix(_PREFIX)
+    word = _ADDRESS.sub("", "".join(text.split()), count=1).removeprefix(_PREFIX)
     if word[:1] not in (_ALL_DATA, _WITH_FILLS):
         raise PtxlabError(
             f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
@@ -289,7 +293,7 @@ def _unpack_line(text: str) -> tuple[object, bytes]:
 
 
 def _version(text: str) -> str:
-    return "".join(text.split()).removeprefix(_PREFIX)[:1]
+    return _ADDRESS.sub("", "".join(text.split()), count=1).removeprefix(_PREFIX)[:1]
 
 
 def _state_of_link(head: _Head, body: bytes) -> ExplorerState:

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -46,7 +46,26 @@ from .tensor_view import Load, find_load, load_data, thread_of
 from .timeline import dot_product_steps
 from .transfer import AnyTransfer
 from .transfer_view import transfer_bytes, transfer_info
-from .view import MATRIX_TRAITS, Observers, View, parse_selection, read_only
+from .view import View, parse_selection, read_only
+
+#: Matrices that people read and assign, and the Explorer's trait of each.
+MATRIX_TRAITS = {
+    "A": "A",
+    "B": "B",
+    "C": "C",
+    "D": "D",
+    "E": "metadata",
+    "SFA": "scale_a",
+    "SFB": "scale_b",
+}
+
+
+class Observers(Protocol):
+    """Who wants to hear of changes: the traits of a widget."""
+
+    def notify(self, name: str, new: Any) -> None: ...
+
+    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...
 
 
 class Presenter:

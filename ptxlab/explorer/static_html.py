@@ -16,8 +16,6 @@ from pathlib import Path
 from string import Template
 from typing import Any, Protocol
 
-import anywidget
-
 from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
@@ -137,16 +135,12 @@ def _without_bits(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def _saved_traits(view: View) -> dict[str, Any]:
-    inherited = anywidget.AnyWidget.class_traits()
+    values = vars(view)
     names = [
-        name
-        for name in view.class_traits(sync=True)
-        if name not in inherited
-        and name not in ("lane_registers", "picker_index", "candidates")
-        and not name.startswith("_")
+        name for name in View.__annotations__ if name not in ("lane_registers", "picker_index", "candidates")
     ]
     return {
-        **{name: getattr(view, name) for name in names},
+        **{name: values[name] for name in names},
         "problem": "",
         "refusal": {},
         "notice": "",
@@ -270,9 +264,25 @@ def write_packed(
 ) -> Path:
     """Write the page that a module of front/ opens, with more style sheets."""
     target = check_path(path)
+    page = _packed_text(title, name, packed, module, *sheets)
+    try:
+        write_atomically(target, page)
+    except OSError as error:
+        raise PtxlabError(f"{target}: the page could not be written ({reason(error)})") from None
+    return target
+
+
+def page_text(title: str, name: str, saved: Mapping[str, Any]) -> str:
+    """The page of an Explorer as a text."""
+    return _packed_text(title, name, pack(saved))
+
+
+def _packed_text(
+    title: str, name: str, packed: Mapping[str, Any], module: str = "saved_page", *sheets: str
+) -> str:
     title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
     code = script(module)
-    page = FRAME.substitute(
+    return FRAME.substitute(
         policy=POLICY.format(base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
@@ -281,11 +291,6 @@ def write_packed(
         saved=_escape_json(json.dumps(packed, separators=(",", ":"), allow_nan=False)),
         script=code,
     )
-    try:
-        write_atomically(target, page)
-    except OSError as error:
-        raise PtxlabError(f"{target}: the page could not be written ({reason(error)})") from None
-    return target
 
 
 def _escape_json(text: str) -> str:

@@ -1,162 +1,196 @@
-"""What the browser draws, as traits; from a page it takes only values that a page can have chosen."""
+"""What the browser draws, by name; from a page it takes only values that a page can have chosen.
+
+Nothing here knows how messages travel: a widget's comm carries them in a notebook, a worker's in a tab.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-import anywidget
-import ipywidgets
-import numpy as np
-import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
-from .bundle import script, style
 from .edits import Edit, SetRegisters
 from .instruction_info import DISPLAY_CONTROLS
-from .quiz import Score
-from .serialise import MATRICES, delta, is_same
+from .serialise import MATRICES, delta
 from .state import ExplorerState
 
 MAX_PINNED = 4  # lanes beside the chosen one
 MAX_STEPS = 4096  # of a timeline
-SHAREABLE = ("lane", "pinned", "selected", "show_c", "step", *DISPLAY_CONTROLS)  # traits that a link carries
+SHAREABLE = ("lane", "pinned", "selected", "show_c", "step", *DISPLAY_CONTROLS)  # what a link carries
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
 _SET_BY_PAGE = (*SHAREABLE, "tracing")
 
+#: A message to the page: an update of what it shows, by name, or an answer.
+Outgoing = dict[str, Any]
 
-class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
-    """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
 
-    This one lets the page set nothing and is silent; `View` says what it takes.
+class View:
+    """The page's model. Matrices travel as bytes, `instruction` (sizes, types, lane maps) only once.
+
+    What is assigned is sent, at once or when `hold_sync` ends, by `transport`; without one it waits.
     """
 
-    def refuse_message(self, sentence: str) -> None:
-        """Show why a message was refused."""
+    instruction: dict[str, Any]
+    A: dict[str, Any]
+    stored: dict[str, Any]
+    B: dict[str, Any]
+    C: dict[str, Any]
+    D: dict[str, Any]
+    E: dict[str, Any]
+    SFA: dict[str, Any]
+    SFB: dict[str, Any]
+    lane_registers: dict[str, Any]  # of the lanes that are shown, by lane
+    lane: int
+    pinned: list[int]  # lanes shown beside the chosen one
+    selected: dict[str, Any]  # {name, row, column}
+    colour_by: str
+    label: str  # what cells show: value, hex, binary, lane
+    show_c: bool
+    zoom: int
+    step: int  # where the timeline stands; 0 while it shows nothing
+    height: int  # of the whole, in pixels; 0 for what the page shows at once
+    problem: str
+    refusal: dict[str, Any]  # of the last edit: cells at fault, sentence, what to do; or {}
+    notice: str  # what changed, where that is not a problem
+    toolbar: dict[str, Any]  # what can be chosen above the matrices, and what is chosen
+    picker_index: dict[str, Any]  # empty until the picker is first opened
+    candidates: dict[str, Any]  # of an ambiguous name, until one is chosen; or {}
+    tracing: bool  # whether the bits of a cell of D are explained below
+    trace: dict[str, Any]  # of the cell of D that was chosen last: see `TracePanel`
+    memory: dict[str, Any]  # the matrix that is shown in shared memory, or {}
+    load: dict[str, Any]  # the tcgen05.ld that is shown, or {}
+    quiz: dict[str, Any]  # the question that is asked, the verdict, the score; or {}
 
-    def accepts(self, name: str, value: Any) -> bool:
-        """Whether a page may set a trait to this value."""
-        return False
+    def __init__(self, height: int = 0) -> None:
+        first = {"dict[str, Any]": dict, "list[int]": list, "int": int, "bool": bool, "str": str}
+        values = {name: first[str(kind)]() for name, kind in View.__annotations__.items()}
+        vars(self).update({**values, "colour_by": "lane", "label": "value", "zoom": 100, "height": height})
+        self.transport: Callable[[Outgoing], None] | None = None
+        self._waiting: list[Outgoing] = []
+        self._observers: dict[str, list[Callable[[], object]]] = {}
+        self._changed: dict[str, None] = {}  # names that are not sent yet, in order
+        self._from_page: Mapping[str, Any] = {}  # what the page set itself, while that is taken
+        self._holding = False
+        self._latest: dict[str, tuple[int, Any]] = {}  # per large value: how often it was sent, and what
 
-    def set_state(self, sync_data: Any) -> None:
-        """Take what the page sends; what it may not set is sent back as it is."""
-        if not isinstance(sync_data, dict):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in View.__annotations__:
+            object.__setattr__(self, name, value)
             return
-        accepted = {name: value for name, value in sync_data.items() if self._may_set(name, value)}
-        super().set_state(accepted)
-        refused = [name for name in sync_data if name not in accepted and name in self.keys]
-        if refused:
-            self.send_state(refused)
-
-    def _may_set(self, name: object, value: Any) -> bool:
-        if not isinstance(name, str):
-            return False
-        if name == "_view_count":  # kept by ipywidgets itself
-            return value is None or (type(value) is int and 0 <= value < 1 << 31)
-        return self.accepts(name, value)
-
-    def _handle_msg(self, msg: Any) -> None:
-        match msg:
-            case {"content": {"data": {"method": "update", "buffer_paths": [_, *_]}}}:
-                self.refuse_message(
-                    "the page sent bytes with a state, but no trait that it may set takes any"
-                )
-            case {"content": {"data": {"method": "update", "state": state}}}:
-                self.set_state(state)
-            case {"content": {"data": {"method": "request_state"}}}:
-                self.send_state()
-            case {"content": {"data": {"method": "custom", "content": content}}}:
-                self._handle_custom_msg(content, msg.get("buffers") or [])
-            case _:
-                self.refuse_message(
-                    "the page sent a message that is neither an update nor a request nor an edit"
-                )
-
-
-class View(CheckedMessages, anywidget.AnyWidget):
-    """The model of the page. Matrices travel as bytes, `instruction` (sizes, types, lane maps) only once."""
-
-    _esm = script()
-    _css = style()
-
-    instruction = traitlets.Dict().tag(sync=True)
-    A = traitlets.Dict().tag(sync=True)
-    stored = traitlets.Dict().tag(sync=True)
-    B = traitlets.Dict().tag(sync=True)
-    C = traitlets.Dict().tag(sync=True)
-    D = traitlets.Dict().tag(sync=True)
-    E = traitlets.Dict().tag(sync=True)
-    SFA = traitlets.Dict().tag(sync=True)
-    SFB = traitlets.Dict().tag(sync=True)
-    lane_registers = traitlets.Dict().tag(sync=True)  # of the lanes that are shown, by lane
-    lane = traitlets.Int(0).tag(sync=True)
-    pinned = traitlets.List(traitlets.Int()).tag(sync=True)  # lanes shown beside the chosen one
-    selected = traitlets.Dict().tag(sync=True)  # {name, row, column}
-    colour_by = traitlets.Unicode("lane").tag(sync=True)
-    label = traitlets.Unicode("value").tag(sync=True)  # what cells show: value, hex, binary, lane
-    show_c = traitlets.Bool(False).tag(sync=True)
-    zoom = traitlets.Int(100).tag(sync=True)
-    step = traitlets.Int(0).tag(sync=True)  # where the timeline stands; 0 while it shows nothing
-    height = traitlets.Int(0).tag(sync=True)  # of the whole, in pixels; 0 for what the page shows at once
-    problem = traitlets.Unicode("").tag(sync=True)
-    refusal = traitlets.Dict().tag(sync=True)  # of the last edit: cells at fault, sentence, what to do; or {}
-    notice = traitlets.Unicode("").tag(sync=True)  # what changed, where that is not a problem
-    toolbar = traitlets.Dict().tag(sync=True)  # what can be chosen above the matrices, and what is chosen
-    picker_index = traitlets.Dict().tag(sync=True)  # empty until the picker is first opened
-    candidates = traitlets.Dict().tag(sync=True)  # of an ambiguous name, until one is chosen; or {}
-    tracing = traitlets.Bool(False).tag(sync=True)  # whether the bits of a cell of D are explained below
-    trace = traitlets.Dict().tag(sync=True)  # of the cell of D that was chosen last: see `TracePanel`
-    memory = traitlets.Dict().tag(sync=True)  # the matrix that is shown in shared memory, or {}
-    load = traitlets.Dict().tag(sync=True)  # the tcgen05.ld that is shown, or {}
-    quiz = traitlets.Dict().tag(sync=True)  # the question that is asked, the verdict, the score; or {}
-
-    def __init__(self, **traits: Any) -> None:
-        self._latest: dict[str, tuple[int, Any]] = {}  # per large trait: how often it was sent, and what
-        self._allow_delta = False
-        super().__init__(**traits)
+        # From Python, too, nothing that no page can choose: otherwise half of the view would follow it.
+        if name in _SET_BY_PAGE and not self.accepts(name, value):
+            raise PtxlabError(f"{name} of the view cannot be {quoted(value)}")
+        if self._replace(name, value):
+            with self.hold_sync():
+                self._notify(name)
 
     @property
     def lanes(self) -> list[int]:
         """The lanes that are shown: the chosen one, unless it is pinned, then those that are."""
-        lane, pinned = int(self.lane), [int(each) for each in self.pinned]
-        return pinned if lane in pinned else [lane, *pinned]
+        return self.pinned if self.lane in self.pinned else [self.lane, *self.pinned]
+
+    def observe(self, call: Callable[[], object], names: str | Iterable[str]) -> None:
+        """Call this whenever one of these values changes."""
+        for name in [names] if isinstance(names, str) else names:
+            self._observers.setdefault(name, []).append(call)
+
+    def _replace(self, name: str, value: Any) -> bool:
+        """Put a value in its place; whether it is another one."""
+        if vars(self)[name] == value:
+            return False
+        vars(self)[name] = value
+        self._changed[name] = None
+        return True
+
+    def _notify(self, name: str) -> None:
+        for call in self._observers.get(name, ()):
+            call()
+
+    # -- to the page --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def hold_sync(self) -> Iterator[None]:
+        """Send what changes in this block as one message, at its end."""
+        if self._holding:
+            yield
+            return
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+            page, values = self._from_page, vars(self)
+            names = [name for name in self._changed if name not in page or page[name] != values[name]]
+            self._changed = {}
+            if names:
+                self.send_state(names)
+
+    def send_state(self, names: Iterable[str] | None = None) -> None:
+        """Send these values, large ones by what changed in them; without names all of them, whole."""
+        self._emit({"method": "update", "state": self.get_state(names)})
+
+    def send(self, answer: dict[str, Any]) -> None:
+        """Send the page an answer that is no part of what it shows."""
+        self._emit({"method": "custom", "content": answer})
 
     def resend(self) -> None:
         """Send matrices and registers whole, to a page that missed a change."""
         self._latest = {name: (count, None) for name, (count, _) in self._latest.items()}
         self.send_state(_SENT_AS_DELTA)
 
-    def send_state(self, key: str | Iterable[str] | None = None) -> None:
-        """Send traits to the page; large ones by what changed in them, unless all traits are asked for."""
-        self._allow_delta = key is not None
-        try:
-            super().send_state(key)
-        finally:
-            self._allow_delta = False
+    def _emit(self, message: Outgoing) -> None:
+        if self.transport is None:
+            self._waiting.append(message)
+        else:
+            self.transport(message)
 
-    def get_state(
-        self, key: str | Iterable[str] | None = None, drop_defaults: bool = False
-    ) -> dict[str, Any]:
-        """What travels. Large traits carry a version, so that a page knows whether it can apply a change."""
-        state: dict[str, Any] = super().get_state(key, drop_defaults)
+    def take_waiting(self) -> list[Outgoing]:
+        """What no transport has sent yet, once."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def get_state(self, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """What travels. Large values carry a version, so that a page knows whether it can apply a change."""
+        state = {name: vars(self)[name] for name in (View.__annotations__ if names is None else names)}
         for name in state.keys() & set(_SENT_AS_DELTA):
             new = state[name]
             version, last = self._latest.get(name, (0, None))
-            change = delta(last, new) if self._allow_delta and last is not new else None
+            change = delta(last, new) if names is not None and last is not new else None
             next_version = version if last is new else version + 1
             self._latest[name] = next_version, new
             if change is None:
                 state[name] = {**new, "version": next_version}
             else:
                 state[name] = {**change, "since": version, "version": next_version}
-        # Large traits first: the page makes them whole before it hears of a trait that is drawn with them.
+        # Large values first: the page makes them whole before it hears of one that is drawn with them.
         return dict(sorted(state.items(), key=lambda item: item[0] not in _SENT_AS_DELTA))
 
-    def accepts(self, name: str, value: Any) -> bool:
-        """Whether a page, or a link, may set a trait to this value."""
-        if not is_name(name, _SET_BY_PAGE):
+    # -- from the page ------------------------------------------------------------------------------------
+
+    def set_state(self, state: object) -> None:
+        """Take what the page sets; what it may not set is sent back as it is."""
+        if not isinstance(state, dict):
+            return
+        accepted = {name: value for name, value in state.items() if self.accepts(name, value)}
+        refused = [name for name in state if name not in accepted and name in View.__annotations__]
+        self._from_page = accepted
+        try:
+            with self.hold_sync():
+                changed = [name for name, value in accepted.items() if self._replace(name, value)]
+                for name in changed:
+                    self._notify(name)
+        finally:
+            self._from_page = {}
+        if refused:
+            self.send_state(refused)
+
+    def accepts(self, name: object, value: Any) -> bool:
+        """Whether a page, or a link, may set this to that value."""
+        if not isinstance(name, str) or name not in _SET_BY_PAGE:
             return False
         if name == "lane":
             return type(value) is int and 0 <= value < self.instruction.get("lanes", 1)
@@ -174,13 +208,6 @@ class View(CheckedMessages, anywidget.AnyWidget):
             return is_name(value, [option for _, option in control["options"]])
         return type(value) is bool
 
-    @traitlets.validate(*_SET_BY_PAGE)
-    def _check_choice(self, proposal: Any) -> Any:
-        """Refuse from Python, too, what no page can choose: otherwise half of the view would follow it."""
-        if not self.accepts(proposal.trait.name, proposal.value):
-            raise PtxlabError(f"{proposal.trait.name} of the view cannot be {quoted(proposal.value)}")
-        return proposal.value
-
     def _accepts_pinned(self, value: Any) -> bool:
         if type(value) is not list or len(value) > MAX_PINNED:
             return False
@@ -193,10 +220,6 @@ class View(CheckedMessages, anywidget.AnyWidget):
             return type(value) is dict and value == parse_selection(value, shapes)
         except PtxlabError:
             return False
-
-    def refuse_message(self, sentence: str) -> None:
-        """Show why a message was refused."""
-        self.problem = sentence
 
 
 def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
@@ -226,43 +249,6 @@ def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> di
     return {"name": name, "row": row, "column": column}
 
 
-# -- traits of the Explorer without values of their own: read from what it shows, written by edits, observed
-
-
-#: Matrices that people read and assign, and the Explorer's trait of each.
-MATRIX_TRAITS = {
-    "A": "A",
-    "B": "B",
-    "C": "C",
-    "D": "D",
-    "E": "metadata",
-    "SFA": "scale_a",
-    "SFB": "scale_b",
-}
-
-
-class ReadOnlyTrait(PtxlabError, AttributeError):
-    """A trait that can be read and observed, but not assigned."""
-
-
-class StateTrait(traitlets.TraitType[Any, Any]):
-    """A trait that one function reads from the Explorer, and another one assigns."""
-
-    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any, Any], None], doc: str) -> None:
-        super().__init__(help=doc)
-        self.__doc__ = doc
-        self._read, self._write = read, write
-
-    def subclass_init(self, cls: type[Any]) -> None:
-        """There is no default to prepare."""
-
-    def get(self, obj: Any, cls: type[Any] | None = None) -> Any:
-        return self._read(obj)
-
-    def set(self, obj: Any, value: Any) -> None:
-        self._write(obj, value)
-
-
 class Registers(Mapping[str, NDArray[Any]]):
     """``ex.registers["A"]``: uint32 [lanes, registers], to read and to assign."""
 
@@ -290,38 +276,3 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     array = array.copy()
     array.flags.writeable = False
     return array
-
-
-class Observers:
-    """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
-
-    def __init__(self, owner: traitlets.HasTraits, registers: Registers) -> None:
-        self._owner, self._registers = owner, registers
-        self._last: dict[str, Any] = {"selection": {}, "quiz_score": Score()}
-        self._last_registers: Mapping[str, NDArray[Any]] | None = None
-
-    def notify(self, name: str, new: Any) -> None:
-        """Say what a trait is now; the first time there is nothing that it differs from."""
-        is_first, old = name not in self._last, self._last.get(name)
-        self._last[name] = new
-        if not is_first and not _equal_bits(old, new):
-            self._notify(name, old, new)
-
-    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """The same of the registers; arrays of operands are never written, so the same array is no change."""
-        before, self._last_registers = self._last_registers, arrays
-        if before is not None and not is_same(tuple(arrays.values()), tuple(before.values())):
-            old = {operand: read_only(registers) for operand, registers in before.items()}
-            self._notify("registers", old, self._registers)
-
-    def _notify(self, name: str, old: Any, new: Any) -> None:
-        change = traitlets.Bunch(name=name, old=old, new=new, owner=self._owner, type="change")
-        self._owner.notify_change(change)
-
-
-def _equal_bits(one: Any, other: Any) -> bool:
-    """Whether two values of a trait are the same, bit for bit."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        same_type = one.shape == other.shape and one.dtype == other.dtype
-        return same_type and one.tobytes() == other.tobytes()
-    return type(one) is type(other) and one == other

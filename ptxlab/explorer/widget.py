@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,63 +15,22 @@ from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..views.static_fallback import StaticFallback
 from .differences import Finding
-from .edits import Edit, Redo, SetRegisters, SetValues, Undo, make_edits
-from .export import is_link, open_link, python_code, static_html
-from .picker import picker_index
-from .presenter import Presenter
-from .protocol import (
-    AnswerQuestion,
-    Export,
-    FindDifference,
-    HideMemory,
-    NextQuestion,
-    Request,
-    RequestPickerIndex,
-    ResendMatrices,
-    RunOnGpu,
-    SetMemoryField,
-    ShowLoad,
-    ShowMemory,
-    SkipQuestion,
-    StartQuiz,
-    StopQuiz,
-    decode_message,
-)
+from .edits import Edit, Redo, SetRegisters, SetValues, Undo
+from .export import python_code, static_html
+from .page import CheckedMessages, Observers, Page, ReadOnlyTrait, StateTrait
 from .question import Question
 from .quiz import Quiz, choose_questions
-from .refusals import explorable, explorable_candidates
+from .refusals import explorable
 from .serialise import MATRICES
+from .session import Session
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
-from .transfer import AnyTransfer, first_transfer
-from .view import (
-    MAX_PINNED,
-    SHAREABLE,
-    CheckedMessages,
-    Observers,
-    ReadOnlyTrait,
-    Registers,
-    StateTrait,
-    View,
-    read_only,
-)
+from .transfer import AnyTransfer
+from .view import MAX_PINNED, Registers, read_only
 
 LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
-
-
-@contextmanager
-def _faults_as_refusals() -> Iterator[None]:
-    """Refuse a message of the page that hits a mistake of ptxlab's, instead of filling the kernel's log."""
-    try:
-        yield
-    except PtxlabError:
-        raise
-    except Exception as error:
-        reason = quoted(f"{type(error).__name__}: {error}", 200)
-        raise PtxlabError(f"ptxlab could not do this; please report {reason}") from error
 
 
 def _pixels(height: int) -> int:
@@ -111,38 +67,6 @@ def _matrix_trait(matrix: str, doc: str) -> StateTrait:
 
 def _refuse_score() -> None:
     raise ReadOnlyTrait("quiz_score counts the answers of a quiz and cannot be assigned")
-
-
-def _named(ins: Form | str) -> tuple[Product | AnyTransfer, list[str]]:
-    """The instruction, or the first that a name which says too little may mean, and all that it may mean."""
-    try:
-        return explorable(ins), []
-    except PtxlabError:
-        candidates = explorable_candidates(ins) if isinstance(ins, str) else []
-        if not candidates:
-            raise
-        return candidates[0], [form.mnemonic for form in candidates]
-
-
-def _open(
-    ins: Form | str, seed: int, address: int | None, split: int | None
-) -> tuple[ExplorerState, dict[str, Any], dict[str, Any]]:
-    """What an Explorer begins with: the state, the traits of the view that a link carries, the candidates."""
-    if isinstance(ins, str) and is_link(ins):
-        return *open_link(ins), {}
-    form, candidates = _named(ins)
-    state = ExplorerState(form, seed)
-    if isinstance(form, Tcgen05Transfer):
-        state.show(first_transfer(form, address or 0, split, seed))
-    elif address is not None or split is not None:
-        raise PtxlabError(f"{form.mnemonic}: address and split are for tcgen05.ld, .st, .cp and .shift")
-    if not candidates:
-        return state, {}, {}
-    names = "is no full name; one instruction fits"
-    if len(candidates) > 1:
-        names = f"fits {len(candidates)} instructions: choose one above; this is the first"
-    state.notices = (f"{quoted(ins)} {names}",)
-    return state, {}, {"typed": str(ins).strip(), "mnemonics": candidates}
 
 
 # -- the widget ------------------------------------------------------------------------------------------
@@ -206,33 +130,23 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        self.state, view_traits, candidates = _open(ins, seed, address, split)
-        first = {"A": A, "B": B, "C": C}
-        make_edits(
-            self.state, [SetValues(name, values) for name, values in first.items() if values is not None]
+        self.session = Session(
+            ins,
+            matrices={"A": A, "B": B, "C": C},
+            seed=seed,
+            height=0 if height is None else _pixels(height),
+            operands=operands,
+            address=address,
+            split=split,
+            observers=Observers(self),
         )
-        self.state.history = History()  # these are no edits to undo
-        if operands is not None:
-            self.state.show(operands)
-        self.view = View(height=0 if height is None else _pixels(height))
-        self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
+        self.state, self.view = self.session.state, self.session.view
+        self._presenter = self.session.presenter
         self._registers = Registers(self.state, self.apply)
-        self._observers = Observers(self, self._registers)
-        self._presenter = Presenter(self.state, self.view, self._observers)
-        super().__init__([self.view])
-        self._own_widgets = (self.layout, self.view, self.view.layout)
-        self.view.on_msg(self._on_message)
-        self.view.observe(lambda _: self._presenter.show_lanes(), ["lane", "pinned"])
-        self.view.observe(lambda change: self._presenter.on_selected(change.new), "selected")
-        self.view.observe(lambda _: self._presenter.trace.show(), "tracing")
-        self.view.observe(lambda _: self.redraw_saved(), [*MATRICES, "label", "colour_by", "show_c"])
-        try:
-            self._presenter.show()
-            self.view.candidates = candidates
-            self._restore_view(view_traits)
-        except BaseException:
-            self.close()
-            raise
+        self.page = Page(self.session)
+        super().__init__([self.page])
+        self._own_widgets = (self.layout, self.page, self.page.layout)
+        self.view.observe(self.redraw_saved, [*MATRICES, "label", "colour_by", "show_c"])
 
     def close(self) -> None:
         """Close the widget with everything that it opened: its view, and the layouts of both."""
@@ -432,11 +346,8 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             as_int(column, "column"),
             as_flag(pack, "pack"),
         )
-        ins = self.state.ins
-        if not isinstance(ins, Tcgen05Mma):
-            raise PtxlabError(f"{ins.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma")
         chosen = None if thread is None else as_index(thread, "thread", self._presenter.threads)
-        self._presenter.load.request(request)
+        self.session.show_load(request)
         if chosen is not None:
             self.lane = chosen
 
@@ -481,9 +392,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
         It is short where fills made the matrices: it names them and the seed instead of every register.
         """
-        traits = {name: getattr(self.view, name) for name in SHAREABLE}
-        changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
-        return self._presenter.link(changed)
+        return self.session.link
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
@@ -499,7 +408,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     def page_data(self, **limits: int) -> dict[str, Any]:
         """What a saved page holds; with `most_products` all dot products only of a D that has no more."""
-        return self._presenter.page_data(self.link, **limits)
+        return self.session.page_data(**limits)
 
     def static_html(self) -> str:
         """What is on the screen as an image, which a saved notebook shows where no kernel runs.
@@ -527,75 +436,6 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         """
         return self._presenter.figure(what, title, options)
 
-    # -- from the page ------------------------------------------------------------------------------------
-
-    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
-        """Do what the page asks for; if it is refused, show why."""
-        try:
-            if buffers:
-                raise PtxlabError("the page sent bytes with a message, but no message takes any")
-            message = decode_message(content)
-            if isinstance(message, Edit):
-                with _faults_as_refusals():
-                    self._presenter.apply([message])
-                self._presenter.show()
-            elif isinstance(message, RunOnGpu):
-                self.run()
-            elif isinstance(message, FindDifference):
-                with _faults_as_refusals():
-                    self._find_for_the_page()
-            else:
-                with _faults_as_refusals():
-                    self._answer(message)
-        except PtxlabError as error:
-            self._presenter.refuse(error)
-
-    def _find_for_the_page(self) -> None:
-        """Search, and tell the page when that is over: what was found may be what it shows already."""
-        try:
-            self.find_difference()
-        finally:
-            self.view.send({"searched": True})
-
-    def _answer(self, request: Request) -> None:
-        match request:
-            case RequestPickerIndex():
-                self.view.picker_index = picker_index()
-            case ResendMatrices():
-                self.view.resend()
-            case Export(format=format):
-                file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
-                self.view.send({"export": format, "text": self._export(format), "name": file_name})
-            case ShowMemory():
-                self.show_memory(**vars(request))
-            case SetMemoryField(name=name, text=text):
-                self._presenter.memory.set_field(name, text)
-            case HideMemory():
-                self.hide_memory()
-            case ShowLoad():
-                asked = {name: value for name, value in vars(request).items() if value is not None}
-                self.show_load(**asked)
-            case StartQuiz():
-                self.quiz()
-            case StopQuiz():
-                self.stop_quiz()
-            case AnswerQuestion(text=text):
-                quiz = self._presenter.quiz.running
-                with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
-                    quiz.answer(text)
-            case SkipQuestion():
-                self._presenter.quiz.running.skip()
-            case NextQuestion():
-                self._presenter.quiz.running.next()
-
-    def _export(self, format: str) -> str:
-        if format == "code":
-            return self.code()
-        if format == "link":
-            return self.link
-        with tempfile.TemporaryDirectory() as folder:
-            return self.save_html(Path(folder) / "page.html").read_text(encoding="utf-8")
-
     def _set_registers(self, registers: Any) -> None:
         if not isinstance(registers, Mapping):
             raise PtxlabError(
@@ -603,25 +443,3 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
                 'those of one operand, ex.registers["A"] = array'
             )
         self.apply(*(SetRegisters(name, array) for name, array in registers.items()))
-
-    def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
-        """Show the lanes, selection and colours that a link carries."""
-        for name, value in shared_traits.items():
-            if name in ("memory", "load"):
-                self._restore_request(name, value)
-                continue
-            if name not in SHAREABLE or not self.view.accepts(name, value):
-                raise PtxlabError(
-                    f"this link sets {quoted(name)} to {quoted(value)}, which the Explorer does not know"
-                )
-            setattr(self.view, name, value)
-
-    def _restore_request(self, name: str, value: Any) -> None:
-        """Show the shared memory, or the load, that a link carries: what a page could have asked for."""
-        try:
-            message = decode_message({"type": f"show_{name}", **value})
-        except (PtxlabError, TypeError):
-            message = None
-        if not isinstance(message, ShowMemory | ShowLoad):
-            raise PtxlabError(f"this link shows {name} as {quoted(value)}, which the Explorer does not know")
-        self._answer(message)

@@ -80,7 +80,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         self.explorer = Explorer(_opened(self.stop, self.stops))
         self.bar, self.fragments = WalkBar(), WalkFragments()
         self.bar.on_msg(lambda _, content, __: self._receive(content))
-        super().__init__([self.bar, self.explorer.view, self.fragments])
+        super().__init__([self.bar, self.explorer.page, self.fragments])
         self._show()
 
     @property
@@ -132,7 +132,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         explorers = [
             self._saved_explorer(stop, self.explorer if stop is self.stop else other) for stop in self.stops
         ]
-        other.view.close()
+        other.page.close()
         page = {"walk": pack(saved), "explorers": explorers}
         return write_packed(path, title or f"Every layout of {walk}", "", page, "saved_walk", "walk")
 
@@ -165,7 +165,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
 
     def _show(self) -> None:
         right = solved()
-        self.explorer.view.layout.display = None if _has_matrices(self.stop) else "none"
+        self.explorer.page.layout.display = None if _has_matrices(self.stop) else "none"
         self.fragments.fragments = _fragments(self.stop)
         self.bar.shown = {
             "walk": self.stop.walk,

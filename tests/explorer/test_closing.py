@@ -64,14 +64,14 @@ def test_work_opens_nothing_more(before: tuple[int, int]) -> None:
     count = opened()
     for name in (SPARSE, DENSE):
         ex.instruction = name
-        ex.view._handle_custom_msg({"type": "request_picker_index"}, [])
-        ex.view._handle_custom_msg(CHOOSE | {"mnemonic": DENSE}, [])
-        ex.view._handle_custom_msg({"type": "export", "format": "page"}, [])
-        ex.view._handle_msg(
+        ex.page._handle_custom_msg({"type": "request_picker_index"}, [])
+        ex.page._handle_custom_msg(CHOOSE | {"mnemonic": DENSE}, [])
+        ex.page._handle_custom_msg({"type": "export", "format": "page"}, [])
+        ex.page._handle_msg(
             {"content": {"data": {"method": "update", "state": {"layout": {"width": "1px"}}}}}
         )
         ex._handle_msg({"content": {"data": {"method": "update", "state": {"layout": {"width": "1px"}}}}})
-        ex.view._handle_msg({"content": {"data": {"method": "request_state"}}})
+        ex.page._handle_msg({"content": {"data": {"method": "request_state"}}})
         ex.selection = "D", 1, 2
         ex.undo()
         ex.figure()
@@ -101,7 +101,7 @@ def test_a_link_whose_view_is_refused_leaves_nothing_open(
     ex.lane = 31
     link = ex.link
     ex.close()
-    monkeypatch.setattr("ptxlab.explorer.widget.SHAREABLE", ())
+    monkeypatch.setattr("ptxlab.explorer.session.SHAREABLE", ())
     refuses("this link sets 'lane' to 31", ptxlab.explore, link)
 
 
@@ -117,10 +117,10 @@ def test_the_memory_of_a_closed_explorer_is_freed(before: tuple[int, int]) -> No
 
 def test_closing_all_widgets_closes_explorers(before: tuple[int, int]) -> None:
     explorers = [ptxlab.explore(DENSE) for _ in range(3)]
-    mine = {each.model_id for ex in explorers for each in (ex, ex.view, ex.layout, ex.view.layout)}
+    mine = {each.model_id for ex in explorers for each in (ex, ex.page, ex.layout, ex.page.layout)}
     assert mine <= ipywidgets_widget._instances.keys()
     for ex in explorers:
-        ex.view.close()  # what `Widget.close_all` does, in any order
+        ex.page.close()  # what `Widget.close_all` does, in any order
         ex.close()
 
 

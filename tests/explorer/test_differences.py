@@ -224,7 +224,7 @@ def test_find_from_python_and_from_the_page() -> None:
     ex.selection = "A", 3, 3
     answers: list[Any] = []
     ex.view.send = lambda content, buffers=None: answers.append(content)
-    ex._on_message(None, {"type": "find_difference"}, None)
+    ex.page._handle_custom_msg({"type": "find_difference"}, None)
     assert answers == [{"searched": True}] and ex.view.problem == ""
     assert ex.differ.sum() == 1 and ex.view.notice.startswith("sm_90 and sm_80 differ in 1 cell of D: D[")
     assert ex.selection["name"] == "D" and ex.differ[ex.selection["row"], ex.selection["column"]]
@@ -236,7 +236,7 @@ def test_find_from_python_and_from_the_page() -> None:
     np.testing.assert_array_equal(ex.A, before)
     assert ex.view.notice == "" and not ex.differ.any()
     ex.against = None
-    ex._on_message(None, {"type": "find_difference"}, None)
+    ex.page._handle_custom_msg({"type": "find_difference"}, None)
     assert ex.view.problem.startswith("D is compared with nothing") and answers[-1] == {"searched": True}
 
 

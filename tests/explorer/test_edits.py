@@ -689,7 +689,7 @@ def explorer() -> Any:
 
 
 def send(ex: Any, message_type: str, **fields: Any) -> None:
-    ex._on_message(None, {"type": message_type, **fields}, None)
+    ex.page._handle_custom_msg({"type": message_type, **fields}, None)
 
 
 def break_structure(ex: Any) -> None:

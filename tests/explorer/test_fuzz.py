@@ -99,7 +99,7 @@ def problems_of(sentence: str) -> Iterator[str]:
 def snapshot(ex: Any) -> dict[str, Any]:
     """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
     state = ex.state
-    traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
+    traits = {name: getattr(ex.view, name) for name in type(ex.view).__annotations__}
     return {
         "instruction": state.form,
         "operands": {name: array.tobytes() for name, array in state.shown.arrays.items()},
@@ -282,7 +282,7 @@ def test_the_parts_below_answer_or_refuse() -> None:
         "registers": state.operation.registers,
         "codes of a chip": state.result,
         "selection": lambda value: parse_selection(value, {"D": (16, 8)}),
-        "set_state": ex.view.set_state,
+        "set_state": ex.page.set_state,
     }
     for name, part in parts.items():
         for value in PYTHON_VALUES:
@@ -358,7 +358,7 @@ def test_hostile_messages_are_obeyed_or_refused_and_change_nothing(caplog: pytes
         buffers = choose.choice(([], [], [], None, [b"abc"], [memoryview(bytes(7))], 5))
         ex.view.problem, before = "", snapshot(ex)
         with failures.watch("message", message, ex):  # through ipywidgets, as from a page
-            ex.view._handle_custom_msg(message, buffers)
+            ex.page._handle_custom_msg(message, buffers)
         if ex.view.problem:
             refused += 1
             failures.lines += [f"{quoted(message)}: {problem}" for problem in problems_of(ex.view.problem)]
@@ -385,7 +385,7 @@ def test_malformed_comm_messages_leave_no_traceback(caplog: pytest.LogCaptureFix
     choose = random.Random(14)
     ex = ptxlab.explore(SPARSE)
     failures = Failures()
-    traits = [*ex.view.keys, *ex.keys, "moon", "_view_count"]
+    traits = [*type(ex.view).__annotations__, *ex.page.keys, *ex.keys, "moon", "_view_count"]
     for _ in range(TRIES):
         value = choose.choice(JSON_VALUES)
         state = {choose.choice(traits): value, choose.choice(traits): choose.choice(JSON_VALUES)}
@@ -406,7 +406,7 @@ def test_malformed_comm_messages_leave_no_traceback(caplog: pytest.LogCaptureFix
                 envelope["buffers"] = choose.choice(([], [b""], [b"abc"], [memoryview(bytes(2048))] * 3))
         children, codes = ex.children, ex.state.codes("A").tobytes()
         with failures.watch("state", envelope, ex):
-            choose.choice((ex, ex.view))._handle_msg(envelope)
+            choose.choice((ex, ex.page))._handle_msg(envelope)
         assert ex.children == children and ex.state.codes("A").tobytes() == codes
         failures.lines += problems_of(ex.view.problem) if ex.view.problem else []
         assert ex.view.lane in range(32) and isinstance(ex.view.D["codes"], bytes)

@@ -186,17 +186,17 @@ def test_memory_is_sent_when_it_is_opened_or_laid_out_anew_and_at_no_edit() -> N
     pytest.importorskip("anywidget")
     ex = ptxlab.explore(WGMMA)
     changes: list[Any] = []
-    ex.view.observe(changes.append, "memory")
+    ex.view.observe(lambda: changes.append(ex.view.memory), "memory")
     ex.apply(SetCell("B", 0, 0, "1"))
     assert ex.view.memory == {} and not changes
-    ex.view._handle_custom_msg({"type": "show_memory", "name": "B", "swizzle": 32}, [])
+    ex.page._handle_custom_msg({"type": "show_memory", "name": "B", "swizzle": 32}, [])
     assert ex.view.memory["swizzle"] == 32 and len(changes) == 1
     ex.apply(SetWord(0, 4, "0x3c003c00"), SetCell("B", 0, 0, "2"))
     ex.undo()
     assert len(changes) == 1
     ex.apply(SetOption("imm_trans_b", 1))
     assert ex.view.memory["major"] == "row" and ex.view.memory["swizzle"] == 32 and len(changes) == 2
-    ex.view._handle_custom_msg({"type": "show_memory", "name": "B", "pitch": 9}, [])
+    ex.page._handle_custom_msg({"type": "show_memory", "name": "B", "pitch": 9}, [])
     assert "its swizzle says where rows are" in ex.view.problem and len(changes) == 2
     ex.instruction = F16
     assert ex.view.memory["by"] == "ldmatrix" and ex.view.memory["swizzle"] == 32

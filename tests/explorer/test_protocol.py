@@ -60,10 +60,10 @@ def patched(old: Any, change: dict[str, Any]) -> Any:
 class Page:
     """What a browser knows of a view, from its messages alone."""
 
-    def __init__(self, view: Any) -> None:
-        self.view, self.lost, self.bytes, self.deaf = view, 0, 0, False
-        self.known = copy.deepcopy(view.get_state())
-        view._send = self.take
+    def __init__(self, page: Any) -> None:
+        self.page, self.lost, self.bytes, self.deaf = page, 0, 0, False
+        self.known = copy.deepcopy(page.get_state())
+        page._send = self.take
 
     def take(self, message: dict[str, Any], buffers: Any = ()) -> None:
         if self.deaf or message["method"] != "update":
@@ -80,12 +80,12 @@ class Page:
             self.known[name] = sent
         if self.lost:
             self.lost = 0
-            self.view._handle_custom_msg({"type": "resend_matrices"}, [])
+            self.page._handle_custom_msg({"type": "resend_matrices"}, [])
 
     def has_it_all(self) -> bool:
         for name in LARGE:
             shown = {key: part for key, part in self.known[name].items() if key != "version"}
-            if shown != getattr(self.view, name):
+            if shown != getattr(self.page._session.view, name):
                 return False
         return True
 
@@ -121,7 +121,7 @@ def edits(ex: Any) -> list[Any]:
 def test_a_page_has_what_python_has(kind: str) -> None:
     ex = ptxlab.explore(KINDS[kind])
     ex.A = np.zeros(ex.A.shape)
-    page = Page(ex.view)
+    page = Page(ex.page)
     for step, edit in enumerate(edits(ex)):
         edit()
         assert page.has_it_all(), step
@@ -138,7 +138,7 @@ def test_a_page_has_what_python_has(kind: str) -> None:
 def test_one_cell_is_few_bytes(kind: str, most: int) -> None:
     ex = ptxlab.explore(KINDS[kind])
     ex.A, ex.C = np.zeros(ex.A.shape), np.zeros(ex.C.shape)
-    page = Page(ex.view)
+    page = Page(ex.page)
     ex.apply(SetCell("A", 0, 0, "1"))
     assert page.has_it_all() and 0 < page.bytes < most
     state, _, buffers = _remove_buffers(ex.view.get_state(LARGE))
@@ -147,7 +147,7 @@ def test_one_cell_is_few_bytes(kind: str, most: int) -> None:
 
 def test_a_page_that_missed_a_message_asks_for_the_whole() -> None:
     ex = ptxlab.explore(KINDS["sparse"])
-    page = Page(ex.view)
+    page = Page(ex.page)
     page.deaf = True
     ex.apply(SetCell("B", 0, 0, "3"))
     page.deaf = False
@@ -158,12 +158,12 @@ def test_a_page_that_missed_a_message_asks_for_the_whole() -> None:
 
 def test_a_page_that_opens_later_gets_it_all() -> None:
     ex = ptxlab.explore(KINDS["dense"])
-    first = Page(ex.view)
+    first = Page(ex.page)
     ex.apply(SetCell("A", 0, 0, "3"))
     state = ex.view.get_state()
     assert not any("since" in state[name] for name in LARGE)
     assert all({**getattr(ex.view, name), "version": state[name]["version"]} == state[name] for name in LARGE)
-    second = Page(ex.view)  # from here on it listens, and its state has the stamps of the first
+    second = Page(ex.page)  # from here on it listens, and its state has the stamps of the first
     ex.apply(SetCell("A", 0, 0, "4"))
     assert second.has_it_all() and second.bytes < 5_000
     assert first.known["A"]["version"] == second.known["A"]["version"] - 1
@@ -171,7 +171,7 @@ def test_a_page_that_opens_later_gets_it_all() -> None:
 
 def test_a_page_that_writes_the_result_gets_it_back_whole() -> None:
     ex = ptxlab.explore(KINDS["dense"])
-    page = Page(ex.view)
+    page = Page(ex.page)
     page.known["D"] = {"values": b"", "codes": b""}
     ex.view.set_state({"D": {"values": b"", "codes": b""}})
     assert page.has_it_all()

@@ -343,7 +343,7 @@ def test_in_the_explorer() -> None:
     ex = ptxlab.explore(SPARSE)
     scores: list[str] = []
     ex.observe(lambda change: scores.append(str(change.new)), "quiz_score")
-    send = lambda **message: ex._on_message(ex.view, message, [])  # noqa: E731
+    send = lambda **message: ex.page._handle_custom_msg(message, [])  # noqa: E731
     assert ex.view.quiz == {} and ex.quiz_score == Score()
     ex.quiz(["where D[9][3]", "metadata E[0] chunk 1"])
     assert ex.view.quiz["question"]["text"] == "Which lane, and which of its registers, holds D[9][3]?"

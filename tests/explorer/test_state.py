@@ -95,7 +95,7 @@ def test_the_instruction_has_the_class_it_was_given() -> None:
     ex = ptxlab.explore(DENSE)
     assert type(ex.instruction) is Instruction
     message = {"type": "choose_instruction", "mnemonic": WGMMA, "a_space": "shared"}
-    ex._on_message(None, message, None)
+    ex.page._handle_custom_msg(message, None)
     assert type(ex.instruction) is Instruction and ex.instruction.a_space == "shared"
     assert type(ptxlab.explore(ex.link).instruction) is Instruction
     ex.instruction = SPARSE
@@ -128,7 +128,7 @@ def test_every_kind_of_edit_is_one_step() -> None:
     registers = ex.registers["B"] ^ np.uint32(1 << 20)
 
     def send(**message: Any) -> None:
-        ex._on_message(ex.view, message, [])
+        ex.page._handle_custom_msg(message, [])
 
     edits: list[Any] = [
         lambda: send(type="paste", name="B", row=0, column=0, text="9"),
@@ -151,7 +151,7 @@ def test_every_kind_of_edit_is_one_step() -> None:
         results.append(ex.D.tobytes())
     assert all(one != other for one, other in pairwise(seen))
     for step in reversed(range(len(edits))):
-        ex._on_message(ex.view, {"type": "undo"}, [])
+        ex.page._handle_custom_msg({"type": "undo"}, [])
         assert (shown(ex.state), ex.D.tobytes()) == (seen[step], results[step])
         assert ex.view.toolbar["options"][0]["value"] == ex.state.options["selector"]
     assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, True)
@@ -171,7 +171,7 @@ def test_refused_and_empty_edits_are_no_steps() -> None:
     ex = ptxlab.explore(DENSE, A=np.zeros((16, 64)))
     before = shown(ex.state)
     ex.A = ex.A
-    ex._on_message(ex.view, {"type": "paste", "name": "A", "row": 0, "column": 0, "text": "99"}, [])
+    ex.page._handle_custom_msg({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "99"}, [])
     with pytest.raises(PtxlabError, match="s4 holds"):
         ex.apply(FillMatrix("B", "ones"), SetCell("A", 0, 0, "8"))
     assert shown(ex.state) == before
@@ -206,7 +206,9 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     ex.apply(SetCell("A", 9, 13, "0.25"))
     ex.chip, ex.against, ex.selection, ex.lanes = "sm_80", "sm_90", ("D", 9, 3), [5, 0, 9]
     screens = [screen(ex)]
-    ex._on_message(ex.view, {"type": "choose_instruction", "mnemonic": SPARSE_FP8, "a_space": "register"}, [])
+    ex.page._handle_custom_msg(
+        {"type": "choose_instruction", "mnemonic": SPARSE_FP8, "a_space": "register"}, []
+    )
     assert ex.view.notice and not ex.view.problem and ex.selection == {}
     ex.selection = "A", 3, 60
     screens.append(screen(ex))
@@ -614,7 +616,7 @@ def sent_by(ex: Any, do: Any) -> dict[str, int]:
     count: dict[str, int] = {}
 
     def send_state(key: Any = None) -> None:
-        for name in [key] if isinstance(key, str) else key:
+        for name in key:
             count[name] = count.get(name, 0) + 1
 
     original = ex.view.send_state
@@ -675,11 +677,11 @@ def test_two_chips_side_by_side() -> None:
     np.testing.assert_array_equal(np.frombuffer(sent["codes"], np.uint32).reshape(16, 8), hopper)
     np.testing.assert_array_equal(np.frombuffer(sent["other_codes"], np.uint32).reshape(16, 8), ampere)
     assert sent["differ_count"] == ex.differ.sum() and sent["chips"] == ["sm_90", "sm_80"]
-    ex._on_message(None, {"type": "set_chips", "chip": "sm_80", "against": "sm_80"}, None)
+    ex.page._handle_custom_msg({"type": "set_chips", "chip": "sm_80", "against": "sm_80"}, None)
     np.testing.assert_array_equal(ex.D, ins.d.unpack(ins.emulate(*registers, model="sm_80")))
     np.testing.assert_array_equal(ex.registers["D"], ins.emulate(*registers, model="sm_80"))
     assert (ex.chip, ex.view.D["differ_count"]) == ("sm_80", 0)
-    ex._on_message(None, {"type": "set_chips", "chip": "sm_80", "against": None}, None)
+    ex.page._handle_custom_msg({"type": "set_chips", "chip": "sm_80", "against": None}, None)
     assert ex.against is None and "differ" not in ex.view.D
     ex.view.tracing, ex.selection = True, ("D", 0, 0)
     assert ex.state.trace(0, 0).code == ampere[0, 0]
@@ -741,7 +743,7 @@ ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9
 )  # fmt: skip
 def test_bad_messages_change_nothing(message: Any, quiet: Any) -> None:
     before = shown(quiet.state)
-    quiet._on_message(quiet.view, message, [])
+    quiet.page._handle_custom_msg(message, [])
     assert shown(quiet.state) == before
     assert not quiet.state.history.past_steps
     assert len(quiet.view.problem) < 6000
@@ -766,9 +768,9 @@ def quiet() -> Any:
     ],
 )  # fmt: skip
 def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:
-    before = quiet.view.get_state()
-    quiet.view.set_state(state)
-    assert quiet.view.get_state() == before
+    before = quiet.page.get_state()
+    quiet.page.set_state(state)
+    assert quiet.page.get_state() == before
 
 
 def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
@@ -822,9 +824,9 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
     statuses: list[tuple[str, bool]] = []
     ex.view.observe(
-        lambda change: statuses.append((change.new["gpu"]["status"], change.new["gpu"]["busy"])), "toolbar"
+        lambda: statuses.append((ex.view.toolbar["gpu"]["status"], ex.view.toolbar["gpu"]["busy"])), "toolbar"
     )
-    ex._on_message(None, {"type": "run_on_gpu"}, None)
+    ex.page._handle_custom_msg({"type": "run_on_gpu"}, None)
     assert statuses[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
     assert statuses[-1][0].startswith("the GPU took ") and not statuses[-1][1]
     assert (ex.chip, ex.against, ex.differ.sum(), ran) == ("sm_80", "GPU", 0, ["sm_80", "run"])
@@ -838,7 +840,7 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(ptxlab.gpu, "compile", refuse)
     before = ex.view.toolbar
-    ex._on_message(None, {"type": "run_on_gpu"}, None)
+    ex.page._handle_custom_msg({"type": "run_on_gpu"}, None)
     assert ex.view.problem == "the compiler is not installed"
     assert ex.view.toolbar == before and not before["gpu"]["busy"], "the button can be pressed again"
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)

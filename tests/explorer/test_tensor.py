@@ -223,7 +223,7 @@ def test_the_matrix_descriptor_moves_b_in_shared_memory() -> None:
 
     def set_field(name: str, text: str) -> str:
         ex.view.problem = ""
-        ex.view._handle_custom_msg({"type": "set_memory_field", "name": name, "text": text}, [])
+        ex.page._handle_custom_msg({"type": "set_memory_field", "name": name, "text": text}, [])
         return str(ex.view.problem)
 
     assert "no tile of wgmma or tcgen05.mma is shown" in set_field("stride", "512")

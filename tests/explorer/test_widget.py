@@ -443,7 +443,7 @@ def test_messages_from_the_screen(explorer: Any) -> None:
     view = explorer.view
 
     def send(**message: Any) -> None:
-        explorer._on_message(view, message, [])
+        explorer.page._handle_custom_msg(message, [])
 
     send(type="paste", name="A", row=9, column=37, text="-3")
     assert on_screen(explorer, "A")[9, 37] == -3
@@ -465,8 +465,8 @@ def test_messages_from_the_screen(explorer: Any) -> None:
 
 
 def test_fill_and_switch(explorer: Any) -> None:
-    explorer._on_message(
-        None, {"type": "fill_matrix", "name": "B", "pattern": "one-hot", "row": 3, "column": 2}, None
+    explorer.page._handle_custom_msg(
+        {"type": "fill_matrix", "name": "B", "pattern": "one-hot", "row": 3, "column": 2}, None
     )
     assert np.argwhere(explorer.B).tolist() == [[3, 2]]
     toolbar = explorer.view.toolbar
@@ -477,8 +477,7 @@ def test_fill_and_switch(explorer: Any) -> None:
         "status": ptxlab.gpu.status(explorer.instruction),
         "busy": False,
     }
-    explorer._on_message(
-        None,
+    explorer.page._handle_custom_msg(
         {
             "type": "choose_instruction",
             "mnemonic": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -487,8 +486,8 @@ def test_fill_and_switch(explorer: Any) -> None:
         None,
     )
     assert explorer.instruction.k == 16
-    explorer._on_message(
-        None, {"type": "choose_instruction", "mnemonic": "mma.sync.m1", "a_space": "register"}, None
+    explorer.page._handle_custom_msg(
+        {"type": "choose_instruction", "mnemonic": "mma.sync.m1", "a_space": "register"}, None
     )
     assert explorer.instruction.k == 16 and "mma.sync.m1" in explorer.view.problem
 

@@ -142,7 +142,7 @@ def test_stops_open_and_edit(walk: str, monkeypatch: pytest.MonkeyPatch) -> None
     for number in every:
         shown.go(number)
         if shown.stop.form.family in CONTROL_FAMILIES:
-            assert shown.explorer.view.layout.display == "none"
+            assert shown.explorer.page.layout.display == "none"
             continue
         ex = shown.explorer
         assert ex.instruction.mnemonic == shown.stop.form.mnemonic

@@ -8,8 +8,8 @@ NVRTC's PTX is not the same in every run, so what is recorded stays as long as i
 from __future__ import annotations
 
 import ast
+import bz2
 import json
-import lzma
 import re
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def _without_folder(ptx: str) -> str:
 
 
 def main() -> None:
-    recorded = json.loads(lzma.decompress(FILE.read_bytes())) if FILE.exists() else {}
+    recorded = json.loads(bz2.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
     modules = (
         what_goes_wrong,
@@ -99,5 +99,5 @@ def main() -> None:
     for source in block_scaled_tcgen05.sources():
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target="sm_100a").ptx)
-    write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))
+    write_atomically(FILE, bz2.compress(json.dumps(texts).encode()))
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")

@@ -217,7 +217,8 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const box = make("textarea", "", document.body, { readonly: "", style: "position:fixed;opacity:0" });
+    const box = make("textarea", "", document.body, { readonly: "" });
+    Object.assign(box.style, { position: "fixed", opacity: "0" });
     box.value = text;
     box.select();
     const done = document.execCommand("copy");

@@ -1,0 +1,175 @@
+"""The Explorer in a notebook: its messages over a widget's comm, and traits for the next cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import anywidget
+import ipywidgets
+import numpy as np
+import traitlets
+from ipywidgets.widgets.widget import JUPYTER_WIDGETS_ECHO, _remove_buffers
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from .bundle import script, style
+from .quiz import Score
+from .serialise import is_same
+from .session import Session
+from .view import Outgoing, read_only
+
+
+class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
+    """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
+
+    This one lets the page set nothing and is silent; `Page` says what it takes.
+    """
+
+    def refuse_message(self, sentence: str) -> None:
+        """Show why a message was refused."""
+
+    def accepts(self, name: str, value: Any) -> bool:
+        """Whether a page may set a trait to this value."""
+        return False
+
+    def set_state(self, sync_data: Any) -> None:
+        """Take what the page sends; what it may not set is sent back as it is."""
+        if not isinstance(sync_data, dict):
+            return
+        accepted = {name: value for name, value in sync_data.items() if self._may_set(name, value)}
+        super().set_state(accepted)
+        refused = [name for name in sync_data if name not in accepted and name in self.keys]
+        if refused:
+            self.send_state(refused)
+
+    def _may_set(self, name: object, value: Any) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name == "_view_count":  # kept by ipywidgets itself
+            return value is None or (type(value) is int and 0 <= value < 1 << 31)
+        return self.accepts(name, value)
+
+    def _handle_msg(self, msg: Any) -> None:
+        match msg:
+            case {"content": {"data": {"method": "update", "buffer_paths": [_, *_]}}}:
+                self.refuse_message(
+                    "the page sent bytes with a state, but no trait that it may set takes any"
+                )
+            case {"content": {"data": {"method": "update", "state": state}}}:
+                self.set_state(state)
+            case {"content": {"data": {"method": "request_state"}}}:
+                self.send_state()
+            case {"content": {"data": {"method": "custom", "content": content}}}:
+                self._handle_custom_msg(content, msg.get("buffers") or [])
+            case _:
+                self.refuse_message(
+                    "the page sent a message that is neither an update nor a request nor an edit"
+                )
+
+
+class Page(CheckedMessages, anywidget.AnyWidget):
+    """What JupyterLab draws: a session behind a comm. What it shows is in the session's view."""
+
+    _esm = script()
+    _css = style()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        super().__init__()
+        session.view.transport = self._transport
+
+    def _transport(self, message: Outgoing) -> None:
+        if message["method"] != "update":
+            self._send(message)
+            return
+        state, paths, buffers = _remove_buffers(message["state"])
+        self._send({**message, "state": state, "buffer_paths": paths}, buffers=buffers)
+
+    def get_state(
+        self, key: str | Iterable[str] | None = None, drop_defaults: bool = False
+    ) -> dict[str, Any]:
+        """The traits of the widget; where all of them are asked for, also what the page shows."""
+        own: dict[str, Any] = super().get_state(key, drop_defaults)
+        return own if key is not None else own | self._session.view.get_state()
+
+    def set_state(self, sync_data: Any) -> None:
+        """Take what the page sets; other pages of the same notebook hear of it."""
+        if not isinstance(sync_data, dict):
+            return
+        super().set_state({name: value for name, value in sync_data.items() if name in self.keys})
+        state = {name: value for name, value in sync_data.items() if name not in self.keys}
+        accepted = {name: value for name, value in state.items() if self._session.view.accepts(name, value)}
+        if accepted and JUPYTER_WIDGETS_ECHO:
+            self._send({"method": "echo_update", "state": accepted, "buffer_paths": []})
+        self._session.handle({"method": "update", "state": state})
+
+    def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
+        if buffers:
+            self.refuse_message("the page sent bytes with a message, but no message takes any")
+        else:
+            self._session.handle({"method": "custom", "content": content})
+
+    def refuse_message(self, sentence: str) -> None:
+        """Show why a message was refused."""
+        self._session.presenter.refuse(PtxlabError(sentence))
+
+
+# -- traits of the Explorer without values of their own: read from what it shows, written by edits, observed
+
+
+class ReadOnlyTrait(PtxlabError, AttributeError):
+    """A trait that can be read and observed, but not assigned."""
+
+
+class StateTrait(traitlets.TraitType[Any, Any]):
+    """A trait that one function reads from the Explorer, and another one assigns."""
+
+    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any, Any], None], doc: str) -> None:
+        super().__init__(help=doc)
+        self.__doc__ = doc
+        self._read, self._write = read, write
+
+    def subclass_init(self, cls: type[Any]) -> None:
+        """There is no default to prepare."""
+
+    def get(self, obj: Any, cls: type[Any] | None = None) -> Any:
+        return self._read(obj)
+
+    def set(self, obj: Any, value: Any) -> None:
+        self._write(obj, value)
+
+
+class Observers:
+    """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+        self._last: dict[str, Any] = {"selection": {}, "quiz_score": Score()}
+        self._last_registers: Mapping[str, NDArray[Any]] | None = None
+
+    def notify(self, name: str, new: Any) -> None:
+        """Say what a trait is now; the first time there is nothing that it differs from."""
+        is_first, old = name not in self._last, self._last.get(name)
+        self._last[name] = new
+        if not is_first and not _equal_bits(old, new):
+            self._notify(name, old, new)
+
+    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """The same of the registers; arrays of operands are never written, so the same array is no change."""
+        before, self._last_registers = self._last_registers, arrays
+        if before is not None and not is_same(tuple(arrays.values()), tuple(before.values())):
+            old = {operand: read_only(registers) for operand, registers in before.items()}
+            self._notify("registers", old, self._owner.registers)
+
+    def _notify(self, name: str, old: Any, new: Any) -> None:
+        change = traitlets.Bunch(name=name, old=old, new=new, owner=self._owner, type="change")
+        self._owner.notify_change(change)
+
+
+def _equal_bits(one: Any, other: Any) -> bool:
+    """Whether two values of a trait are the same, bit for bit."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        same_type = one.shape == other.shape and one.dtype == other.dtype
+        return same_type and one.tobytes() == other.tobytes()
+    return type(one) is type(other) and one == other
