@@ -135,7 +135,7 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
     key = ("cute", ptx, name)
     if key not in kept:
         mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
-        title = re.sub(r"^kernel_(?:cutlass_)?", "", mangled).partition("_tensor")[0].rstrip("_0123456789")
+        title = mangled.rpartition("kernel_cutlass_")[2].partition("_tensor")[0].rstrip("_0123456789")
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         kept[key] = build_kernel(result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title)

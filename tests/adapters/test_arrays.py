@@ -74,7 +74,9 @@ def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> No
     refuses("check='no'", ptxlab.simulating, check="no")
     refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
     monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
-    refuses("neither Triton nor Numba's CUDA target is installed; pip install", ptxlab.simulating().__enter__)
+    refuses(
+        "neither Triton nor Numba's CUDA target, CuTe DSL or Warp is installed", ptxlab.simulating().__enter__
+    )
 
 
 class _RawKernel:
