@@ -313,6 +313,17 @@ def check_room(count: int, what: str) -> None:
         raise PtxlabError(f"{what}: {size} elements do not fit into the memory of this machine")
 
 
+def check_bytes(size: int, what: str) -> None:
+    """Refuse memory of `size` bytes if it is more than half of what there is.
+
+    >>> check_bytes(10**15, "variables")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: variables: 1000000000000000 bytes do not fit into the memory of this machine
+    """
+    if size > 8 * _most_elements():
+        raise PtxlabError(f"{what}: {size} bytes do not fit into the memory of this machine")
+
+
 @lru_cache(maxsize=1)
 def _most_elements() -> int:
     """Elements of which two copies fit the memory of the machine, of its container, and of this process."""

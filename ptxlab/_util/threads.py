@@ -192,6 +192,8 @@ def in_order(
     ...     list(in_order(executor, abs, [-1, 2, -3]))
     [(-1, 1), (2, 2), (-3, 3)]
     """
+    from concurrent.futures import BrokenExecutor  # late, since few need it
+
     workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     limit = 2 * workers if isinstance(workers, int) and workers > 0 else _DEFAULT_QUEUE
     waiting: deque[tuple[Part, Future[Result]]] = deque()
@@ -199,16 +201,26 @@ def in_order(
     try:
         while True:
             for part in islice(source, limit - len(waiting)):
-                waiting.append((part, executor.submit(_task, work, part)))
+                waiting.append((part, _submitted(executor, work, part)))
             if not waiting:
                 return
             part, future = waiting[0]
-            result = future.result()
+            try:
+                result = future.result()
+            except BrokenExecutor as error:
+                raise PtxlabError(f"executor: a worker ended before its task was done ({error})") from None
             waiting.popleft()
             yield part, result
     finally:
         for _, future in waiting:
             future.cancel()
+
+
+def _submitted(executor: Executor, work: Callable[[Part], Result], part: Part) -> Future[Result]:
+    try:
+        return executor.submit(_task, work, part)
+    except RuntimeError as error:  # it was shut down, or is broken
+        raise PtxlabError(f"executor: it takes no tasks any more ({error})") from None
 
 
 def _task(work: Callable[[Part], Result], part: Part) -> Result:

@@ -18,7 +18,7 @@ from .builders import Context, builds, unsupported
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, check_masks, update_barriers, update_in_blocks
-from .memory import in_block
+from .memory import SHARED_START, in_block
 from .operands import Read, address, announced, items_of, reader, readers
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
@@ -149,7 +149,15 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         sizes = length(machine, frame, threads).astype(np.int64)
         if not reduces and (sizes % 16).any():
             raise PtxlabError(f"{int(sizes[sizes % 16 != 0][0])} bytes: bulk copies take multiples of 16")
+        shared = machine.memory.shared_size - SHARED_START
+        if int(sizes.max()) > shared:
+            raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
         pieces = sizes // width
+        if int(pieces.sum()) > _MOST_PIECES and threads.count > 1:
+            half = np.arange(threads.count) < threads.count // 2
+            for some in (threads.where(half), threads.where(~half)):
+                execute(machine, frame, some)
+            return
         which = np.repeat(np.arange(threads.count), pieces)
         steps = width * (np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
         each = Threads.listed(threads.batch, threads.indices[which])
@@ -178,6 +186,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
+_MOST_PIECES = 1 << 20  # of bulk copies that are one access
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 

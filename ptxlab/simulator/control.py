@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
@@ -134,6 +134,7 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
     child = frame.children.get(key)
     base = frame.end + frame.stack_size
     if child is None or child.base != base:
+        machine.count_frame(frame, instruction, name)
         program = machine.launch.program(name)
         place = machine.launch.symbols[name] + (frame.stack_size << 40)
         position = (*frame.position, instruction.index, place)
@@ -156,6 +157,7 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
             child.write(index, threads, content.view(program.types[index])[:, 0])
         else:
             memory.set_local(threads, child.base + program.local[parameter.name], content)
+    child.inside += threads.count
     machine.schedule(child, 0, threads)
 
 
@@ -305,6 +307,7 @@ def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 # -- printf of device code: the format, and the buffer of arguments that vprintf gets ------------------------
 
+_MOST_LETTERS = 1 << 16  # of one argument
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 
@@ -342,6 +345,14 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
     if kind == "%":
         return "%"
     width, precision = (str(arguments.next("<i4")) if part == "*" else part for part in (width, precision))
+    for text in (width or "", precision or ""):
+        if len(text) > len(str(_MOST_LETTERS)) or abs(int(text or 0)) > _MOST_LETTERS:
+            raise PtxlabError(
+                f"printf: {quoted(match[0])} takes {quoted(text)[1:-1]} letters; at most "
+                f"{_MOST_LETTERS} are printed of one argument"
+            )
+    if precision is not None and precision.startswith("-"):  # as if there were none, in C
+        precision = None
     layout = f"%{flags}{width or ''}" + (f".{precision}" if precision is not None else "")
     wide = length in ("l", "ll", "j", "z", "t")
     if kind in "diouxX":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._util.arguments import check_bytes
 from ..errors import PtxlabError, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
@@ -17,7 +18,7 @@ from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcg
 from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
 from .machine import Frame, Machine, MachineStep, Program
-from .memory import GLOBAL_START, PARAM_START, SHARED_START, Buffer
+from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, Buffer
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
@@ -95,6 +96,7 @@ class Image:
                 self.symbols[variable.name] = self.static_shared
                 self.static_shared += variable.size
             self.spaces[variable.name] = variable.space
+        check_bytes(self.next_free - GLOBAL_START, "the module's variables")
         static = self.static_shared - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
         if static > _MOST_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
@@ -102,6 +104,8 @@ class Image:
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MOST_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
             )
+        if static >> RANK_SHIFT:
+            raise PtxlabError(f"the module declares {static} bytes of shared memory, which no block has")
         self.shared_alignment = max([16, *(variable.align for variable in dynamic)])
         self.static_shared = _aligned(self.static_shared, self.shared_alignment)
         for variable in dynamic:

@@ -67,8 +67,8 @@ class _Gathered(Outcome):
     updated: dict[int, Update] = field(default_factory=dict)
     plain: set[int] = field(default_factory=set)
 
-    def add(self, other: _Gathered, arrays: Sequence[NDArray[np.uint8]]) -> None:
-        """Put what other blocks wrote into the arrays, and keep the rest."""
+    def add(self, other: _Gathered) -> None:
+        """Keep what came of other blocks, all but what they wrote."""
         self.updated |= other.updated
         self.plain |= other.plain
         if self.updated.keys() & self.plain:
@@ -76,11 +76,6 @@ class _Gathered(Outcome):
                 "an array is updated by atomic operations and also read or written; blocks of an executor "
                 "cannot see each other's updates: simulate this kernel without one"
             )
-        for number, (array, (places, content)) in enumerate(zip(arrays, other.written, strict=True)):
-            if number in other.updated:
-                other.updated[number].apply(array, places, content)
-            else:
-                array[places] = content
         self.profile = tuple(merged([*self.profile, *other.profile]))
         self.touched.update(other.touched)
         self.products.extend(other.products)
@@ -88,22 +83,36 @@ class _Gathered(Outcome):
         self.output += other.output
         self.trace = other.trace or self.trace
 
+    def write(self, arrays: Sequence[NDArray[np.uint8]]) -> None:
+        """Put what the blocks wrote into the arrays."""
+        for number, (array, (places, content)) in enumerate(zip(arrays, self.written, strict=True)):
+            if number in self.updated:
+                self.updated[number].apply(array, places, content)
+            else:
+                array[places] = content
+
 
 def simulate_on(executor: Executor, image: Image, setup: Setup, show: bool | None) -> Outcome:
-    """Run the blocks of a kernel on the workers of an executor; arrays are written in place."""
+    """Run the blocks of a kernel on the workers of an executor; arrays are written in place.
+
+    They are written when all blocks are done: an error, or a worker that ends, leaves them as they were.
+    """
     check_executor(executor)
-    gathered = _Gathered()
+    gathered, parts = _Gathered(), []
     arrays = _arrays(setup.arguments)
     with (
         bar(setup.grid.block_count, "blocks", show=show) as tick,
         closing(in_order(executor, _run_task, _tasks(image, setup, executor))) as outcomes,
     ):
         for task, outcome in outcomes:
-            gathered.add(outcome, arrays)
+            gathered.add(outcome)
+            parts.append(outcome)
             if setup.limit is not None and sum(each.warps for each in gathered.profile) > setup.limit:
                 raise limit_error(setup.limit)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)
+    for part in parts:
+        part.write(arrays)
     return gathered
 
 
@@ -111,7 +120,7 @@ def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
     """The blocks, divided among the workers of an executor."""
     grid, name = setup.grid, image.entry.name
     workers = getattr(executor, "_max_workers", None) or 8
-    step = batch_blocks(grid, len(image.program(name).types), image.static_shared + grid.shared)
+    step = batch_blocks(grid, image.program(name), image.static_shared + grid.shared)
     share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
     step = max(grid.cluster_size, min(step, share))
     kept = KEPT_BYTES // -(-grid.block_count // step)

@@ -184,6 +184,11 @@ class Kernel(Generic[R]):
         except PtxlabError as error:
             _add_earlier(error, report)
             raise
+        except MemoryError:
+            raise PtxlabError(
+                f"{self.title}: the simulation needs more memory than there is; fewer blocks, smaller arrays "
+                "or check=False need less"
+            ) from None
         return self._result_type(
             profile=outcome.profile,
             footprint=outcome.touched.footprint,

@@ -13,7 +13,16 @@ from ..errors import PtxlabError
 from ..numerics.scalar import operation
 from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep
-from .memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, AtomicUpdate, addition, in_turn
+from .memory import (
+    LOCAL_WINDOW,
+    MOST_LOCAL,
+    PARAM_WINDOW,
+    RANK_SHIFT,
+    SHARED_WINDOW,
+    AtomicUpdate,
+    addition,
+    in_turn,
+)
 from .operands import address, computed, items_of, reader, readers, writer, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
@@ -200,7 +209,8 @@ def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         used = _stack(frame, threads)
         starts = -(-(frame.end + used[threads.indices]) // alignment) * alignment
-        used[threads.indices] = starts + read(machine, frame, threads).astype(np.int64) - frame.end
+        sizes = np.minimum(read(machine, frame, threads), MOST_LOCAL + 1).astype(np.int64)  # which is refused
+        used[threads.indices] = starts + sizes - frame.end
         most = -(-int(used.max()) // _STACK_ALIGNMENT) * _STACK_ALIGNMENT
         frame.stack_size = max(frame.stack_size, most)
         machine.memory.reserve_local(frame.end + frame.stack_size)

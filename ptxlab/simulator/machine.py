@@ -19,7 +19,7 @@ from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
 from .hazard import HazardError, hazard_of, lanes_text, threads_text
 from .memory import Memory, TensorMemory, TileRead
-from .ptx.syntax import Function, PtxInstruction
+from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
 from .spinning import Probe
 from .threads import Batch, Threads
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
+_MOST_CALLS = 1024  # functions that have called each other
+_MOST_FRAME_BYTES = 1 << 30  # of their registers
+_KEPT_FRAMES = 1024  # calls whose registers are kept for the next time
 _MOST_FAILURES = 10  # of probes of a loop; then one iteration of 1,024 is looked at
 
 #: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
@@ -83,6 +86,9 @@ class Frame(RegisterFile):
         self.stack_size = 0  # the most that a thread has had
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
+        self.inside = 0  # threads that have come and not returned
+        #: Bytes of registers of this function's callers.
+        self.below: int = 0 if parent is None else parent.below + parent.nbytes
 
     @property
     def end(self) -> int:
@@ -163,6 +169,7 @@ class Machine:
         self._turn = 0
         self._tick = tick
         self._reported = 0
+        self._frames = 0  # that were made
 
     # -- running ---------------------------------------------------------------------------------------------
 
@@ -298,7 +305,20 @@ class Machine:
                 source = frame.base + frame.program.local[variable.name]
                 values = self.memory.local_bytes(threads, source, variable.size)
             self.memory.set_local(threads, parent.base + parent.program.local[result], values)
+        frame.inside -= threads.count
+        if self._frames > _KEPT_FRAMES and not frame.inside:
+            frame.children = {}
         self.schedule(parent, frame.position[-2] + 1, threads)
+
+    def count_frame(self, frame: Frame, instruction: PtxInstruction, name: str) -> None:
+        """A function is called that was not called here before; refuse to go too deep."""
+        self._frames += 1
+        depth = len(frame.position) // 2 + 1
+        if depth > _MOST_CALLS or frame.below > _MOST_FRAME_BYTES:
+            raise PtxlabError(
+                f"{instruction.where}: {instruction.opcode}: {depth} functions call each other and none "
+                f"returns, which is too deep; does {plain_name(name)} call itself without end?"
+            )
 
     def exit(self, threads: Threads) -> None:
         """Threads end; barriers no longer wait for them."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import check_bytes
 from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
@@ -30,6 +31,9 @@ _LOCAL_SPAN = 32
 GLOBAL_START = 0x7F00_0000_0000
 #: Where the kernel's parameters begin in their own space, whose addresses have 32 bits.
 PARAM_START = 0x1000
+#: Bytes of local memory of a thread. CUDA C++ Programming Guide, "Compute Capabilities".
+MOST_LOCAL = 512 << 10
+_MOST_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later).
 SHARED_START = 1024
 #: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
@@ -170,6 +174,7 @@ class Memory:
 
     def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Memory of the heap for each thread; what is full gives null pointers. Nothing is freed."""
+        sizes = np.where((sizes < 0) | (sizes > HEAP_BYTES), HEAP_BYTES + 16, sizes)  # these do not fit
         rounded = -(-np.maximum(sizes, 1) // 16) * 16
         ends = self._heap_used + np.cumsum(rounded)
         fits = ends <= HEAP_BYTES
@@ -189,12 +194,13 @@ class Memory:
         """Make every thread's local memory at least this large."""
         if size <= self._local_size:
             return
-        size = max(-(-size // 128) * 128, 2 * self._local_size)
-        if size * self._lanes > 1 << 33:
+        if size > MOST_LOCAL or size * self._lanes > _MOST_LOCAL_BYTES:
             raise PtxlabError(
-                f"local memory of {size} bytes for each of {self._lanes} threads does not fit: "
-                "does a device function call itself without end?"
+                f"local memory of {size} bytes for each of {self._lanes} threads does not fit (a thread has "
+                f"at most {MOST_LOCAL}): does a device function call itself without end?"
             )
+        size = min(max(-(-size // 128) * 128, 2 * self._local_size), MOST_LOCAL)
+        check_bytes(2 * size * self._lanes, f"local memory of {size} bytes for {self._lanes} threads")
         fresh = np.zeros((self._lanes, size), dtype=np.uint8)
         fresh[:, : self._local_size] = self.local.reshape(self._lanes, self._local_size)
         self.local, self._local_size = fresh.reshape(-1), size

@@ -52,6 +52,13 @@ class RegisterFile:
         self._owned = bytearray(len(types))
         self._remembered: dict[object, _Remembered | None] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the registers take."""
+        arrays = [each for each in self._registers if isinstance(each, np.ndarray)]
+        arrays += [each.values for each in self._parts if each is not None]
+        return sum(each.nbytes for each in arrays)
+
     def register(self, register: int) -> NDArray[Any] | None:
         """A register of all threads; None if nobody wrote it."""
         part = self._parts[register]
@@ -208,7 +215,7 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "warpid": batch.within // 32,
         "nwarpid": grid.warps,
         "smid": batch.numbers[batch.block],
-        "nsmid": grid.block_count,
+        "nsmid": grid.block_count & 0xFFFFFFFF,
         "gridid": 1,
         "lanemask_eq": one << lane,
         "lanemask_lt": (one << lane) - one,

@@ -19,7 +19,7 @@ from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer
 from .hazard import Hazard, Report
-from .machine import Launch, Machine
+from .machine import Launch, Machine, Program
 from .memory import (
     HEAP_BYTES,
     HEAP_START,
@@ -41,6 +41,7 @@ _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the 
 #: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
 _MOST_WAITING_LANES = 1 << 19
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
+_MOST_PRINTED = 1 << 25  # letters that a kernel prints
 KEPT_BYTES = 1 << 27  # of what matrix instructions read
 
 
@@ -99,6 +100,7 @@ class Run:
         self._counts, self._traffic, self._products = Counts(), Traffic(), Products(kept)
         self._trace = None if setup.traced is None else WarpTrace(*setup.traced)
         self._texts: list[str] = []
+        self._printed = 0  # letters
         self._echo = echo
         listeners = [self._traffic, *observers]
         if setup.limit is not None:
@@ -130,6 +132,12 @@ class Run:
         )
 
     def _print(self, text: str) -> None:
+        self._printed += len(text)
+        if self._printed > _MOST_PRINTED:
+            raise PtxlabError(
+                f"printf: the kernel prints more than {_MOST_PRINTED} letters, which is all that is kept; a "
+                "GPU keeps 1 MiB"
+            )
         self._texts.append(text)
         if self._echo:
             sys.stdout.write(text)
@@ -137,7 +145,7 @@ class Run:
     def blocks(self, first: int, last: int, tick: _Tick | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit."""
         launch, grid = self._launch, self._setup.grid
-        step = batch_blocks(grid, len(launch.entry.types), launch.memory.shared_size, launch.waits)
+        step = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.waits)
         done = 0
 
         def executed(count: int) -> None:
@@ -179,10 +187,10 @@ def _may_wait(module: Module) -> bool:
     return False
 
 
-def batch_blocks(grid: Grid, registers: int, shared: int, waits: bool = False) -> int:
+def batch_blocks(grid: Grid, entry: Program, shared: int, waits: bool = False) -> int:
     """Blocks that run together."""
     lanes = grid.lanes
-    by_registers = _REGISTER_BYTES // (4 * max(registers, 1) * lanes)
+    by_registers = _REGISTER_BYTES // (max(4 * len(entry.types), entry.local_size, 1) * lanes)
     by_shared = _REGISTER_BYTES // max(shared, 1)
     most_lanes = _MOST_WAITING_LANES if waits else _MOST_LANES
     most = max(1, min(most_lanes // lanes, by_registers, by_shared, grid.block_count))

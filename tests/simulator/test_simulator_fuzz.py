@@ -8,13 +8,16 @@ A seeded fuzz damages kernels. A few seconds of it run here; for more:
 from __future__ import annotations
 
 import os
-from typing import Any
+import tracemalloc
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.simulator import distributed
 from tests.cases import each
 
 COUNT = int(os.environ.get("PTXLAB_FUZZ", "300"))
@@ -65,7 +68,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (ptx("call (%r1), (%r2);"), "call has operands that are not understood"),
         (ptx("shl.b32 %r1|%p1, %r1, 1;"), "PTX line 6: shl.b32 has one result, found two"),
         (ptx(".reg .b32 %z<-1>;"), "where a number of registers belongs"),
-        (ptx("".join(f".reg .b32 %z{n}_<1048576>;" for n in range(20))), "at most 1048576 are simulated"),
+        (ptx("".join(f".reg .b32 %z{n}_<200000>;" for n in range(20))), "at most 262144 of a function"),
         (ptx("").replace("8.6", "8.6e5"), "PTX line 1: found '8.6e5' where a version such as 8.0 belongs"),
         (ptx("/* " * 40_000), "PTX line 6: the comment that begins here does not end"),
         (ptx(".reg .b32 \N{LATIN SMALL LETTER A WITH DIAERESIS};"), "which is not PTX"),
@@ -162,3 +165,123 @@ def test_numbers_of_16_bits() -> None:
     out = np.zeros(2, np.uint16)
     ptxlab.kernel(text).simulate(1, 1, out, 1.0, 1.0)
     assert out.tolist() == [0x3F80, 0x3C00]
+
+
+# -- memory: sizes are compared before anything is allocated -------------------------------------------------
+
+_CALLS = ".func f() { .reg .b32 %r<9>; .local .b8 x[LOCAL]; mov.u32 %r1, 1; call.uni f, (); ret; }\n"
+_BULK = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], -16, [%r2];"
+
+
+@each(
+    "text, sentence",
+    [
+        (ptx(f".shared .align 16 .b8 s[64]; mov.u32 %r1, s; {_BULK}"), "4294967280 bytes: the block"),
+        (ptx("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], -16;"),
+         "4294967280 bytes: the block has 0 bytes of shared memory"),
+        (ptx("call.uni f, ();", before=_CALLS.replace("LOCAL", "4")), "does f call itself without end"),
+        (ptx("call.uni f, ();", before=_CALLS.replace("LOCAL", "8192")), "a device function call itself"),
+        (ptx(".local .b8 x[100000000];"), "local memory of 100000000 bytes .*a thread has at most 524288"),
+        (ptx("mov.u64 %d1, -16; alloca.u64 %d2, %d1, 16;"), "a thread has at most 524288"),
+        (ptx("mov.u64 %d1, 65536; L: alloca.u64 %d2, %d1, 16; bra L;"), "a thread has at most 524288"),
+        (ptx("", before=".global .b8 x[1000000000000];\n"), "the module's variables: 1000000.* do not fit"),
+        (ptx("", before=".shared .b8 x[99999999];\n.entry other() { ret; }\n"), "which no block has"),
+    ],
+    ids=lambda case: case[1],
+)  # fmt: skip
+def test_sizes_are_compared_first(text: str, sentence: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(PtxlabError, match=sentence):
+            ptxlab.kernel(text, "k").simulate(1, 32, np.zeros(64, np.uint32), show=False)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def _printing(text: str) -> str:
+    """A kernel that prints, with -5 as its only argument."""
+    content = ", ".join(str(byte) for byte in f"{text}\0".encode())
+    return ptx(
+        ".local .align 8 .b8 buffer[16]; mov.u64 %d2, buffer; cvta.local.u64 %d1, %d2; mov.u32 %r2, -5;"
+        "st.local.u32 [%d2], %r2; st.local.u32 [%d2+4], 7; mov.u64 %d3, text; cvta.global.u64 %d4, %d3;"
+        "call.uni (%r1), vprintf, (%d4, %d1);",
+        before=".extern .func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y);\n"
+        f".global .align 1 .b8 text[] = {{{content}}};\n",
+    )
+
+
+@each("text", ["%999999999d", "%.999999999f", "%.99999999a", f"%{'9' * 5000}d"])
+def test_printf_writes_no_more_than_somebody_reads(text: str) -> None:
+    with pytest.raises(PtxlabError, match="letters; at most 65536 are printed of one argument"):
+        ptxlab.kernel(_printing(text)).simulate(1, 1, None)
+
+
+def test_printf_with_negative_widths(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ptxlab.kernel(_printing("[%*d]")).simulate(1, 1, None).output == "[7    ]"
+    assert ptxlab.kernel(_printing("[%.*d]")).simulate(1, 1, None).output == "[7]"
+    with pytest.raises(PtxlabError, match="printf: the kernel prints more than 33554432 letters"):
+        ptxlab.kernel(_printing("%60000d" * 2)).simulate(1, 1024, None)
+
+
+def test_a_grid_as_large_as_it_gets() -> None:
+    grid = (2**31 - 1, 65535, 65535)
+    with pytest.raises(PtxlabError, match="warps have executed 100 instructions"):
+        ptxlab.kernel(_PUT).simulate(grid, 32, np.zeros(32, np.uint32), limit=100, show=False)
+    out = np.zeros(1, np.uint32)
+    text = ptx("ld.param.u64 %d1, [a]; mov.u32 %r1, %nsmid; st.global.u32 [%d1], %r1; trap;")
+    with pytest.raises(PtxlabError, match="trap"):
+        ptxlab.kernel(text).simulate(grid, 1, out, show=False)
+    assert out[0] == (2**31 - 1) * 65535**2 % 2**32
+
+
+def test_functions_that_call_themselves() -> None:
+    """A tree of calls: registers of those that have returned are not kept."""
+    text = ptx(
+        "ld.param.u64 %d1, [a]; call.uni (%r1), fib, (15); st.global.u32 [%d1], %r1;",
+        before=""".func (.reg .b32 %out) fib (.reg .b32 %n) { .reg .b32 %r<9>; .reg .pred %p;
+        mov.u32 %out, %n; setp.lt.u32 %p, %n, 2; @%p bra DONE; sub.u32 %r1, %n, 1; sub.u32 %r2, %n, 2;
+        call.uni (%r3), fib, (%r1); call.uni (%r4), fib, (%r2); add.u32 %out, %r3, %r4;
+        DONE: ret; }\n""",
+    )
+    out = np.zeros(1, np.uint32)
+    tracemalloc.start()
+    try:
+        ptxlab.kernel(text).simulate(1, 32, out, check=False)
+        assert tracemalloc.get_traced_memory()[1] < 30 << 20
+    finally:
+        tracemalloc.stop()
+    assert out[0] == 610
+
+
+def test_memory_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise MemoryError
+
+    monkeypatch.setattr("ptxlab.simulator.simulate.Machine", refuse)
+    with pytest.raises(PtxlabError, match="k: the simulation needs more memory than there is"):
+        ptxlab.kernel(_PUT).simulate(1, 32, np.zeros(32, np.uint32))
+
+
+# -- executors -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_leaves_arrays_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    work = distributed._run_task
+
+    def second_fails(task: Any) -> Any:
+        done.append(task.first)
+        if task.first:
+            raise BrokenExecutor("it is gone")
+        return work(task)
+
+    monkeypatch.setattr(distributed, "_run_task", second_fails)
+    out = np.zeros(64, np.uint32)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(PtxlabError, match="executor: a worker ended before its task was done"):
+            ptxlab.kernel(_PUT).simulate(8, 32, out, executor=pool)
+        assert len(done) > 1 and not out.any()
+    with pytest.raises(PtxlabError, match="executor: it takes no tasks any more"):
+        ptxlab.kernel(_PUT).simulate(8, 32, out, executor=pool)

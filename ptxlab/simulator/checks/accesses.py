@@ -52,7 +52,8 @@ class AccessCheck(Observer):
         self._instructions: list[PtxInstruction | None] = [None]
         self._global: dict[int, Shadow] = {}
         self._launched = 0  # lanes of earlier batches
-        self._published = np.zeros(0, dtype=np.int64)  # by blocks of the launch, in their order
+        #: By blocks of the launch, in their order, as far as they have begun.
+        self._published = np.zeros(0, dtype=np.int64)
         self._acquired = np.zeros(0, dtype=np.int64)
 
     def begin(self, batch: Batch) -> None:
@@ -68,9 +69,12 @@ class AccessCheck(Observer):
         self._local = LocalMemory(self._values, batch)
         self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
         self._work = AsynchronousWork(batch, self._clocks)
-        if not len(self._published):
-            self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
-            self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
+        missing = self._launched // batch.block_lanes + batch.count - len(self._published)
+        if missing > 0:
+            more = np.zeros(max(missing, len(self._published)), dtype=np.int64)
+            self._published, self._acquired = (
+                np.concatenate([each, more]) for each in (self._published, self._acquired)
+            )
         self._remote_arrivals: set[tuple[int, int]] = set()  # blocks and addresses of mbarriers
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.

@@ -46,7 +46,7 @@ _SPECIAL = re.compile(
     r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_offset_\w+|cluster_ctarank|cluster_nctarank"
     r"|is_explicit_cluster|current_graph_exec)"
 )
-_MOST_REGISTERS = 1 << 20  # of a module
+_MOST_REGISTERS = 1 << 18  # of a function; of a module four times as many
 _MOST_BYTES = 1 << 40  # of a variable
 _MOST_BLOCKS = 256  # `{ }` inside each other
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
@@ -534,11 +534,11 @@ class _Reader(ConstantReader):
                 count = self._integer()
                 if count < 0:
                     self._wrong_last("a number of registers")
-                self._count_registers(count * vector)
+                self._count_registers(body, count * vector)
                 names = [f"{name}{number}" for number in range(count)]
                 self._expect(">")
             else:
-                self._count_registers(vector)
+                self._count_registers(body, vector)
             for name in names:
                 if vector > 1:
                     self._vectors = True
@@ -549,13 +549,14 @@ class _Reader(ConstantReader):
                 break
         self._expect(";")
 
-    def _count_registers(self, count: int) -> None:
+    def _count_registers(self, body: _Body, count: int) -> None:
         self._register_count += count
-        if self._register_count > _MOST_REGISTERS:
+        body_count = len(body.registers) + count
+        if body_count > _MOST_REGISTERS or self._register_count > 4 * _MOST_REGISTERS:
             self._fail(
                 self._tokens[self._at].start,
-                f"with these, the module has {self._register_count} registers; at most {_MOST_REGISTERS} "
-                "are simulated",
+                f"with these, the function has {body_count} registers, the module {self._register_count}; "
+                f"at most {_MOST_REGISTERS} of a function are simulated",
             )
 
     def _vector(self, body: _Body, scope: _Scope, name: str, type_name: str, count: int) -> Vector:
