@@ -237,7 +237,7 @@ class Stop:
             registers = counted(operand.registers, "register")
             elements = counted(operand.elements_per_register, "element")
             words.append(f"{name} has {registers} a lane, {elements} in each")
-        return f"{', '.join(words)}."
+        return f"{'; '.join(words)}."
 
     # -- the question --
 

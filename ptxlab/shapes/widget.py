@@ -232,7 +232,9 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
 # -- fragments as pictures -------------------------------------------------------------------------------
 
 
-_FREE = "#dcdcdc"  # tensor memory that a matrix does not take
+_FREE, _FREE_OPACITY = "#808080", 72  # tensor memory that a matrix does not take: grey on any page
+_OPACITY = bytes([255] * len(LIGHT.lanes) + [_FREE_OPACITY])
+_LEAST, _MOST = 16, 128  # pixels of a side of a small picture
 _PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, _FREE))
 
 
@@ -258,7 +260,7 @@ def _image(name: str, operand: Operand | TensorOperand) -> dict[str, Any]:
 
 
 def _picture(name: str, pixels: NDArray[np.uint8]) -> dict[str, Any]:
-    image = "data:image/png;base64," + base64.b64encode(png(pixels, _PALETTE)).decode()
+    image = "data:image/png;base64," + base64.b64encode(png(pixels, _PALETTE, _OPACITY)).decode()
     return {"name": name, "rows": pixels.shape[0], "columns": pixels.shape[1], "image": image}
 
 
@@ -329,13 +331,15 @@ def glance_html(every: Sequence[Stop]) -> str:
         for stop in every
     )
     columns = "repeat(auto-fill,minmax(210px,1fr))"
-    return f'<div style="display:grid;grid-template-columns:{columns};gap:10px 16px">{cards}</div>'
+    style = f"display:grid;grid-template-columns:{columns};gap:10px 16px"
+    return f'<div class="ptx-glance" style="{style}">{cards}</div>'
 
 
 def _image_tag(image: dict[str, Any]) -> str:
-    """A fragment at two pixels an element, four where it is small."""
+    """A fragment at two pixels an element, four where it is small; narrow ones are widened to be seen."""
     longest = max(image["rows"], image["columns"])
     scale = 4 if longest <= 16 else 2 if longest <= 64 else 1
-    size = f"width={image['columns'] * scale} height={image['rows'] * scale}"
+    width, height = (min(max(image[side] * scale, _LEAST), _MOST) for side in ("columns", "rows"))
+    size = f"width={width} height={height}"
     style = "image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
     return f"<img {size} alt='{image['name']}' style='{style}' src='{image['image']}'>"

@@ -164,7 +164,8 @@ class Source:
     def _repr_html_(self) -> str:
         lines = "\n".join(highlighted_lines(self.text))
         style = f"<style>{token_css('.ptx-source')}</style>"
-        return f'{style}{cell_script()}<pre class="ptx-source" style="white-space: pre-wrap">{lines}</pre>'
+        wrapped = "white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere"
+        return f'{style}{cell_script()}<pre class="ptx-source" style="{wrapped}">{lines}</pre>'
 
 
 def source(*lines: str) -> Source:

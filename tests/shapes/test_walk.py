@@ -202,6 +202,19 @@ def test_at_a_glance() -> None:
     assert address in links_to_stops(HtmlText(html))
 
 
+@pytest.mark.parametrize("walk", WALKS)
+def test_small_pictures_can_be_seen(walk: str) -> None:
+    """Also of one column of 32 lanes, or of 256 bits; what a matrix leaves free is grey on any page."""
+    html = glance_html(stops(walk))
+    sizes = [int(size) for pair in re.findall(r"width=(\d+) height=(\d+)", html) for size in pair]
+    assert min(sizes) >= 16 and max(sizes) <= 128
+    image = _images(stops("tcgen05")[0])[0]["image"]
+    file = base64.b64decode(image.partition("base64,")[2])
+    at = file.index(b"tRNS")
+    opacity = file[at + 4 : at + 4 + int.from_bytes(file[at - 4 : at], "big")]
+    assert set(opacity[:-1]) == {255} and opacity[-1] < 128
+
+
 def test_a_notebook_without_its_kernel_shows_the_stop() -> None:
     """Its name, what is new, the picture of its matrices, and the formulas."""
     shown = ptxlab.walk("wgmma", 1)

@@ -134,7 +134,7 @@ export function numbersShown(pane) {
   const matrix = app.matrices[layer.name];
   const { digits, isRounded } = layerStyle(pane, layer);
   if (digits) return isRounded ? "rounded" : "";
-  if (!numbersLanes(app, matrix)) return "";
+  if (!numbersLanes(app, matrix) || app.quiz.display("label") === "lane") return "";
   return fitsLaneNumbers(layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 

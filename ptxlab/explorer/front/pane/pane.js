@@ -150,7 +150,7 @@ export class Pane extends ScrollArea {
   fitCaption() {
     const { caption } = this;
     const { width } = caption.getBoundingClientRect();
-    const lengths = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least"];
+    const lengths = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"];
     for (let count = 0; count <= lengths.length; count += 1) {
       caption.className = ["ptx-caption", ...lengths.slice(0, count)].join(" ");
       const boxes = [...caption.children]

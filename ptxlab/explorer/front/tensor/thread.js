@@ -260,6 +260,7 @@ export class ThreadRegisters {
   // A line for each register.
   /** @param {number} count */
   makeLines(count) {
+    this.list.style.setProperty("--lines", String(count)); // its box ends with the last of them
     while (this.lines.length < count) {
       const line = make("div", "ptx-thread-register", this.list, {
         role: "listitem",

@@ -17,7 +17,7 @@ export function stopAt(address, { walk, stops }) {
 function smallPicture({ name, rows, columns, image }) {
   const longest = Math.max(rows, columns);
   const scale = longest <= 16 ? 3 : longest <= 32 ? 2 : 1;
-  const [width, height] = [columns * scale, rows * scale];
+  const [width, height] = [columns, rows].map((side) => Math.min(Math.max(side * scale, 12), 128));
   return make("img", "", null, { src: image, alt: name, title: name, width, height });
 }
 

@@ -3,6 +3,7 @@
 import { make } from "../common/util.js";
 
 const [PICTURE_WIDTH, PICTURE_HEIGHT] = [112, 200]; // pixels, at most
+const NARROW = 32; // pixels: narrower pictures are stretched
 const SCALES = [8, 6, 4, 3, 2, 1]; // pixels of an element
 
 /** @param {Element} parent @param {WalkFragment[]} fragments */
@@ -17,8 +18,8 @@ export function drawFragments(parent, fragments) {
       make("img", "", figure, {
         src: image,
         alt: `${name}: the lane that holds each element`,
-        width: columns * scale,
-        height: rows * scale,
+        width: Math.max(columns * scale, NARROW),
+        height: Math.max(rows * scale, NARROW),
       });
     make("pre", "", figure, { text: formula });
   }
