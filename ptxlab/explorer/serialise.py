@@ -172,13 +172,13 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
         return []
     registers = state.registers(name)[as_index(lane, "lane", operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
-    values, coords = operand.dtype.decode(codes), operand.layout.coords()[lane]
+    values, coords = operand.dtype.decode(codes), operand.layout.coords()[lane].tolist()
     rows: list[tuple[str, list[RegisterField]]] = [
         (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
     ]
     for element, (code, value) in enumerate(zip(codes.tolist(), values, strict=True)):
         register, slot = divmod(element, operand.elements_per_register)
-        (row, column), low = coords[element].tolist(), slot * operand.width + operand.padding
+        (row, column), low = coords[element], slot * operand.width + operand.padding
         bits = f"{code:0{operand.dtype.bits}b}"
         rows[register][1].insert(0, RegisterField(element, row, column, low, bits, format_value(value)))
     return rows

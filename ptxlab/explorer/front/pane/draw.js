@@ -135,7 +135,7 @@ export function numbersShown(pane) {
   const { digits, isRounded } = layerStyle(pane, layer);
   if (digits) return isRounded ? "rounded" : "";
   if (!numbersLanes(app, matrix) || app.quiz.display("label") === "lane") return "";
-  return fitsLaneNumbers(layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
+  return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 
 // In how many rows the bits of a cell are drawn one by one; 0 where there is no room for them.
@@ -251,15 +251,34 @@ function pictureOf(app, matrix, opacity) {
   const canvas = new OffscreenCanvas(matrix.columns, matrix.rows);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const paint = app.painter(matrix);
-  matrix.codes.forEach((_, index) => {
-    const { row, column } = cellOfIndex(matrix, index);
+  const pixels = new ImageData(matrix.columns, matrix.rows); // a box for each would take fifty times as long
+  const words = new Uint32Array(pixels.data.buffer);
+  for (let index = 0; index < words.length; index += 1) {
     const differs = matrix.differ?.[index];
-    context.globalAlpha = differs ? 1 : opacity(index);
-    context.fillStyle = differs ? app.ink.bad : paint(index)[0];
-    context.fillRect(column, row, 1, 1);
-  });
+    const colour = colourWord(differs ? app.ink.bad : paint(index)[0]);
+    words[index] = differs ? colour : (colour & 0xffffff) | (Math.round(255 * opacity(index)) << 24);
+  }
+  context.putImageData(pixels, 0, 0);
   pictures.set(matrix, { look: app.look, canvas });
   return canvas;
+}
+
+/** @type {Map<string, number>} */
+const colourWords = new Map();
+
+// A colour as a canvas has it: red in the lowest byte, then green, blue and opacity.
+/** @param {string} colour */
+function colourWord(colour) {
+  const known = colourWords.get(colour);
+  if (known !== undefined) return known;
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (
+    new OffscreenCanvas(1, 1).getContext("2d")
+  );
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  const [word] = new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer);
+  colourWords.set(colour, word);
+  return word;
 }
 
 // Where cells are too small for digits: the number of the lane on each block of its cells.
@@ -270,7 +289,7 @@ function numberLanes(pane, context, layer) {
   if (!numbersLanes(app, matrix)) return;
   const paint = app.painter(matrix);
   const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
-  const isNumbered = fitsLaneNumbers(layer, blocks);
+  const isNumbered = fitsLaneNumbers(app, layer, blocks);
   for (const block of isNumbered ? blocks : []) {
     const { row, column, lane } = block;
     const text = String(lane);
@@ -311,10 +330,10 @@ function laneNumberSize(layer, { column, rows, columns, lane }) {
 
 // Whether there is room for numbers of as many digits as any lane has: a few of one digit would look like
 // values.
-/** @param {Layer} layer @param {LaneBlock[]} blocks */
-function fitsLaneNumbers(layer, blocks) {
-  const digits = Math.max(...blocks.map(({ lane }) => String(lane).length));
-  return blocks.some((block) => String(block.lane).length === digits && laneNumberSize(layer, block));
+/** @param {App} app @param {Layer} layer @param {LaneBlock[]} blocks */
+function fitsLaneNumbers({ instruction }, layer, blocks) {
+  const least = instruction.lanes > 100 ? 100 : 10;
+  return blocks.some((block) => block.lane >= least && laneNumberSize(layer, block));
 }
 
 // From far: the name of the warp on its rows.
