@@ -92,7 +92,7 @@ def swizzled_rows(swizzle: int) -> Picture:
     name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     return replace(
         banks(access, "wavefront", counts=True),
-        title=f"Piece 2 of eight rows, {_ROW} bytes apart, with {name}",
+        title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}",
     )
 
 

@@ -10,19 +10,21 @@ import traitlets
 from ..simulator import Result
 from ..views.highlight import tokens
 from ..views.kernel_profile import profile_css, profile_html, shown_line, step_view
-from ..views.palette import DARK, DARK_PAGES, LIGHT
+from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme
 from ..views.static_fallback import StaticFallback
 from .bundle import script, sheet
 
 
-def _lanes(colours: tuple[str, ...]) -> str:
-    return " ".join(f"--lane{lane}: {colour};" for lane, colour in enumerate(colours))
+def _lanes(theme: Theme) -> str:
+    """The colours of the lanes, and of text on them."""
+    return " ".join(
+        f"--lane{lane}: {colour}; --on-lane{lane}: {theme.text_on(colour)};"
+        for lane, colour in enumerate(theme.lanes)
+    )
 
 
 def _style() -> str:
-    lanes = (
-        f".ptx-player {{ {_lanes(LIGHT.lanes)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK.lanes)} }}"
-    )
+    lanes = f".ptx-player {{ {_lanes(LIGHT)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK)} }}"
     return f"{profile_css()}\n{lanes}\n{sheet('kernel_player')}"
 
 

@@ -133,24 +133,45 @@ def test_the_formula_of_a_shift_is_what_is_shifted() -> None:
     np.testing.assert_array_equal(shifted[31:], words[31:])
 
 
+#: Stops whose D is empty, each with the reason that the Explorer gives: there are none.
+WITHOUT_D: dict[str, str] = {}
+#: Transfers that do not move what is changed in A: one reads column 0 only, one drops the first row.
+NOT_MOVED = ("ld.32x32b.x1", "shift.down")
+
+
 @pytest.mark.parametrize("walk", WALKS)
 def test_stops_open_and_edit(walk: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every stop shows its instruction; one element is changed, and D follows or says why not."""
+    """Every stop shows its instruction; one element of A becomes 0, and D follows or says why not.
+
+    A product changes in that row alone. A transfer moves one element, or as many copies as it makes; one that
+    unpacks elements makes two words of one.
+    """
     monkeypatch.setenv("PTXLAB_PROGRESS", "/dev/null")
     shown = Walk(walk)
     every = one_in(6, list(range(len(shown.stops))))
     for number in every:
         shown.go(number)
-        if shown.stop.form.family in CONTROL_FAMILIES:
-            assert shown.explorer.page.layout.display == "none"
+        stop, ex = shown.stop, shown.explorer
+        if stop.form.family in CONTROL_FAMILIES:
+            assert stop.title == "without a matrix" and ex.page.layout.display == "none"
             continue
-        ex = shown.explorer
-        assert ex.instruction.mnemonic == shown.stop.form.mnemonic
-        before = np.array(ex.A)
+        assert ex.instruction.mnemonic == stop.form.mnemonic
+        before, result = np.array(ex.A), np.array(ex.D)
         row, column = (int(index) for index in np.argwhere(before)[0])
         ex.apply(SetCell("A", row, column, "0"))  # which no structure of a sparse A forbids
-        assert not np.array_equal(before, ex.A)
-        assert ex.D.shape or ex.view.D["unknown"]
+        assert np.argwhere(before != ex.A).tolist() == [[row, column]], stop.title
+        assert ex.view.instruction["matrices"]["D"].get("unknown", "") == WITHOUT_D.get(stop.title, ""), (
+            stop.title
+        )
+        changed = np.argwhere(result != ex.D)
+        if stop.title in WITHOUT_D:
+            assert not changed.size
+        elif walk != "transfer":
+            assert set(changed[:, 0]) == {row}, stop.title
+        else:
+            copies = re.search(r"warpx(\d)", stop.title)
+            moved = (1 + (".b8x16" in stop.title)) * (int(copies[1]) if copies else 1)  # .b8x16: unpacked
+            assert len(changed) == (0 if stop.title in NOT_MOVED else moved), stop.title
 
 
 def test_progress_is_kept(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:

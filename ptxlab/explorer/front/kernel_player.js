@@ -137,7 +137,10 @@ class KernelPlayer extends Player {
     const head = make("div", "lane-row lane-head", table);
     make("i", "", head, { text: "lane" });
     for (let lane = 0; lane < 32; lane += 1)
-      make("i", "", head, { text: lane }).style.background = `var(--lane${lane})`;
+      make("i", "", head, {
+        text: lane,
+        style: `background: var(--lane${lane}); color: var(--on-lane${lane})`,
+      });
     for (const { name, role, values } of registers) {
       const row = make("div", `lane-row ${role}`, table);
       make("i", "", row, { text: `${role === "written" ? "→ " : ""}${name}`, title: role });
