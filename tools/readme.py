@@ -87,8 +87,11 @@ SYLLABI: dict[str, _Meetings] = {
         ),
         (
             "week 10",
-            ("scale-factors-in-tensor-memory", "a-product-in-four-bits", "layouts-in-other-words"),
-            "say lesson 01's picture in CuTe's words; the exam; the capstone is due",
+            (
+                *("scale-factors-in-tensor-memory", "a-product-in-four-bits"),
+                *("layouts-in-other-words", "from-triton-to-registers"),
+            ),
+            "say lesson 01's picture in CuTe's words; find a race in Triton; the exam; the capstone is due",
         ),
     ),
     "two days": (

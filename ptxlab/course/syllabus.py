@@ -21,6 +21,7 @@ from . import (  # noqa: F401  # each registers its exercises
     epilogue,
     first_kernel,
     fragments,
+    from_triton,
     gemm_ladder,
     how_fast,
     layouts,
@@ -206,6 +207,11 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
             "How do CuTe and Triton say where an element is?",
             ("shared-memory-and-banks", "wgmma"),
         ),
+        (
+            "from-triton-to-registers",
+            "What became of your twelve lines of Triton?",
+            ("descriptors-swizzles-and-tma", "what-goes-wrong", "layouts-in-other-words"),
+        ),
     ),
 }
 #: What the first cell of a notebook promises.
@@ -242,7 +248,7 @@ TRACKS: dict[str, tuple[str, ...]] = {
     "the whole course": tuple(name for _, name, _, _ in _ROWS),
     "a first course": ("what-goes-wrong", "other-sparse-shapes", "numerics", "what-the-chip-runs"),
     "a Hopper kernel next week": ("epilogue", "attention"),
-    "from Triton or CuTe": ("layouts-in-other-words", "from-instruction-to-gemm"),
+    "from Triton or CuTe": ("from-triton-to-registers", "from-instruction-to-gemm"),
     "Blackwell": ("a-product-in-four-bits",),
 }
 

@@ -276,6 +276,7 @@ def _memory() -> Iterator[Call]:
                atomic=False, active=np.ones(32, dtype=bool))  # fmt: skip
     swizzled = "Swizzle<3,3,3> o (64,64):(64,1)"
     yield call("SharedLayout.read", memory.SharedLayout.read, text=swizzled, bits=16)
+    yield call("TritonLayout.read", memory.TritonLayout.read, layout="#ttg.linear<{lane = [[0, 1]]}>")
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
@@ -778,7 +779,7 @@ without_call: dict[str, str] = {
         for module, names in {
             "gemm": ("Call", "CompressedMatrix", "Row", "Rung", "SparseRung"),
             "memory": ("Collision", "Conflicts", "Im2colMap", "Judgement", "SharedLayout", "TensorMap",
-                       "WeightOrder"),
+                       "TritonLayout", "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),
             "wmma": ("Deprecation", "ElementType", "MachineCode", "StorageType", "Tag", "bmmaAccumulateOp",

@@ -104,6 +104,11 @@ ANSWERS: dict[str, Callable[..., Any]] = {
         lane % 4 * 2 + value % 2,
     ),
     "30.3": lambda lane, value: (lane % 4 * 2 + value % 2 + value // 2 * 8, lane // 4),
+    "31.3": lambda row, column: 128 * row + 16 * (column // 8 ^ row % 8) + 2 * (column % 8),
+    "31.4": lambda row, column: (
+        row // 16 * 32 + row % 8 * 4 + column % 8 // 2,
+        column // 8 * 4 + row % 16 // 8 * 2 + column % 2,
+    ),
 }
 
 
@@ -113,9 +118,9 @@ def _answer(name: str, choice: Any) -> Any:
 
 def test_the_page_for_teachers_counts_them() -> None:
     assert ANSWERS.keys() == EXERCISES.keys()
-    assert (len(EXERCISES), len({name[:2] for name in EXERCISES})) == (35, 13)
+    assert (len(EXERCISES), len({name[:2] for name in EXERCISES})) == (37, 14)
     page = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
-    assert "Thirty-five exercises in thirteen lessons" in page
+    assert "Thirty-seven exercises in fourteen lessons" in page
 
 
 @pytest.mark.parametrize("constants", DRAWN, ids=lambda constants: constants.exercises[0])
