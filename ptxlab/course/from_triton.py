@@ -16,7 +16,8 @@ from ..errors import PtxlabError, quoted
 from ..memory import TritonLayout
 from ..simulation import Simulation
 from ..simulator.kernel import Kernel, build_kernel
-from ..views import Table
+from ..views import Picture
+from ..views.charts import table
 from .answers import WrongForm, whole_numbers
 from .checking import Sentences, checks, correct, drawn, otherwise, when
 from .reader_kernels import first_hazard, source_text
@@ -162,22 +163,23 @@ def compiled_here() -> str:
 _SHOWN = ("cp", "wgmma", "st", "ld", "bar", "fence", "atom")  # what moves, multiplies and waits
 
 
-def instructions(result: Simulation) -> Table:
+def instructions(result: Simulation) -> Picture:
     """For each line of the source, what moves, multiplies and waits there; counted once for each warp.
 
-    >>> instructions(run("add_up")).records()[0]["source"]
-    'part = tl.load(x + tl.program_id(0) * BLOCK + i)'
+    >>> instructions(run("matmul")).grids[0].at(4, 0).lines[0]
+    '32 st.shared.v4.b32'
     """
-    rows = []
+    rows: dict[str, list[str]] = {}
     for line, profile in result.by_line().items():
         names = [
-            f"{count} {name}"
+            f"{count} {name.replace('.sync.aligned', '')}"
             for name, count in profile.by_opcode.items()
             if name.split(".")[0] in _SHOWN and ".param" not in name
         ]
         if line and names:
-            rows.append((line, result.source.splitlines()[line - 1].strip(), ", ".join(names)))
-    return Table(("line", "source", "instructions executed by warps"), tuple(rows))
+            source = result.source.splitlines()[line - 1].strip()
+            rows[f"{line}  {source.partition('(')[0].partition(' in ')[0]}"] = ["\n".join(names)]
+    return table(rows, ["executed by warps"], "What moves, multiplies and waits")
 
 
 def first_copy(result: Simulation) -> NDArray[np.int64]:

@@ -109,6 +109,7 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
         headers(layout.shape[1], steps[1]),
         ("row", "column"),
         name="tensor",
+        row_rules=tuple(int(row) + 1 for row in np.flatnonzero(np.diff(threads[:, 0] // 32))),
         density="tight" if len(runs) > _MOST_LABELS else "close",
     )
     copies = layout.lanes * layout.elements // (layout.shape[0] * layout.shape[1])
