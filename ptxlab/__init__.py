@@ -5,6 +5,11 @@ from __future__ import annotations
 from ._util import interrupts as _interrupts  # noqa: F401 - first, for an interrupt while the others load
 
 # isort: split
+try:
+    import ml_dtypes as _ml_dtypes  # noqa: F401 - and NumPy, which it needs
+except ModuleNotFoundError as error:
+    raise ImportError(f"ptxlab needs {error.name}: pip install numpy ml_dtypes", name=error.name) from None
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -130,7 +130,7 @@ def read_text_file(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
-def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
+def write_atomically(path: Path, content: str | bytes, *, private: bool = False, follow: bool = True) -> None:
     """Write a file, and make its folder if need be. Readers see the old content or the new, never a part.
 
     The content is written to a temporary file in the same folder, which is then renamed. Text is written as
@@ -139,10 +139,12 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
     file is left behind.
 
     With `private`, for a cache, only the user may read and write the file, a link is replaced, and the
-    content may be lost if the machine stops.
+    content may be lost if the machine stops. Without `follow`, a link is refused.
     """
     data = content.encode() if isinstance(content, str) else content
-    target = path if private else Path(os.path.realpath(path))
+    if not follow:
+        refuse_link(path)
+    target = path if private or not follow else Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     if private:
         _require_regular_or_link(target)
@@ -167,6 +169,12 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise OSError if the path is a link: somebody else may have put it there."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link", str(path))
 
 
 def _require_regular(path: Path, status: os.stat_result) -> None:
@@ -234,13 +242,19 @@ def _replace(partial: Path, target: Path) -> None:
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 
 
+#: Files whose locks somebody else kept.
+_waited_in_vain: set[Path] = set()
+
+
 @contextlib.contextmanager
 def locked(path: Path, seconds: float = 10) -> Iterator[None]:
     """Hold a file's lock, so that only one thread or process at a time reads, changes and writes the file.
 
     The lock is on a second file, `path` with .lock added, which is not removed. Some file systems have no
     locks; there, whoever creates a file with .claim added holds the lock. Raises TimeoutError if another
-    process holds the lock for more than `seconds`, and OSError if the lock file cannot be written.
+    process holds the lock for more than `seconds`, and OSError if the lock file cannot be written or is a
+    link. Who has waited in vain once does not wait again until the lock is free: whoever can read the lock
+    file could hold it for ever. So only the user can read it.
     """
     try:
         from filelock import FileLock, SoftFileLock, Timeout  # late: only the course needs it
@@ -248,7 +262,10 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
         raise OSError("filelock is not installed: pip install filelock") from None
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock: FileLock | SoftFileLock = FileLock(f"{target}.lock", seconds, fallback_to_soft=False)
+    refuse_link(Path(f"{target}.lock"))
+    if target in _waited_in_vain:
+        seconds = 0
+    lock: FileLock | SoftFileLock = FileLock(f"{target}.lock", seconds, 0o600, fallback_to_soft=False)
     try:
         try:
             lock.acquire()
@@ -258,7 +275,9 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
             lock = SoftFileLock(f"{target}.claim", seconds)
             lock.acquire()
     except Timeout:
+        _waited_in_vain.add(target)
         raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path)) from None
+    _waited_in_vain.discard(target)
     try:
         yield
     finally:

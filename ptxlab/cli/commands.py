@@ -413,6 +413,7 @@ run a kernel of CUDA C++ or PTX without a GPU, bit for bit
   --name str              name of the kernel, where the file has several
   --target str = sm_90a   what CUDA C++ is compiled for (default: sm_90a)
   --option str:FLAG ...   option for NVRTC, e.g. --option=-DN=4
+  --limit int:N           the most instructions that warps may execute: a loop that never ends is an error
   --shared int:BYTES = 0  dynamic shared memory
   --seed int = 0          seed of the fills normal and bits (default: 0)
   --save str:FILE.npz     write all arrays into a file of np.savez

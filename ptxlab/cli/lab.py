@@ -16,7 +16,15 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .._util.files import expanded, home_folder, notebooks, reason, write_atomically
+from .._util.files import (
+    expanded,
+    home_folder,
+    notebooks,
+    read_text_file,
+    reason,
+    refuse_link,
+    write_atomically,
+)
 from ..errors import PtxlabError, counted, quoted
 from . import output
 from .output import Style
@@ -59,16 +67,28 @@ def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copie
     """
     copied = Copied()
     try:
-        if folder.exists() and not folder.is_dir():
-            raise PtxlabError(f"{quoted(str(folder))} is a file; name a folder with --to")
+        _check_folder(folder)
         manifest = _read_manifest(folder)
         for original in sorted(source.glob("*.ipynb")):
             _copy(original, folder, manifest, update, copied)
-        write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+        text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+        write_atomically(folder / MANIFEST, text, follow=False)
     except OSError as error:
         place = quoted(str(folder))
         raise PtxlabError(f"{place}: the notebooks cannot be copied there ({reason(error)})") from None
     return copied
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that somebody else could have put there: what it holds is overwritten, and run."""
+    if folder.is_symlink():
+        raise PtxlabError(f"{quoted(str(folder))} is a link; name the folder itself with --to")
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise PtxlabError(f"{quoted(str(folder))} is a file; name a folder with --to")
+    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
+        raise PtxlabError(f"{quoted(str(folder))} belongs to another user; name one of your own with --to")
 
 
 def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, copied: Copied) -> None:
@@ -76,10 +96,12 @@ def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, 
     latest = _hash(content)
     name = original.name
     copy = folder / name
+    if copy.is_symlink():
+        raise PtxlabError(f"{name} is a link; move it away, or name another folder with --to")
     if copy.exists() and not copy.is_file():
         raise PtxlabError(f"{name} exists but is not a file; move it away, or name another folder with --to")
     if not copy.exists():
-        write_atomically(copy, content)
+        write_atomically(copy, content, follow=False)
         manifest[name] = latest
         copied.new.append(name)
         return
@@ -91,12 +113,12 @@ def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, 
     elif not update:
         copied.outdated.append(name)
     elif current == manifest.get(name):
-        write_atomically(copy, content)
+        write_atomically(copy, content, follow=False)
         manifest[name] = latest
         copied.replaced.append(name)
     else:
         beside = _free_name(original, folder, manifest)
-        write_atomically(folder / beside, content)
+        write_atomically(folder / beside, content, follow=False)
         manifest[name] = manifest[beside] = latest
         copied.beside.append(beside)
 
@@ -107,7 +129,8 @@ def _free_name(original: Path, folder: Path, manifest: dict[str, str]) -> str:
     while True:
         name = f"{original.stem}.new.ipynb" if number == 1 else f"{original.stem}.new-{number}.ipynb"
         path = folder / name
-        if not path.exists() or _hash(path.read_bytes()) == manifest.get(name):
+        is_free = not path.exists() or (path.is_file() and _hash(path.read_bytes()) == manifest.get(name))
+        if is_free and not path.is_symlink():
             return name
         number += 1
 
@@ -119,7 +142,8 @@ def _hash(content: bytes) -> str:
 def _read_manifest(folder: Path) -> dict[str, str]:
     """Hashes by file name. Without a manifest, or with a damaged one, every notebook counts as changed."""
     try:
-        hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        refuse_link(folder / MANIFEST)
+        hashes = json.loads(read_text_file(folder / MANIFEST))
     except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     if not isinstance(hashes, dict):
@@ -147,7 +171,8 @@ def lab(args: argparse.Namespace, style: Style) -> int:
         options.append("--allow-root")
     paths = (str(CONFIGURATION), os.environ.get("JUPYTER_CONFIG_PATH"))
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(path for path in paths if path)
-    return _start([sys.executable, "-m", "jupyterlab", str(folder), FIRST_PAGE, *options])
+    # -P: a jupyterlab.py or tornado.py of the current folder is not run.
+    return _start([sys.executable, "-P", "-m", "jupyterlab", str(folder), FIRST_PAGE, *options])
 
 
 def _require_home() -> None:

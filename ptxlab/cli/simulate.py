@@ -52,7 +52,9 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
             f"{program.title} takes {counted(len(program.parameters), 'argument')}{parameters}, found "
             f"{len(values)}; give each with --arg, e.g. --arg zeros:f32:1024 or --arg 3"
         )
-    result = program.simulate(grid, block, *values, shared=args.shared, cluster=cluster, check=check)
+    result = program.simulate(
+        grid, block, *values, shared=args.shared, cluster=cluster, check=check, limit=args.limit
+    )
     if args.save is not None:
         _save(args.save, values)
     changes = [

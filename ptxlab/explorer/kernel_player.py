@@ -77,6 +77,10 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
             for name, value in _traits(step_view(self._result, number)).items():
                 setattr(self, name, value)
 
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """The page chooses the step, and nothing else: `page` is HTML that other pages show."""
+        super().set_state({name: value for name, value in sync_data.items() if name == "step"})
+
     def static_html(self) -> str:
         """The source with its margin, which a saved notebook shows where no kernel runs."""
         return profile_html(self._result)

@@ -173,6 +173,11 @@ class Rung(GemmKernel):
 
     def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
         """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
+        M, N, processors = as_int(M, "M"), as_int(N, "N"), as_int(processors, "processors")
+        if min(M, N, processors) < 1:
+            raise PtxlabError(
+                f"M={quoted(M)}, N={quoted(N)}, processors={quoted(processors)}: each is at least 1"
+            )
         tiles = -(-M // self.block_m) * -(-N // self.block_n)
         if not self.row.persistent:
             return tiles

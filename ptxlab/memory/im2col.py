@@ -82,6 +82,7 @@ class Im2colMap(TensorMap):
         `start` is as `load` takes it.
         """
         spatial = len(self.lower)
+        start = self.check_start(start)
         offsets, first = start[:spatial], start[spatial:-1]
         steps = self.element_strides[1:-1]
         last = self._last

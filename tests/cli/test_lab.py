@@ -125,6 +125,32 @@ def test_a_file_in_the_way(source: Path, tmp_path: Path) -> None:
     refuses("cannot be copied there", lab.copy_notebooks, source, tmp_path / "file" / "below")
 
 
+def test_links_and_folders_of_others_are_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have put them there, and wait for what is written through them."""
+    victim, folder = tmp_path / "victim", tmp_path / "copies"
+    victim.write_text("mine")
+    folder.mkdir()
+    for name in ("00-first.ipynb", lab.MANIFEST, "01-second.new.ipynb"):
+        for target in (victim, tmp_path / "nowhere"):
+            (folder / name).symlink_to(target)
+            (folder / "01-second.ipynb").write_text("changed")
+            if "new" in name:
+                assert lab.copy_notebooks(source, folder, update=True).beside == ["01-second.new-2.ipynb"]
+            else:
+                refuses(
+                    "it is a link|is a link; move it away", lab.copy_notebooks, source, folder, update=True
+                )
+            for file in folder.iterdir():
+                file.unlink()
+    assert victim.read_text() == "mine" and not (tmp_path / "nowhere").exists()
+    (tmp_path / "link").symlink_to(folder)
+    refuses("is a link; name the folder itself with --to", lab.copy_notebooks, source, tmp_path / "link")
+    monkeypatch.setattr(lab.os, "geteuid", lambda: folder.stat().st_uid + 1)
+    refuses("belongs to another user; name one of your own", lab.copy_notebooks, source, folder)
+
+
 @pytest.mark.parametrize("user", [0, 1000])
 def test_starts_jupyterlab_on_the_copies(
     started: list[list[str]],
@@ -137,7 +163,9 @@ def test_starts_jupyterlab_on_the_copies(
     monkeypatch.setattr(lab.os, "geteuid", lambda: user)
     assert main(["lab", "--no-browser", "--port", "9999"]) == 0
     options = ["--no-browser", "--port", "9999", *(["--allow-root"] if user == 0 else [])]
-    assert started == [[sys.executable, "-m", "jupyterlab", "ptxlab-notebooks", lab.FIRST_PAGE, *options]]
+    assert started == [
+        [sys.executable, "-P", "-m", "jupyterlab", "ptxlab-notebooks", lab.FIRST_PAGE, *options]
+    ]
     assert capsys.readouterr().out == f"{tmp_path / 'ptxlab-notebooks'}: 2 notebooks copied\n"
     assert contents(tmp_path / "ptxlab-notebooks") == contents(source)
     assert main(["lab", "--to", "mine", "--copy-only"]) == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -106,3 +108,11 @@ def test_every_module_says_what_it_is(file: Path) -> None:
             if isinstance(target, ast.Name)
         ]
         assert "__all__" in names, "a package says what it offers"
+
+
+def test_without_ml_dtypes_says_what_to_install() -> None:
+    program = "import sys; sys.modules['ml_dtypes'] = None; import ptxlab"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert (
+        result.stderr.splitlines()[-1] == "ImportError: ptxlab needs ml_dtypes: pip install numpy ml_dtypes"
+    )

@@ -244,6 +244,9 @@ def test_trace_of_a_warp() -> None:
     assert (states[64::2] == READ).all() and (states[2:64:2] == DATA).all() and not states[1::2].any()
     lanes = re.findall(r"--lane\d+: (#\w+); --on-lane\d+: (#\w+);", player._css)
     assert len(lanes) == 64 and min(contrast(*pair) for pair in lanes) >= 4.5  # light and dark
+    page = player.page
+    player.set_state({"page": "<img src=x onerror=alert(1)>", "step": 1})  # as the page sends it
+    assert player.page == page and player.step == 1
     assert "KernelPlayer" in str(type(player)) and "application/vnd" in str(result._repr_mimebundle_())
     assert kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512)._repr_mimebundle_() == {}
     with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):

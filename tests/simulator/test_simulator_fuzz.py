@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, gemm
+from ptxlab.memory import im2col_map
 from ptxlab.simulator import distributed
 from tests.cases import each
 
@@ -285,3 +286,22 @@ def test_a_worker_that_dies_leaves_arrays_as_they_were(monkeypatch: pytest.Monke
         assert len(done) > 1 and not out.any()
     with pytest.raises(PtxlabError, match="executor: it takes no tasks any more"):
         ptxlab.kernel(_PUT).simulate(8, 32, out, executor=pool)
+
+
+# -- other doors ---------------------------------------------------------------------------------------------
+
+
+@each("sizes", [(0, 8), (8, -1), (1.5, 8), (8, None), (8, 8, 0), ("8", 8)])
+def test_grids_of_products_that_are_none(sizes: tuple[Any, ...]) -> None:
+    with pytest.raises(PtxlabError, match="each is at least 1|it takes a whole number"):
+        gemm.rung(1).grid(*sizes)
+
+
+@each(
+    "start", [(), 3, (1, 1, 0, -1, -1), (1, 1, 0, -1, -1, 0.5), (1, 1, 0, 99, -1, 0), (999, 1, 0, -1, -1, 0)]
+)
+def test_pixels_that_are_none(start: Any) -> None:
+    column = im2col_map(np.zeros((1, 6, 6, 16), np.uint8), 4, 16, lower=(-1, -1), upper=(-1, -1))
+    assert column.pixels((1, 1, 0, -1, -1, 0))[0].shape == (4, 3)
+    with pytest.raises(PtxlabError):
+        column.pixels(start)

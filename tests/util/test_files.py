@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import stat
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, figures
-from ptxlab._util.files import cache_folder, data_folder, write_atomically
+from ptxlab._util.files import cache_folder, data_folder, locked, write_atomically
 from ptxlab.course.record import progress_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -201,3 +203,28 @@ def test_every_file_is_written_through_the_one_helper() -> None:
         "tools/record/memory.py: savez_compressed",
         "tools/site/build.py: write_text",
     }
+
+
+def test_locks_are_no_links_and_are_not_waited_for_again(tmp_path: Path) -> None:
+    filelock = pytest.importorskip("filelock")
+    file, victim = tmp_path / "progress.json", tmp_path / "victim"
+    victim.write_text("mine")
+    lock = tmp_path / "progress.json.lock"
+    lock.symlink_to(victim)
+    with pytest.raises(OSError, match="it is a link"), locked(file):
+        pass
+    assert victim.read_text() == "mine"
+    lock.unlink()
+    with locked(file):
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+    other = filelock.FileLock(lock, is_singleton=False)
+    with other:
+        waits = []
+        for _ in range(2):
+            start = time.monotonic()
+            with pytest.raises(TimeoutError), locked(file, 1):
+                pass
+            waits.append(time.monotonic() - start)
+        assert waits[0] >= 1 > waits[1]
+    with locked(file, 1):
+        pass
