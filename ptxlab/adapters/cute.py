@@ -135,9 +135,10 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
     key = ("cute", ptx, name)
     if key not in kept:
         mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
-        title = mangled.rpartition("kernel_cutlass_")[2].partition("_tensor")[0].rstrip("_0123456789")
+        title = re.split(r"_tensor|_CopyAtom|_TiledM|_object_at", mangled.rpartition("kernel_cutlass_")[2])[0]
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
+        title = title.removeprefix("kernel___main__").rstrip("_0123456789")
         kept[key] = build_kernel(result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title)
     kernel: Kernel[Any] = kept[key]
     return kernel

@@ -8,6 +8,8 @@ is the host then, and the warning about small grids. Streams and events need a G
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
@@ -18,6 +20,7 @@ from numba import cuda
 from numba.cuda import dispatcher as numba_dispatcher
 
 from ..errors import PtxlabError, counted, quoted
+from ..gpu.compiler import compile_ptx
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import device_memory, host_array, is_array
@@ -69,8 +72,9 @@ class NumbaKernel(Generic[R]):
         if types not in self._kernels:
             ptx = _compiled(self._dispatcher, types, self._capability)
             origin = python_source(self._dispatcher.py_func, ptx)
+            link = _others(ptx, self._capability)
             self._kernels[types] = build_kernel(
-                self._result_type, ptx, None, "sm_90a", (), origin=origin, title=self.name
+                self._result_type, ptx, None, "sm_90a", (), link, origin=origin, title=self.name
             )
         return self._kernels[types]
 
@@ -162,6 +166,32 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
         finally:
             numba_dispatcher.get_current_device = current_device
     return texts[types, capability]
+
+
+#: What `grid.sync()` calls of a library (cudadevrt), for a launch that is simulated; the names are the
+#: library's in the end, which the header declares otherwise.
+_GRID = """
+#include <cooperative_groups.h>
+extern "C" __device__ unsigned long long ptxlabGetIntrinsicHandle(unsigned) { return 1; }
+extern "C" __device__ int ptxlabSynchronize(unsigned long long, unsigned) {
+  cooperative_groups::this_grid().sync();
+  return 0;
+}
+"""
+
+
+def _others(ptx: str, capability: tuple[int, int]) -> list[str]:
+    """PTX of functions that Numba takes from elsewhere: its own CUDA C++ for small types, and CUDA's."""
+    declared = re.findall(r"\.extern \.func\s+(?:\(.*?\)\s*)?(\w+)", ptx)
+    sources = [_GRID] if "cudaCGSynchronize" in declared else []
+    for name in ("cuda_fp16", "cuda_bf16", "cuda_fp8"):
+        module = sys.modules.get(f"numba.cuda._internal.{name}")
+        text = module.shim_stream.getvalue() if module is not None else ""
+        if any(function in text for function in declared):
+            sources.append(text)
+    target = f"sm_{10 * capability[0] + capability[1]}"
+    texts = [compile_ptx(each, target, ["--relocatable-device-code=true"])[0] for each in sources]
+    return [each.replace("ptxlabGet", "cudaCGGet").replace("ptxlabSync", "cudaCGSync") for each in texts]
 
 
 class DeviceArray(np.ndarray[Any, Any]):

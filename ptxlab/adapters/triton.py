@@ -9,6 +9,7 @@ and `Autotuner.run` (which shall keep no choice that nobody timed).
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -195,6 +196,15 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
 # -- the driver ----------------------------------------------------------------------------------------------
 
 
+def _registers(code: bytes) -> int:
+    """Registers of a thread, from machine code: programs compute with them how many blocks fit an SM.
+
+    The attribute EIATTR_REGCOUNT has 8 bytes: a symbol and the number.
+    """
+    places = [match.end() for match in re.finditer(rb"\x04\x2f\x08\x00", code)]
+    return max((int.from_bytes(code[place + 4 : place + 8], "little") for place in places), default=0)
+
+
 class _Utils:
     """What Triton asks of the CUDA driver."""
 
@@ -202,7 +212,7 @@ class _Utils:
         self, name: str, code: bytes, shared: int, device: object
     ) -> tuple[object, object, int, int, int]:
         """Nothing is loaded: module, function, registers, spills, threads of a block."""
-        return name, name, 0, 0, 1024
+        return name, name, _registers(code), 0, 1024
 
     def unload_module(self, module: object) -> None:
         """Nothing was loaded."""

@@ -33,3 +33,19 @@ def several(out, z, flag, pair):  # type: ignore[no-untyped-def]
 def uniform(states, out):  # type: ignore[no-untyped-def]
     i = cuda.grid(1)
     out[i] = xoroshiro128p_uniform_float32(states, i)
+
+
+@cuda.jit
+def half_axpy(x, y, a):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = a * x[i] + y[i]
+
+
+@cuda.jit
+def neighbours(x, out):  # type: ignore[no-untyped-def]
+    """All blocks write, then each reads what another wrote."""
+    i = cuda.grid(1)
+    x[i] = i
+    cuda.cg.this_grid().sync()
+    out[i] = x[(i + 32) % x.size]

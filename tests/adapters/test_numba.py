@@ -88,6 +88,18 @@ def test_complex_numbers_flags_and_tuples() -> None:
     assert np.array_equal(out, 1 + 2j + np.arange(4) + 3)
 
 
+def test_functions_of_other_modules() -> None:
+    """Arithmetic with float16 is CUDA C++ that Numba keeps, and grid.sync() is a library's."""
+    x, y = np.arange(64).astype(np.float16), np.ones(64, np.float16)
+    numbers, out = np.zeros(128, np.int32), np.zeros(128, np.int32)
+    with ptxlab.simulating(show=False) as session:
+        kernels.half_axpy[2, 32](x, y, np.float16(2))
+        kernels.neighbours[4, 32](numbers, out)
+    assert np.array_equal(y, 2 * x + np.float16(1))
+    assert np.array_equal(out, np.roll(np.arange(128), -32))
+    assert not any(each.hazards for each in session.results)
+
+
 def test_hazards_name_lines_of_the_python_source() -> None:
     with ptxlab.simulating(show=False) as session:
         kernels.reverse[1, 64](np.arange(64, dtype=np.int32))

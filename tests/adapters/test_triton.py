@@ -48,6 +48,14 @@ def test_results_are_written_in_place(arrays: tuple[Any, Any, Any], hold: Any) -
     assert type(result).__name__ == "Simulation"
 
 
+def test_registers_are_those_of_the_machine_code(arrays: tuple[Any, Any, Any]) -> None:
+    """Programs divide by them, to find how many blocks fit an SM."""
+    with ptxlab.simulating(show=False):
+        compiled = kernels.add.warmup(*arrays, 1000, 2.0, BLOCK=128, grid=(8,))
+        compiled._init_handles()
+    assert 8 <= compiled.n_regs <= 64
+
+
 def test_views_have_their_strides(arrays: tuple[Any, Any, Any]) -> None:
     x, _, out = arrays
     with ptxlab.simulating(show=False):
