@@ -54,6 +54,7 @@ _LIMITS = """
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
   to every thread that waits, even to one that waited for an earlier phase.
 - Blocks of a cluster count as synchronised after any wait for an mbarrier or for the cluster's barrier.
+- Accesses that are volatile, relaxed or atomic on both sides are no race; a fence between them is not missed.
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a

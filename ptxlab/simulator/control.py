@@ -14,7 +14,7 @@ from ..errors import PtxlabError, quoted
 from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
-from .operands import Write, announced, reader, writer
+from .operands import Write, address, announced, reader, writer
 from .ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets
 from .threads import Threads
 
@@ -294,7 +294,15 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 )  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
-    return announced(instruction, ".".join(instruction.parts[:3]))
+    kind = ".".join(instruction.parts[:3])
+    if not kind.startswith("fence.proxy.tensormap") or not instruction.operands:
+        return announced(instruction, kind)
+    place = address(instruction.operands[0], instruction, context)
+
+    def acquire(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads, place(machine, frame, threads))
+
+    return MachineStep(instruction, acquire)
 
 
 @builds("nanosleep")

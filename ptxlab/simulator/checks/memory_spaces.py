@@ -253,7 +253,7 @@ class TensorMapCheck(Observer):
     def __init__(self, report: Report) -> None:
         self._report = report
         self._changes: dict[int, _Change] = {}  # by address
-        self._acquired: dict[int, int] = {}  # by blocks of the grid
+        self._acquired: dict[tuple[int, int], int] = {}  # by blocks of the grid and addresses
         self._time = 0
 
     def begin(self, batch: Batch) -> None:
@@ -266,14 +266,15 @@ class TensorMapCheck(Observer):
             return
         self._time += 1
         blocks = self._batch.numbers[event.threads // self._batch.block_lanes]
+        places = np.broadcast_to(event.key, event.threads.shape)
         if event.kind.startswith("fence"):
             if "acquire" in event.instruction.parts:
-                self._acquired |= dict.fromkeys(blocks.tolist(), self._time)
+                keys = zip(blocks.tolist(), places.tolist(), strict=True)
+                self._acquired |= dict.fromkeys(keys, self._time)
                 return
             for change in self._changes.values():
                 change.released |= change.block in blocks
             return
-        places = np.broadcast_to(event.key, event.threads.shape)
         if event.kind == "tensormap.use":
             self._use(event, blocks.tolist(), places.tolist())
             return
@@ -290,7 +291,7 @@ class TensorMapCheck(Observer):
                 remedy = (
                     f"execute fence.proxy.tensormap::generic.release after {line_text(change.instruction)}"
                 )
-            elif self._acquired.get(block, 0) < change.time:
+            elif self._acquired.get((block, place), 0) < change.time:
                 remedy = "execute fence.proxy.tensormap::generic.acquire on the map's address before"
             else:
                 continue
