@@ -54,12 +54,15 @@ export function drawHeadings(pane, context) {
   const { app } = pane;
   if (app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32) drawWarps(pane, context);
   setFont(context, `11px ${app.ink.mono}`, app.ink.faint, "right");
+  const heights = /** @type {number[]} */ ([]);
   for (const [layer, prefix, each] of rowNumbers(pane))
     for (let row = 0; row < app.matrices[layer.name].rows; row += each) {
       const y = pane.y(layer, row) - pane.at.y;
+      const middle = y + (prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row));
       if (y < -1 || y > pane.height - 4) continue;
-      const middle = prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row);
-      context.fillText(`${prefix}${row}`, GUTTER.left - 5, GUTTER.top + y + middle);
+      if (heights.some((other) => Math.abs(other - middle) < 10)) continue; // they would touch
+      heights.push(middle);
+      context.fillText(`${prefix}${row}`, GUTTER.left - 5, GUTTER.top + middle);
     }
   context.textAlign = "center";
   for (const { text, middle } of headings(pane)) {
@@ -68,13 +71,13 @@ export function drawHeadings(pane, context) {
   }
 }
 
-// Of the matrix as many as there is room for; of scale factors of B every one.
+// Scale factors of B first, every one; then of the matrix as many as there is room for.
 /** @param {Pane} pane @returns {[layer: Layer, prefix: string, each: number][]} */
 function rowNumbers({ layers, row }) {
   const factors = layers.find((layer) => layer.name === "SFB");
   return [
-    [layers[0], "", step(row, 12)],
     ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
+    [layers[0], "", step(row, 12)],
   ];
 }
 
