@@ -209,7 +209,7 @@ _PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
         ),
         (
             "from-triton-to-registers",
-            "What became of your twelve lines of Triton?",
+            "What became of your eleven lines of Triton?",
             ("descriptors-swizzles-and-tma", "what-goes-wrong", "layouts-in-other-words"),
         ),
     ),

@@ -20,6 +20,7 @@ from ptxlab.course import (
     block_scaled_tcgen05,
     epilogue,
     first_kernel,
+    from_triton,
     gemm_ladder,
     layouts,
     machine_code,
@@ -241,6 +242,26 @@ def test_rates_that_lessons_name_are_those_recorded() -> None:
         named[f"cuSPARSELt {size}"] = (rate, rows["sparse f16", size]["library"])
     for name, (said, measured) in named.items():
         assert said == pytest.approx(measured, rel=0.07), name
+
+
+def test_what_lesson_31_says_of_its_kernels() -> None:
+    """Two loads come before the first product; only a scalar atomic whose result is used has a barrier."""
+    result = from_triton.run("matmul", trace=True)
+    assert result.trace is not None and not result.hazards and not result.conflicts
+    steps = [step.instruction.opcode for step in result.trace.steps]
+    before = steps[: next(at for at, opcode in enumerate(steps) if opcode.startswith("wgmma.mma"))]
+    assert before.count("cp.async.cg.shared.global") == 2 * 2 * 4  # two iterations, two tiles, 64 rows
+    dot = result.by_line()[from_triton.DOT].warps
+    assert dot == min(
+        result.by_line()[line].warps for line in range(from_triton.DOT - 3, from_triton.DOT + 2)
+    )
+    race = from_triton.run("add_up")
+    (hazard,) = race.hazards
+    assert {hazard.line, hazard.other_line} == {from_triton.SEEN, from_triton.line_of("tl.atomic_xchg(count")}
+    by_line = race.by_line()
+    assert by_line[from_triton.line_of("tl.atomic_cas")].by_opcode["bar.sync"]
+    assert not by_line[from_triton.line_of("tl.atomic_xchg(count")].by_opcode["bar.sync"]
+    assert by_line[from_triton.SEEN].by_opcode["ld.global.b32"] == 4 * 4  # by every warp of every program
 
 
 def test_attention_has_the_rates_that_were_recorded() -> None:
