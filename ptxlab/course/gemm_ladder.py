@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import counted
 from ..gemm import Rung, SparseRung, ladder, rung
 from ..gemm.matmul import matmul
 from ..gemm.source import source_files
@@ -202,7 +203,9 @@ def tile_order(rows: int) -> Picture:
         rows=tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8)),
         columns=tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4)),
     )
-    return Picture(f"The first 132 tiles of D, rasterised in groups of {rows} rows", notes, (grid,))
+    return Picture(
+        f"The first 132 tiles of D, rasterised in groups of {counted(rows, 'row')}", notes, (grid,)
+    )
 
 
 #: The rungs that the lesson simulates, with the constants that make them small.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
+_READABLE = 11  # the smallest that is read with ease
 _TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = PAGE - 2 * _MARGIN
@@ -370,8 +371,8 @@ def _rows_width(grid: Grid, head: float) -> float:
 
 
 def _head_size(size: float) -> float:
-    """Text size of the headings of a grid."""
-    return max(size - 1, _SIZES[-1])
+    """Text size of the headings of a grid: one less than that of its labels, but 11 where those have it."""
+    return max(size - 1, min(size, _READABLE))
 
 
 def _title_width(grid: Grid) -> float:
