@@ -769,6 +769,31 @@ def written(page: Any) -> Iterator[Any]:
     page.evaluate("() => window.forget()")
 
 
+def test_many_small_cells_have_the_colours_of_their_lanes(
+    screen: Screen, python: Any, page: Any, narrow: Any
+) -> None:
+    """D of m64n256k16 as pixels: a lane has one colour, and its zeros are paler."""
+    narrow(1440, 900)
+    show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    python(
+        "A = np.zeros((64, 16)); A[0] = 1; ex.C = np.zeros((64, 256)); ex.B = np.ones((16, 256)); ex.A = A"
+    )
+    page.evaluate(DRAWN)
+
+    def pixel(row: int, column: int) -> list[int]:
+        cell = screen.rect("D", row, column)
+        canvas = page.locator("[data-pane=D] canvas").first
+        box = canvas.bounding_box()
+        at = [cell["x"] + cell["width"] / 2 - box["x"], cell["y"] + cell["height"] / 2 - box["y"]]
+        data = "(canvas, at) => [...canvas.getContext('2d').getImageData(...at.map(Math.floor), 1, 1).data]"
+        return list(canvas.evaluate(data, at))
+
+    assert pixel(0, 200) == pixel(0, 208) != pixel(0, 204)  # lanes 0 and 2
+    red, green, blue, opacity = pixel(8, 200)  # of lane 0, and zero
+    assert opacity < pixel(0, 200)[3] == 255
+    assert max(abs(one - other) for one, other in zip((red, green, blue), pixel(0, 200), strict=False)) <= 3
+
+
 def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
     """A double click on words without digits brings them near; the wheel, keys and buttons take them back."""
     narrow(1024, 768)
