@@ -794,6 +794,32 @@ def test_many_small_cells_have_the_colours_of_their_lanes(
     assert max(abs(one - other) for one, other in zip((red, green, blue), pixel(0, 200), strict=False)) <= 3
 
 
+def test_row_numbers_do_not_touch(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Those of scale factors come first, and rows are numbered where they leave room."""
+    narrow(1440, 900)
+    show(python, page, SHAPES[2])
+    page.evaluate(
+        """() => {
+          window.rows = [];
+          const plain = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+            if (this.textAlign === "right" && x < 32 && this.canvas.closest("[data-pane=B]"))
+              window.rows.push([y, text]);
+            return plain.call(this, text, x, y, ...rest);
+          };
+          window.forget = () => { CanvasRenderingContext2D.prototype.fillText = plain; };
+        }"""
+    )
+    for width, height in ((700, 900), (390, 844)):
+        page.evaluate("() => window.rows.splice(0)")
+        narrow(width, height)
+        drawn = {text: y for y, text in page.evaluate("() => window.rows")}
+        assert {"sf0", "sf3"} <= set(drawn)
+        places = sorted(drawn.values())
+        assert all(after - before >= 10 for before, after in itertools.pairwise(places)), drawn
+    page.evaluate("() => window.forget()")
+
+
 def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
     """A double click on words without digits brings them near; the wheel, keys and buttons take them back."""
     narrow(1024, 768)
