@@ -211,37 +211,42 @@ class Machine:
         steps = frame.program.steps
         stop = self._reconvergence_index(frame, index)
         listeners, probe = self._listeners, self._probe
-        while index != stop:
-            if index >= len(steps):
-                self.finish(frame, threads)
-                return
-            step = steps[index]
-            active = threads
-            if step.guard is not None:
-                for observer in self._guard_listeners:
-                    observer.guarded(step.instruction, threads)
-                holds = frame.read(step.guard, threads)
-                if step.negated:
-                    holds = ~holds
-                if not holds.all():
-                    active = threads.where(holds)
-            self.clock += 1
-            if step.together and active.count and not active.is_whole(step.together):
-                self._converge(frame, step, threads, active)
-                return
-            if active.count:
-                for observer in listeners:
-                    observer.executed(step.instruction, active)
-                if probe is not None and step.effect:
-                    probe.affect(active.indices)
-            if step.control is not None:
-                if active is not threads:
-                    self.schedule(frame, index + 1, threads.without(active))
-                step.control(self, frame, active)
-                return
-            if active.count:
-                self._execute(step, frame, active)
-            index += 1
+        try:
+            while index != stop:
+                if index >= len(steps):
+                    self.finish(frame, threads)
+                    return
+                step = steps[index]
+                active = threads
+                if step.guard is not None:
+                    for observer in self._guard_listeners:
+                        observer.guarded(step.instruction, threads)
+                    holds = frame.read(step.guard, threads)
+                    if step.negated:
+                        holds = ~holds
+                    if not holds.all():
+                        active = threads.where(holds)
+                self.clock += 1
+                if step.together and active.count and not active.is_whole(step.together):
+                    self._converge(frame, step, threads, active)
+                    return
+                if active.count:
+                    for observer in listeners:
+                        observer.executed(step.instruction, active)
+                    if probe is not None and step.effect:
+                        probe.affect(active.indices)
+                if step.control is not None:
+                    if active is not threads:
+                        self.schedule(frame, index + 1, threads.without(active))
+                    step.control(self, frame, active)
+                    return
+                if active.count:
+                    self._execute(step, frame, active)
+                index += 1
+        except PtxlabError:
+            raise
+        except _OWN_ERRORS as error:  # of a step that controls, or of an observer
+            raise _failure(steps[min(index, len(steps) - 1)].instruction, error) from error
         self.schedule(frame, index, threads)
 
     def _execute(self, step: MachineStep, frame: Frame, threads: Threads) -> None:
@@ -251,8 +256,10 @@ class Machine:
                 step.execute(self, frame, threads)
         except HazardError:
             raise
-        except PtxlabError as error:
+        except _OWN_ERRORS as error:
             instruction = step.instruction
+            if not isinstance(error, PtxlabError):
+                raise _failure(instruction, error) from error
             if str(error).startswith(instruction.where):
                 raise
             raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {error}") from None
@@ -624,6 +631,21 @@ class Machine:
     def special(self, name: str) -> NDArray[Any]:
         """A special register, over the batch."""
         return self._special.read(name, self.clock)
+
+
+#: What Python and NumPy raise where an instruction has operands that its step does not expect.
+_OWN_ERRORS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError,
+)  # fmt: skip
+
+
+def _failure(instruction: PtxInstruction, error: Exception) -> PtxlabError:
+    """An error of the simulator as a sentence, which the whole error stands behind."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+    return PtxlabError(
+        f"{instruction.where}: {instruction.opcode}: the simulator fails at it ({text}): either the "
+        "assembler takes no such operands, or this is to be reported"
+    )
 
 
 def _step_of(waiting: _Waiting) -> MachineStep:
