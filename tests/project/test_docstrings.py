@@ -21,7 +21,19 @@ from ptxlab import PtxlabError
 from tests.cases import each
 from tools.site.api import PAGES, ApiPage, documented
 
-OPTIONAL = {"anywidget", "cuda", "ipywidgets", "IPython", "kaleido", "numba", "plotly", "traitlets", "triton"}
+OPTIONAL = {
+    "anywidget",
+    "cuda",
+    "cutlass",
+    "ipywidgets",
+    "IPython",
+    "kaleido",
+    "numba",
+    "plotly",
+    "traitlets",
+    "triton",
+    "warp",
+}
 #: Modules that users import; the Python API documents these and the classes that they meet.
 MODULES = ("", "figures", "gemm", "gpu", "instruction", "lessons", "memory", "views", "wmma")
 

@@ -28,6 +28,7 @@ OPTIONAL = {
     "IPython",
     "anywidget",
     "cuda",
+    "cutlass",
     "ipywidgets",
     "kaleido",
     "numba",
@@ -35,6 +36,7 @@ OPTIONAL = {
     "shtab",
     "traitlets",
     "triton",
+    "warp",
 }
 
 
