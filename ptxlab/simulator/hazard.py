@@ -302,7 +302,7 @@ _KINDS = (
         "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta",
         ".release.cluster in the instruction, if the other block reads what was written before",
         grade="note",
-        published="CUTLASS's ClusterBarrier arrives so, to hand stages back",
+        published="CUTLASS's ClusterBarrier arrives so, to hand stages back, where nothing is read",
     ),
     HazardKind(
         "divergent barrier",

@@ -143,6 +143,7 @@ PROBE(bulk_source) {  // cp.async.bulk.wait_group.read before the source of a bu
         if (t == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
         __syncthreads();
         wrong += look(out + t) != value(i, t);
+        asm volatile("fence.proxy.async;" ::: "memory");  // before the next copy overwrites what was read
         __syncthreads();
     }
     count(counts, wrong, iterations);
@@ -162,6 +163,7 @@ PROBE(bulk_result) {  // cp.async.bulk.wait_group without .read before the resul
         }
         __syncthreads();
         wrong += look(out + t) != value(i, t);
+        asm volatile("fence.proxy.async;" ::: "memory");  // before the next copy overwrites what was read
         if (t == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
         __syncthreads();
     }
@@ -184,6 +186,7 @@ PROBE(bulk_proxy) {  // fence.proxy.async between stores to shared memory and a 
         }
         __syncthreads();
         wrong += look(out + t) != value(i, t);
+        asm volatile("fence.proxy.async;" ::: "memory");  // before the next copy overwrites what was read
         __syncthreads();
     }
     count(counts, wrong, iterations);
