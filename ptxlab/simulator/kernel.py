@@ -36,6 +36,8 @@ from .threads import Grid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from .timing.profile import LaunchProfile
+
 R = TypeVar("R", bound=Result)
 
 _DEFAULT_TARGET = "sm_90a"
@@ -257,6 +259,30 @@ class Kernel(Generic[R]):
             None if cluster is None else shape.cluster,
         )
 
+    def profile(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        cluster: int | tuple[int, ...] | None = None,
+        chip: str = "H200",
+    ) -> LaunchProfile:
+        """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
+        from .timing.code import machine_code
+        from .timing.profile import profile
+        from .timing.units import find_clockwork
+
+        clockwork = find_clockwork(chip)
+        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
+        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
+            shape = replace(shape, unit=128)
+        values = check_arguments(self.function, [_copied(each) for each in arguments], self.title)
+        if self._image is None:
+            self._image = Image(self.module, self.function, self._texts)
+        code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
+        return profile(self._image, Setup(shape, tuple(values)), code, clockwork, name=self.title)
+
     def sass(self, target: str | None = None) -> str:
         """The machine code (SASS) that the assembler makes of it, for its target or another; needs no GPU.
 
@@ -387,6 +413,15 @@ def _python_origin(function: Function) -> str | None:
         return None
     lines = linecache.getlines(file)
     return "".join(lines) if max(place.line for place in places) <= len(lines) else None
+
+
+def _copied(argument: object) -> object:
+    """An argument whose arrays are copies."""
+    if isinstance(argument, np.ndarray):
+        return argument.copy()
+    if isinstance(argument, tuple):
+        return tuple(_copied(each) for each in argument)
+    return argument
 
 
 def _passed(value: Array | Value) -> Value:

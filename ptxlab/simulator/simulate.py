@@ -161,6 +161,11 @@ class Run:
             if tick is not None:
                 tick(batch.count)
 
+    def chosen(self, numbers: NDArray[np.int64]) -> None:
+        """Run some blocks, whole clusters, by their numbers."""
+        with np.errstate(all="ignore"):
+            Machine(self._launch, Batch(self._setup.grid, numbers)).run()
+
     def outcome(self) -> Outcome:
         """What came of the blocks that have run."""
         report = self._setup.report

@@ -1,0 +1,250 @@
+"""The machine code of a kernel, each instruction with the PTX instruction that it comes from.
+
+The assembler keeps source lines. It is given PTX in which every instruction is a line of its own, so its line
+table says which of them a machine instruction serves. How instructions wait for each other is part of their
+encoding: the issue slots that follow (`stall`), which of six scoreboards a slow one raises until it has
+written its result or read its operands, and which of them an instruction waits for.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...errors import PtxlabError
+from ...gpu.compiler import key_of, link_modules, read_entry, write_entry
+from ...gpu.sass import disassemble
+from ..ptx.syntax import Module
+
+_BYTES = 16  # of a machine instruction
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LABEL = re.compile(r"[\w$%]+\s*:(?!:)")
+_LISTED = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);")
+_LINE = re.compile(r'//## File "[^"]*", line (\d+)')
+_SHARED = re.compile(r"(\.shared\s+\.align\s+)(\d+)(\s+\.b8\s+[\w$]+\[)")
+_WIDTH = re.compile(r"(?:LDS|STS)(?:\.\w+)*\.(64|128)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """One instruction of the machine code, and how it waits.
+
+    `origin` is the number of the PTX instruction in the module, -1 for none. After it the warp pauses `stall`
+    cycles. It raises the scoreboard `writes` until its result is there, `reads` until its operands are read;
+    7 is none. It waits for the scoreboards whose bits are in `waits`.
+    """
+
+    address: int
+    opcode: str
+    operands: str
+    predicated: bool
+    idle: bool  # it never takes effect: it fills a slot
+    origin: int
+    stall: int
+    writes: int
+    reads: int
+    waits: int
+
+    @property
+    def name(self) -> str:
+        """The opcode without what follows its first dot."""
+        return self.opcode.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A kernel's machine code; `registers` of each thread, `local` bytes of its stack."""
+
+    instructions: tuple[MachineInstruction, ...]
+    registers: int
+
+
+def numbered(text: str) -> tuple[str, int]:
+    """PTX in which `.loc` gives each instruction its number, from 1, and how many there are.
+
+    Numbers run through the module. What the text says about lines itself is left out.
+
+    >>> text, count = numbered(".entry k() { .reg .b32 %r; L: mov.b32 %r, 0; add.u32 %r, %r, 1; ret; }")
+    >>> count, text.count(".loc")
+    (3, 3)
+    """
+    plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    cut = plain.find(".section")
+    if cut >= 0:
+        plain = plain[:cut]
+    plain = _SHARED.sub(_aligned, plain)
+    parts: list[str] = []
+    count = depth = 0
+    place, end = 0, len(plain)
+    while place < end:
+        if plain[place].isspace() or plain[place] == ";":
+            parts.append(plain[place])
+            place += 1
+            continue
+        if plain[place] in "{}":
+            depth += 1 if plain[place] == "{" else -1
+            parts.append(plain[place])
+            place += 1
+            continue
+        label = _LABEL.match(plain, place)
+        if label is not None and depth:
+            parts.append(label[0])
+            place = label.end()
+            continue
+        after = _statement_end(plain, place, depth)
+        statement = plain[place:after]
+        place = after
+        if statement.startswith((".loc", ".file")):
+            continue
+        if depth and not statement.startswith("."):
+            count += 1
+            parts.append(f"\n.loc 1 {count} 0\n")
+        parts.append(statement)
+    return "".join(parts) + '\n.file 1 "ptx"\n', count
+
+
+def _aligned(match: re.Match[str]) -> str:
+    """An array in shared memory as the assembler places it where nothing is linked: at a multiple of 16."""
+    return f"{match[1]}{max(int(match[2]), 16)}{match[3]}"
+
+
+def _statement_end(text: str, start: int, depth: int) -> int:
+    """Behind a statement: its semicolon, the end of its line for `.loc` and its kin, a function's brace."""
+    if text.startswith((".loc", ".file", ".version", ".target", ".address_size"), start):
+        end = text.find("\n", start)
+        return len(text) if end < 0 else end
+    braces = 0
+    for place in range(start, len(text)):
+        character = text[place]
+        if character == "{":
+            if not depth and "=" not in text[start:place]:
+                return place  # of a function
+            braces += 1
+        elif character == "}":
+            if not braces:
+                return place
+            braces -= 1
+        elif character == ";" and not braces:
+            return place + 1
+    return len(text)
+
+
+@lru_cache(maxsize=32)
+def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) -> MachineCode:
+    """The machine code of a kernel; `count` is how many instructions its module has.
+
+    Only the first of linked modules has its instructions numbered.
+    """
+    text, found = numbered(texts[0])
+    if len(texts) == 1 and found != count:
+        raise PtxlabError(f"the PTX has {count} instructions, of which {found} were numbered")
+    key = f"{key_of(text, *texts[1:], target)}.timed.cubin"
+    code = read_entry(key)
+    if code is None:
+        code = link_modules((text, *texts[1:]), target)
+        write_entry(key, code)
+    sections = _sections(code)
+    words = sections.get(f".text.{entry}")
+    if words is None:
+        raise PtxlabError(f"the machine code has no kernel {entry}")
+    registers = _registers(sections, entry)
+    listing = disassemble(code, lines=True)
+    return MachineCode(tuple(_instructions(listing, entry, words)), registers)
+
+
+def instruction_numbers(module: Module) -> dict[int, int]:
+    """The number of each instruction in the module, from 0, by its id."""
+    return {id(instruction): number for number, instruction in enumerate(module.instructions)}
+
+
+def _sections(code: bytes) -> dict[str, bytes]:
+    """The sections of an ELF file, by name."""
+    (start,) = struct.unpack_from("<Q", code, 40)
+    size, count, names = struct.unpack_from("<HHH", code, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", code, start + size * number) for number in range(count)]
+    strings = headers[names][4]
+    sections: dict[str, bytes] = {}
+    for name, kind, _, _, offset, length, *_ in headers:
+        first = strings + name
+        sections[code[first : code.index(0, first)].decode()] = (
+            code[offset : offset + length] if kind != 8 else b""
+        )
+    return sections
+
+
+_WITHOUT_CONTENT = 8  # a section of the file that only reserves memory
+_REGISTERS = 0x2F  # the attribute of a function that says how many registers it takes
+
+
+def _registers(sections: dict[str, bytes], entry: str) -> int:
+    """How many registers each thread of a kernel has."""
+    symbols, names, notes = (sections.get(name, b"") for name in (".symtab", ".strtab", ".nv.info"))
+    place = 0
+    while place + 4 <= len(notes):
+        kind, attribute, size = struct.unpack_from("<BBH", notes, place)
+        if attribute == _REGISTERS:
+            symbol, count = struct.unpack_from("<II", notes, place + 4)
+            (first,) = struct.unpack_from("<I", symbols, 24 * symbol)
+            if names[first : names.index(0, first)].decode() == entry:
+                return int(count)
+        place += 4 + (size if kind == 4 else 0)
+    raise PtxlabError(f"the machine code does not say how many registers {entry} takes")
+
+
+def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruction]:
+    """The instructions of a kernel, from nvdisasm's listing and their encoding."""
+    section = listing.partition(f".text.{entry}:\n")[2].partition("\n//---")[0]
+    section = (
+        section.partition("$__internal_")[0]
+        if "\n$__internal_" not in section
+        else section.partition("\n$__internal_")[0]
+    )
+    origin = 0
+    result: list[MachineInstruction] = []
+    for line in section.splitlines():
+        source = _LINE.search(line)
+        if source is not None:
+            origin = int(source[1])
+            continue
+        match = _LISTED.match(line)
+        if match is None:
+            continue
+        address = int(match[1], 16)
+        control = int.from_bytes(words[address + 8 : address + _BYTES], "little") >> 41
+        result.append(
+            MachineInstruction(
+                address,
+                match[4],
+                match[5].strip(),
+                match[3] is not None,
+                match[2] == "!" and match[3] in ("PT", "UPT"),
+                origin - 1,
+                control & 15,
+                control >> 5 & 7,
+                control >> 8 & 7,
+                control >> 11 & 63,
+            )
+        )
+    ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
+    return result[: ends[-1] + 1] if ends else result
+
+
+def widths(code: MachineCode) -> dict[int, int]:
+    """Bytes that a lane accesses in shared memory at once, by PTX instruction, where the opcode says it.
+
+    The assembler joins accesses to neighbouring words.
+    """
+    found: dict[int, int] = {}
+    for each in code.instructions:
+        match = _WIDTH.match(each.opcode)
+        if match is not None and not each.idle:
+            found[each.origin] = int(match[1]) // 8
+    return found
+
+
+def opcodes(code: MachineCode) -> Counter[str]:
+    """How often each opcode stands in the code."""
+    return Counter(each.opcode for each in code.instructions)

@@ -1,0 +1,332 @@
+"""What the warps of some blocks do, as far as time depends on it.
+
+A simulation decides which way warps go; how long that takes is computed afterwards. So this keeps, for every
+warp, the instructions that it came to, and what those concern that access memory, signal or wait.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.product_form import ProductForm
+from ...memory import TensorMap
+from ...memory.banks import WIDTHS, conflicts
+from ..events import Access, MatrixInputs, Observer, Synchronisation
+from ..ptx.syntax import PtxInstruction
+from ..threads import Batch, Threads
+
+_WAVEFRONT = 128  # bytes of shared memory at once
+#: Loads that L1 does not keep.
+_PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
+#: What is executed again and again until it may go on.
+_SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})
+#: Instructions that may have something to concern.
+_CONCERNED = frozenset({
+    "atom", "bar", "barrier", "cp", "ld", "ldmatrix", "mbarrier", "red", "st", "stmatrix", "wmma",
+})  # fmt: skip
+_NOT_YET = -1
+_BOX = 1 << 45  # numbers of boxes begin behind those of all sectors
+
+
+@dataclass(slots=True)
+class Touch:
+    """What one execution of an instruction by a warp concerns.
+
+    `wavefronts` of shared memory; `sectors` of global memory, by their numbers; `signals` are events, by
+    their numbers, that it takes part in, `waits` those that it waits for.
+    """
+
+    wavefronts: int = 0
+    sectors: list[NDArray[np.int64]] = field(default_factory=list)
+    bytes: int = 0  # of global memory
+    box_bytes: int = 0  # of a bulk copy whose sectors are boxes
+    kind: str = ""  # of the access to global memory: "read", "write" or "atomic"
+    cached: bool = False  # in L1
+    signals: list[int] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)
+    visit: int = 0
+
+
+class Recorder(Observer):
+    """Keeps what warps do, by their numbers in the launch; `numbers` are those of instructions, by their ids.
+
+    `streams` has the runs of instructions of each warp, `touches` what they concern, in the order of a warp's
+    executions of each, `signals` how often each event is signalled until it has happened, `forms` those of
+    matrix instructions.
+    """
+
+    def __init__(self, numbers: dict[int, int], widths: dict[int, int] | None = None) -> None:
+        self.numbers = numbers
+        self._widths = widths or {}  # bytes of joined accesses to shared memory
+        self.streams: dict[int, list[list[int]]] = defaultdict(list)
+        self.touches: dict[tuple[int, int], list[Touch]] = defaultdict(list)
+        self.signals: list[int] = []
+        self.forms: dict[int, ProductForm] = {}
+        self.maps: list[TensorMap] = []
+        self._events: dict[tuple[Any, ...], int] = {}
+        self._phases: dict[tuple[Any, ...], int] = defaultdict(int)
+        self._barriers: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0), np.zeros(0))
+        self._asking: NDArray[Any] = np.zeros(0, dtype=np.int64)  # threads that ask for boxes
+        self._batch: Batch | None = None
+        self._round = self._visit = 0
+        self._last: tuple[Threads | None, list[int]] = (None, [])
+        self._warps: dict[int, tuple[Threads, list[int]]] = {}
+
+    # -- instructions ----------------------------------------------------------------------------------------
+
+    def begin(self, batch: Batch) -> None:
+        """Other blocks come."""
+        self._batch = batch
+        self._round += 1
+        self._last = (None, [])
+        self._warps = {}
+
+    def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """Warps come to an instruction that some lanes may leave out."""
+        if _sleeps(instruction):
+            return
+        self._came(instruction, threads)
+        if instruction.parts[0] in _CONCERNED:  # some warps may leave it out
+            number = self.numbers[id(instruction)]
+            for warp in self._warps_of(threads):
+                self.touches[warp, number].append(Touch(visit=_NOT_YET))
+
+    def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
+        """Warps come to an instruction; those that sleep there are heard when they go on."""
+        self._visit += 1
+        if instruction.guard is None and not _sleeps(instruction):
+            self._came(instruction, threads)
+
+    def _came(self, instruction: PtxInstruction, threads: Threads) -> None:
+        last, run = self._last
+        if last is not threads:
+            run = []
+            self._last = threads, run
+            for warp in self._warps_of(threads):
+                self.streams[warp].append(run)
+        run.append(self.numbers[id(instruction)])
+
+    def _warps_of(self, threads: Threads) -> list[int]:
+        known = self._warps.get(id(threads))
+        if known is None or known[0] is not threads:
+            known = threads, self._numbers(np.unique(threads.indices >> 5)).tolist()
+            self._warps[id(threads)] = known
+        return known[1]
+
+    def _numbers(self, warps: NDArray[Any]) -> NDArray[Any]:
+        """Warps of the launch from those of the batch."""
+        batch = self._batch
+        if batch is None:
+            return warps
+        each = batch.block_lanes // 32
+        return np.asarray(batch.numbers[warps // each] * batch.grid.warps + warps % each)
+
+    def _touch(self, warp: int, number: int, *, latest: bool = False) -> Touch:
+        """What the execution that goes on concerns; `latest`: what the warp's last one did."""
+        touches = self.touches[warp, number]
+        if touches and (latest or touches[-1].visit in (_NOT_YET, self._visit)):
+            touches[-1].visit = self._visit
+        else:
+            touches.append(Touch(visit=self._visit))
+        return touches[-1]
+
+    # -- memory ----------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Warps read or write memory, or the counts of mbarriers."""
+        instruction, parts = access.instruction, access.instruction.parts
+        if _is_of_mbarrier(access):
+            places = access.pieces[0].offsets if access.pieces else access.addresses
+            self._barriers = access.threads, places
+            if access.kind != "read" and "init" not in parts:
+                self._signal(self.numbers[id(instruction)], access.threads, places)
+            return
+        if access.space not in ("shared", "global", "local") or parts[0] in ("wgmma", "tcgen05", "mbarrier"):
+            return
+        if access.proxy == "async":
+            self._asking = access.threads
+        number = self.numbers[id(instruction)]
+        warps, threads, addresses = access.threads >> 5, access.threads, access.addresses
+        if np.any(warps[1:] < warps[:-1]):
+            order = np.argsort(warps, kind="stable")
+            warps, threads, addresses = warps[order], threads[order], addresses[order]
+        starts = np.flatnonzero(np.diff(warps, prepend=-1))
+        touches = [self._touch(warp, number) for warp in self._numbers(warps[starts]).tolist()]
+        ends = np.append(starts[1:], len(warps))
+        if access.space == "shared":
+            width = self._widths.get(number, access.width)
+            self._count_wavefronts(access, width, touches, starts, ends, threads, addresses & -width)
+            return
+        if access.space == "local":  # words of the lanes lie side by side
+            addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
+        sectors = np.stack([addresses, addresses + access.width - 1]) >> 5
+        cached = access.kind == "read" and parts[0] == "ld" and _PAST_L1.isdisjoint(parts)
+        for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
+            touch.sectors.append(np.unique(sectors[:, first:last]))
+            touch.bytes += access.width * (last - first)
+            touch.kind, touch.cached = access.kind, cached or access.space == "local"
+
+    @staticmethod
+    def _count_wavefronts(
+        access: Access,
+        width: int,
+        touches: list[Touch],
+        starts: NDArray[Any],
+        ends: NDArray[Any],
+        threads: NDArray[Any],
+        addresses: NDArray[Any],
+    ) -> None:
+        parts = access.instruction.parts
+        if access.proxy == "async" or access.width not in WIDTHS or parts[0] in ("wmma", "cp"):
+            for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
+                touch.wavefronts += -(-access.width * (last - first) // _WAVEFRONT)
+            return
+        rows = np.full((len(touches), 32), -1, dtype=np.int64)
+        rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
+        judged = conflicts(
+            np.maximum(rows, 0) & ((1 << 18) - 1),
+            width,
+            store=access.kind == "write" or parts[0] in ("ldmatrix", "stmatrix"),
+            atomic=access.kind == "atomic",
+            active=rows >= 0,
+        )
+        for touch, count in zip(touches, np.atleast_1d(judged.wavefronts).tolist(), strict=True):
+            touch.wavefronts += count
+
+    def copied(
+        self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
+    ) -> None:
+        """Threads ask for boxes: those whose places in shared memory were heard of just before."""
+        known = next((place for place, each in enumerate(self.maps) if each is tensor), len(self.maps))
+        if known == len(self.maps):
+            self.maps.append(tensor)
+        threads = self._asking
+        if not len(threads) or len(starts) % len(threads):
+            return
+        number = self.numbers[id(instruction)]
+        size = tensor.array.itemsize * int(np.prod(tensor.copied))
+        steps = np.cumprod([1, *tensor.array.shape[:0:-1]])[::-1]
+        names = self._numbers(threads >> 5)
+        boxes = (
+            _BOX + (known << 40) + (starts.reshape(len(threads), -1)[:, -len(steps) :] * steps).sum(axis=1)
+        )
+        for warp, box in set(zip(names.tolist(), boxes.tolist(), strict=True)):
+            touch = self._touch(warp, number)
+            touch.kind, touch.box_bytes = kind, size
+            if not any((each == box).any() for each in touch.sectors):
+                touch.sectors.append(np.array([box]))
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def _event(self, *key: Any) -> int:
+        """The number of an event: a phase of a barrier."""
+        number = self._events.setdefault(key, len(self._events))
+        if number == len(self.signals):
+            self.signals.append(0)
+        return number
+
+    def _signal(self, number: int, threads: NDArray[Any], places: NDArray[Any]) -> None:
+        """Threads arrive at mbarriers, or announce or bring bytes."""
+        pairs = {
+            (thread >> 5, place) for thread, place in zip(threads.tolist(), places.tolist(), strict=True)
+        }
+        for warp, place in sorted(pairs):
+            event = self._event("mbarrier", self._round, place, self._phases[self._round, place])
+            self._touch(int(self._numbers(np.array([warp]))[0]), number).signals.append(event)
+            self.signals[event] += 1
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Barriers complete, and threads leave them."""
+        kind, instruction = event.kind, event.instruction
+        if kind == "mbarrier.phase":
+            for place in set(self._places(event.threads)):
+                self._phases[self._round, place] += 1
+        elif kind == "mbarrier.wait":
+            self._left(instruction, event.threads)
+            number = self.numbers[id(instruction)]
+            places = self._places(event.threads)
+            pairs = {
+                (thread >> 5, place) for thread, place in zip(event.threads.tolist(), places, strict=True)
+            }
+            for warp, place in sorted(pairs):
+                touch = self._touch(int(self._numbers(np.array([warp]))[0]), number)
+                phase = self._phases[self._round, place]
+                if phase:
+                    touch.waits.append(self._event("mbarrier", self._round, place, phase - 1))
+        elif kind == "bar":
+            self._barrier(event)
+        elif kind.startswith("barrier.cluster"):
+            self._cluster(event)
+
+    def _places(self, threads: NDArray[Any]) -> list[int]:
+        """The mbarriers that threads have looked at last."""
+        known, places = self._barriers
+        order = np.argsort(known, kind="stable")
+        found = order[np.searchsorted(known, threads, sorter=order)]
+        return [int(place) for place in places[found]]
+
+    def _left(self, instruction: PtxInstruction, threads: NDArray[Any]) -> None:
+        """Threads go on behind an instruction at which they slept."""
+        number = self.numbers[id(instruction)]
+        self._last = (None, [])
+        for warp in self._numbers(np.unique(threads >> 5)).tolist():
+            self.streams[warp].append([number])
+
+    def _barrier(self, event: Synchronisation) -> None:
+        """Warps arrive at a barrier of their block, or leave it."""
+        batch = self._batch
+        if batch is None:
+            return
+        number = self.numbers[id(event.instruction)]
+        warps = np.unique(event.threads >> 5)
+        blocks = warps // (batch.block_lanes // 32)
+        for name, block in zip(self._numbers(warps).tolist(), blocks.tolist(), strict=True):
+            key = "bar", self._round, block, event.key
+            happening = self._event(*key, self._phases[key])
+            if event.completed:
+                self._touch(name, number, latest=True).waits.append(happening)
+            else:
+                self._touch(name, number).signals.append(happening)
+                self.signals[happening] += 1
+        if event.completed:
+            for block in set(blocks.tolist()):
+                self._phases["bar", self._round, block, event.key] += 1
+
+    def _cluster(self, event: Synchronisation) -> None:
+        batch = self._batch
+        if batch is None:
+            return
+        number = self.numbers[id(event.instruction)]
+        if event.completed:
+            self._left(event.instruction, event.threads)
+        warps = np.unique(event.threads >> 5)
+        clusters = warps // (batch.block_lanes // 32) // batch.grid.cluster_size
+        for name, cluster in zip(self._numbers(warps).tolist(), clusters.tolist(), strict=True):
+            count = "waits" if event.completed else "arrivals", self._round, name
+            happening = self._event("cluster", self._round, cluster, self._phases[count])
+            self._phases[count] += 1
+            touch = self._touch(name, number)
+            if event.completed:
+                touch.waits.append(happening)
+            else:
+                touch.signals.append(happening)
+                self.signals[happening] += 1
+
+    def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
+        """Warps execute a matrix instruction."""
+        self.forms[self.numbers[id(instruction)]] = operands.ins
+
+
+def _is_of_mbarrier(access: Access) -> bool:
+    """Whether it reads or changes the counts of mbarriers."""
+    return "mbarrier" in (access.proxy, access.kind)
+
+
+def _sleeps(instruction: PtxInstruction) -> bool:
+    parts = instruction.parts
+    return ".".join(parts[:2]) in _SLEEPING or parts[:3] == ("barrier", "cluster", "wait")

@@ -1,0 +1,372 @@
+"""One SM, or those of a cluster, cycle by cycle: which warp issues when, and what the others wait for.
+
+Everything is an array of numbers, so that numba compiles `replay` where it is installed; the same function
+runs without.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# What an instruction does besides taking an issue slot.
+PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, EXIT = range(12)
+# Units of a sub-partition.
+FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
+UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
+# Why a warp does not issue; the words of Nsight Compute.
+REASONS = (
+    "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
+    "math pipe throttle", "not selected", "LG throttle", "start",
+)  # fmt: skip
+(SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START) = range(11)
+GROUPS = 3  # cp.async, wgmma, bulk
+_DEPTH = 16  # groups that are under way
+_NEVER = 1e30
+
+
+class Rates(NamedTuple):
+    """How fast what an SM shares is: cycles of latency, bytes of each cycle."""
+
+    l2_latency: float
+    dram_latency: float
+    bulk_latency: float
+    l2: float  # of the cycles that L2 takes if all SMs are active
+    dram: float
+    barrier: float  # cycles from the last arrival until warps go on
+    mbarrier: float
+    block_start: float  # cycles between two blocks that begin on an SM
+    block_end: float  # and from the end of one to its successor's first instruction
+    queue: float  # cycles that memory instructions may be ahead of what L1 has served
+
+
+def replay(
+    op: NDArray[np.float64],
+    stream: NDArray[np.int32],
+    bounds: NDArray[np.int64],
+    touch: NDArray[np.float64],
+    links: NDArray[np.int64],
+    linked: NDArray[np.int32],
+    events: NDArray[np.int32],
+    shape: NDArray[np.int64],
+    rates: NDArray[np.float64],
+    stalls: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    busy: NDArray[np.float64],
+    history: NDArray[np.float64],
+    ends: NDArray[np.float64],
+) -> float:
+    """Run blocks on an SM and give the cycle in which the last one ends.
+
+    `op` [opcodes, columns] is what each machine instruction is: kind, unit, interval, latency, stall,
+    scoreboard that it sets when it has written or read, those that it waits for, group, count, whether its
+    wait is long. `stream` [steps, 2] has the opcode and the touch of each step, `bounds` the steps of each
+    warp of the sample. `touch` [touches, 4]: wavefronts, sectors, cycles of L2, sectors from DRAM. `links`
+    [touches, 4] says which of `linked` are its signals and waits. `events` is how many signals each takes.
+    `shape`: warps of a block, blocks of a cluster, blocks that an SM holds, clusters of the sample, clusters
+    to run, events of a cluster, rows of history.
+    """
+    warps, cluster, held, samples, total, event_count, room = shape
+    (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
+     mbarrier_latency, block_start, block_end, queue) = rates  # fmt: skip
+    slots = cluster * held * warps
+    place = np.zeros(slots, np.int64)  # step of each warp
+    last = np.zeros(slots, np.int64)
+    ready = np.full(slots, _NEVER)
+    issued = np.zeros(slots)
+    board = np.zeros((slots, 6))
+    long_board = np.zeros((slots, 6))
+    blocked = np.full(slots, -1)  # the first of the waits of the touch that it waits for
+    blocked_kind = np.zeros(slots, np.int64)
+    group_end = np.zeros((slots, 3))
+    group_times = np.zeros((slots, 3, 16))
+    group_count = np.zeros((slots, 3), np.int64)
+    group_wait = np.zeros(slots)  # until when it waits for groups
+    group_wait_kind = np.zeros(slots, np.int64)
+    unit_free = np.zeros((cluster, 4, 8))
+    slot_free = np.zeros((cluster, 4))
+    shared_free = np.zeros(cluster)
+    l1_free = np.zeros(cluster)
+    l2_free = np.zeros(cluster)
+    dram_free = np.zeros(cluster)
+    remaining = np.zeros((held, event_count + 1), np.int64)
+    happened = np.zeros((held, event_count + 1))
+    alive = np.zeros(held, np.int64)
+    begun = done = written = 0
+    drained = 0.0  # when the last store has arrived
+    start_free = 0.0
+    now = 0.0
+    greedy = np.full((cluster, 4), -1)
+    # the first clusters
+    for position in range(held):
+        if begun < total:
+            sample = begun % samples
+            for rank in range(cluster):
+                for warp in range(warps):
+                    slot = (rank * held + position) * warps + warp
+                    number = (sample * cluster + rank) * warps + warp
+                    place[slot] = bounds[number, 0]
+                    last[slot] = bounds[number, 1]
+                    ready[slot] = start_free
+                    issued[slot] = start_free
+            alive[position] = warps * cluster
+            for event in range(event_count):
+                remaining[position, event] = events[sample, event]
+                happened[position, event] = 0
+            begun += 1
+            start_free += block_start
+    candidate_time = np.full((cluster, 4), -1.0)  # -1: to be looked for
+    candidate = np.full((cluster, 4), -1)
+    candidate_reason = np.zeros((cluster, 4), np.int64)
+    candidate_eligible = np.zeros((cluster, 4))
+    while done < total:
+        best_time = _NEVER
+        best_sm = best_part = 0
+        for sm in range(cluster):
+            for part in range(4):
+                if candidate_time[sm, part] < 0:
+                    found_time = _NEVER
+                    found = -1
+                    found_reason = 0
+                    found_eligible = 0.0
+                    first = sm * held * warps
+                    for index in range(held * warps):
+                        slot = first + index
+                        if (index % warps + index // warps * warps) % 4 != part or ready[slot] >= _NEVER:
+                            continue
+                        step = place[slot]
+                        which = stream[step, 0]
+                        time = ready[slot]
+                        reason = FIXED
+                        if blocked[slot] >= 0:
+                            position = index // warps
+                            for link in range(links[blocked[slot], 2], links[blocked[slot], 3]):
+                                event = linked[link]
+                                if remaining[position, event] > 0:
+                                    time = _NEVER
+                                else:
+                                    latency = (
+                                        bar_latency if blocked_kind[slot] == BARRIER else mbarrier_latency
+                                    )
+                                    if happened[position, event] + latency > time:
+                                        time = happened[position, event] + latency
+                                        reason = blocked_kind[slot]
+                            if time >= _NEVER:
+                                continue
+                        if group_wait[slot] > time:
+                            time = group_wait[slot]
+                            reason = group_wait_kind[slot]
+                        waits = int(op[which, 7])
+                        for number in range(6):
+                            if waits >> number & 1 and board[slot, number] > time:
+                                time = board[slot, number]
+                                reason = LONG if long_board[slot, number] > 0 else SHORT
+                        unit = int(op[which, 1])
+                        if unit_free[sm, part, unit] > time:
+                            time = unit_free[sm, part, unit]
+                            reason = THROTTLE
+                        if unit == MEMORY and l1_free[sm] - queue > time:
+                            time = l1_free[sm] - queue
+                            reason = QUEUE
+                        eligible = time
+                        if slot_free[sm, part] > time:
+                            time = slot_free[sm, part]
+                        if time < found_time or (time == found_time and slot == greedy[sm, part]):
+                            found_time, found, found_reason, found_eligible = time, slot, reason, eligible
+                    candidate_time[sm, part] = found_time
+                    candidate[sm, part] = found
+                    candidate_reason[sm, part] = found_reason
+                    candidate_eligible[sm, part] = found_eligible
+                if candidate_time[sm, part] < best_time:
+                    best_time = candidate_time[sm, part]
+                    best_sm, best_part = sm, part
+        if best_time >= _NEVER:
+            return -1.0  # nobody can go on
+        sm, part = best_sm, best_part
+        slot = candidate[sm, part]
+        reason, eligible = candidate_reason[sm, part], candidate_eligible[sm, part]
+        now = best_time
+        step = place[slot]
+        which = stream[step, 0]
+        about = stream[step, 1]
+        kind = int(op[which, 0])
+        unit = int(op[which, 1])
+        position = slot // warps % held
+        # what it waited for
+        waited = eligible - issued[slot]
+        stalls[which, reason] += waited if waited > 0 else 0.0
+        stalls[which, NOT_SELECTED] += now - eligible
+        stalls[which, SELECTED] += 1
+        counts[which] += 1
+        if written < room and sm == 0:
+            history[written, 0] = slot % (held * warps)
+            history[written, 1] = which
+            history[written, 2] = issued[slot]
+            history[written, 3] = eligible
+            history[written, 4] = now
+            history[written, 5] = reason
+            written += 1
+        greedy[sm, part] = slot
+        slot_free[sm, part] = now + 1
+        if unit != MEMORY:
+            unit_free[sm, part, unit] = now + op[which, 2]
+            if sm == 0:
+                busy[unit] += op[which, 2]
+        else:
+            unit_free[sm, part, unit] = now + 2
+        blocked[slot] = -1
+        group_wait[slot] = 0
+        finish = now + op[which, 3]
+        signal = now + op[which, 3]
+        read = now + 12.0
+        if about >= 0:
+            wavefronts, sectors, past, fresh = (
+                touch[about, 0],
+                touch[about, 1],
+                touch[about, 2],
+                touch[about, 3],
+            )
+            if kind == SHARED:
+                start = max(now, shared_free[sm])
+                shared_free[sm] = start + wavefronts
+                l1_free[sm] = max(l1_free[sm], shared_free[sm])
+                finish = start + wavefronts - 1 + op[which, 3]
+                read = start + wavefronts + 8
+                if sm == 0:
+                    busy[8] += wavefronts
+            elif kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
+                start = now
+                if kind != BULK and kind != BULK_STORE:
+                    start = max(now, l1_free[sm])
+                    l1_free[sm] = start + max(1.0, sectors / 4)
+                    if sm == 0:
+                        busy[9] += max(1.0, sectors / 4)
+                finish = start + sectors / 4 + op[which, 3]
+                read = l1_free[sm] + 8
+                if past > 0:
+                    begin = max(start, l2_free[sm])
+                    l2_free[sm] = begin + past * l2_rate
+                    finish = l2_free[sm] + (bulk_latency if kind == BULK else l2_latency)
+                    if sm == 0:
+                        busy[10] += past * l2_rate
+                    if fresh > 0:
+                        begin = max(begin, dram_free[sm])
+                        dram_free[sm] = begin + fresh * 32 / dram_rate
+                        if sm == 0:
+                            busy[11] += fresh * 32 / dram_rate
+                        extra = dram_latency - l2_latency
+                        finish = max(finish + extra, dram_free[sm] + dram_latency)
+                if kind in (STORE, BULK_STORE):
+                    drained = max(drained, finish)
+                if kind in (COPY, BULK, BULK_STORE):
+                    group = 0 if kind == COPY else 2
+                    group_end[slot, group] = max(group_end[slot, group], finish)
+                    signal = finish
+                    if kind == COPY:
+                        shared_free[sm] = max(now, shared_free[sm]) + wavefronts
+                    finish = now + 20
+            elif kind == EVENT and links[about, 3] > links[about, 2]:
+                blocked[slot] = about
+                blocked_kind[slot] = int(op[which, 8])
+        if kind == WGMMA:
+            start = unit_free[sm, part, TENSOR] - op[which, 2]
+            group_end[slot, 1] = max(group_end[slot, 1], start + op[which, 3])
+            finish = now + 4
+        elif kind == COMMIT:
+            group = int(op[which, 8])
+            for number in range(15, 0, -1):
+                group_times[slot, group, number] = group_times[slot, group, number - 1]
+            group_times[slot, group, 0] = max(group_end[slot, group], now)
+            group_count[slot, group] += 1
+        elif kind == WAIT:
+            group = int(op[which, 8])
+            left = int(op[which, 9])
+            until = 0.0
+            if left < 0:  # all of them, committed or not
+                until = group_end[slot, group]
+                left = 0
+            for number in range(left, 16):
+                if number < group_count[slot, group]:
+                    until = max(until, group_times[slot, group, number])
+            if until > now:
+                group_wait[slot] = until
+                group_wait_kind[slot] = GMMA if group == 1 else LONG
+        elif kind == EVENT and op[which, 9] > 0:  # it arrives when its copies are there
+            signal = max(now, group_end[slot, 0])
+        if about >= 0:
+            for link in range(links[about, 0], links[about, 1]):
+                event = linked[link]
+                remaining[position, event] -= 1
+                happened[position, event] = max(happened[position, event], signal)
+                if remaining[position, event] == 0:
+                    for other in range(cluster):
+                        for each in range(4):
+                            candidate_time[other, each] = -1.0
+        number = int(op[which, 5])
+        if number < 6:
+            board[slot, number] = max(board[slot, number], finish)
+            long_board[slot, number] = op[which, 10]
+        number = int(op[which, 6])
+        if number < 6:
+            board[slot, number] = max(board[slot, number], read)
+            long_board[slot, number] = 0.0
+        issued[slot] = now + 1
+        ready[slot] = now + max(1.0, op[which, 4])
+        place[slot] = step + 1
+        candidate_time[sm, part] = -1.0
+        if kind in (SHARED, LOAD, STORE, COPY):
+            for each in range(4):  # the queue of memory instructions is all sub-partitions'
+                candidate_time[sm, each] = -1.0
+        if place[slot] >= last[slot]:
+            ready[slot] = _NEVER
+            alive[position] -= 1
+            if alive[position] == 0:
+                done += 1
+                if done <= len(ends):
+                    ends[done - 1] = now
+                if begun < total:
+                    sample = begun % samples
+                    start_free = max(start_free + block_start, now + block_end)
+                    for rank in range(cluster):
+                        for warp in range(warps):
+                            other = (rank * held + position) * warps + warp
+                            index = (sample * cluster + rank) * warps + warp
+                            place[other] = bounds[index, 0]
+                            last[other] = bounds[index, 1]
+                            ready[other] = start_free
+                            issued[other] = start_free
+                            for number in range(6):
+                                board[other, number] = 0
+                            for group in range(3):
+                                group_end[other, group] = 0
+                                group_count[other, group] = 0
+                    alive[position] = warps * cluster
+                    for event in range(event_count):
+                        remaining[position, event] = events[sample, event]
+                        happened[position, event] = 0
+                    begun += 1
+                    for other in range(cluster):
+                        for each in range(4):
+                            candidate_time[other, each] = -1.0
+    return max(now, drained)
+
+
+#: Instructions from which on it pays to compile `replay`, which takes seconds where nothing is cached.
+_MANY = 200_000
+_compiled: list[Any] = []
+
+
+def replayer(steps: int) -> Any:
+    """`replay`, compiled if there is much to do and numba is installed."""
+    if steps < _MANY and not _compiled:
+        return replay
+    if not _compiled:
+        try:
+            from ...numerics.fused_loops import compiled
+        except ImportError:
+            _compiled.append(replay)
+        else:
+            _compiled.append(compiled()(replay))
+    return _compiled[0]

@@ -1,0 +1,88 @@
+"""Predicted times: machine code with its origin, what fits on an SM, and times that an H200 needed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import ptxlab
+from benchmarks import predict
+from ptxlab.simulator.timing.code import machine_code, numbered
+
+COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = x[i];
+}"""
+
+
+def test_machine_instructions_know_the_ptx_that_they_come_from():
+    kernel = ptxlab.kernel(COPY)
+    instructions = list(kernel.module.instructions)
+    code = machine_code(kernel._texts, kernel.name, "sm_90a", len(instructions))
+    origins = {each.name: instructions[each.origin].opcode for each in code.instructions}
+    assert origins["LDG"] == "ld.global.nc.f32" or origins["LDG"].startswith("ld.global")
+    assert origins["STG"].startswith("st.global")
+    assert code.registers >= 8
+    load = next(each for each in code.instructions if each.name == "LDG")
+    store = next(each for each in code.instructions if each.name == "STG")
+    assert load.writes < 6
+    assert store.waits >> load.writes & 1  # it waits for what was loaded
+
+
+def test_instructions_of_inline_assembly_are_numbered_one_by_one():
+    text = """.version 8.0
+    .target sm_90
+    .entry k(.param .b64 p) { .reg .b32 %r<3>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; { .reg .pred q; setp.eq.u32 q, %r1, 0; @q bra L; mov.b32 %r2, {%h1, %h2}; }
+    L: st.global.v2.u32 [%d], {%r1, %r2}; ret; }"""
+    result, count = numbered(text)
+    assert count == 6
+    assert result.count(".loc 1 ") == 6
+
+
+@pytest.mark.parametrize(
+    ("block", "shared", "blocks", "limit"),
+    [(256, 0, 8, "threads"), (256, 100_000, 2, "shared memory"), (32, 0, 32, "blocks")],
+)
+def test_what_fits_on_an_sm(block, shared, blocks, limit):
+    x = np.zeros(1 << 12, np.float32)
+    profile = ptxlab.kernel(COPY).profile(64, block, x, x, np.int32(0), shared=shared)
+    assert (profile.occupancy.blocks, profile.occupancy.limit) == (blocks, limit)
+
+
+def test_a_profile_leaves_arrays_alone_and_names_the_line_that_waits():
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    profile = ptxlab.kernel(COPY).profile(256, 256, y, x, np.int32(1 << 16))
+    assert not y.any()
+    waits = {line: reasons["long scoreboard"] for line, reasons in profile.stalls.items()}
+    assert max(waits, key=lambda line: waits[line]) == 4
+    assert profile.reasons.most_common(1)[0][0] == "long scoreboard"
+    assert profile.microseconds > 0.9
+
+
+def test_chips_without_times_are_refused():
+    with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200"):
+        ptxlab.kernel(COPY).profile(1, 32, np.zeros(1), np.zeros(1), np.int32(0), chip="GTX 1080")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "copy of 16 MB, 16 bytes a thread",
+        "every 8th word",
+        "transpose_naive 1024",
+        "ex2, 132 x 128",
+        "divisions, 132 x 128",
+        "atomics on 1 words",
+        "cp.async, 132 blocks",
+        "bulk copies, 132 blocks",
+        "softmax 256 x 4096",
+    ],
+)
+def test_times_are_near_those_of_an_h200(name):
+    case = next(each for each in predict.cases() if each.name == name)
+    measured = json.loads(predict.RECORDED.read_text())[name]
+    assert predict.predicted(case).microseconds == pytest.approx(measured, rel=0.3)
