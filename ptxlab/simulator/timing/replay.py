@@ -368,5 +368,5 @@ def replayer(steps: int) -> Any:
         except ImportError:
             _compiled.append(replay)
         else:
-            _compiled.append(compiled()(replay))
+            _compiled.append(compiled()(replay))  # type: ignore[no-untyped-call]
     return _compiled[0]
