@@ -82,6 +82,7 @@ def variants(value: Any) -> list[hostile.Value]:
         ("big-endian", lambda: array.astype(array.dtype.newbyteorder(">"))),
         ("masked", lambda: np.ma.masked_equal(array, array.ravel()[0] if array.size else 0)),
         ("unmasked", lambda: np.ma.array(array)),
+        ("matrix", lambda: array.view(np.matrix) if array.ndim == 2 else array.view(np.recarray)),
         ("objects of it", lambda: array.astype(object)),
         ("strings of it", lambda: array.astype("U8")),
         ("complex of it", lambda: array.astype(complex)),
