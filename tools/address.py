@@ -80,7 +80,8 @@ def _with_first_cell(text: str, source: str) -> str:
 
 def documents() -> list[Path]:
     """The files that may repeat the address."""
-    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb")])
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *ROOT.glob("docs/**/*.md")]
+    return sorted([*texts, *ROOT.glob("notebooks/*.ipynb")])
 
 
 def rewrite(text: str, new: str, old: str | None = None) -> str:
@@ -110,6 +111,9 @@ def changes() -> dict[Path, str]:
     for path, text in rewritten.items():
         if path.suffix == ".ipynb":
             rewritten[path] = _with_first_cell(text, cell)
+        if path.suffix == ".cff":
+            version = __version__.removesuffix(".dev0")
+            rewritten[path] = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.M)
     return {path: text for path, text in rewritten.items() if text != texts[path]}
 
 

@@ -118,7 +118,7 @@ def test_the_command_exists() -> None:
 
 def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
-    assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt", ".json", ".xz", ".cu", ".cuh"}
+    assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt", ".json", ".bz2", ".xz", ".cu", ".cuh"}
     typed = Path(ptxlab.__file__).parent / "py.typed"
     assert typed.exists(), "without it nobody's type checker reads the hints"
 
@@ -325,3 +325,42 @@ def test_no_lock_files_and_no_places_of_one_machine() -> None:
         assert not LOCKS.search(path.name), path
         place = PLACES.search(text(path) or "") if path.name != Path(__file__).name else None
         assert place is None, f"{path.relative_to(ROOT)} mentions {place[0]}"
+
+
+# -- what is promised ------------------------------
+
+PROMISES = (ROOT / "docs" / "guide" / "promises.md").read_text(encoding="utf-8")
+
+
+def test_the_promises_name_what_is_public_and_supported() -> None:
+    for module in ptxlab._MODULES:
+        assert f"`ptxlab.{module}`" in PROMISES
+    python = re.search(r"^\| Python \| (.*?) \|", PROMISES, flags=re.M)
+    classifiers = PROJECT["project"]["classifiers"]
+    stated = [line.rpartition(" ")[2] for line in classifiers if re.search(r"Python :: 3\.\d+$", line)]
+    assert python and re.findall(r"3\.\d+", python[1]) == stated
+    assert PROJECT["project"]["requires-python"] == f">={stated[0]}"
+
+
+def test_every_recorded_file_has_its_terms() -> None:
+    """Whatever is neither source nor text is in a file or folder that the table names."""
+    table = PROMISES.partition("## Where the data come from")[2]
+    named = [ROOT / name for name in re.findall(r"`((?:ptxlab|tests|tools|benchmarks)[\w/.]*)`", table)]
+    assert all(path.exists() for path in named)
+    recorded = [path for path in files() if path.suffix in {".npz", ".tsv", ".xz", ".bz2", ".json", ".ptx"}]
+    settings = ROOT / "tools" / "check_javascript", ROOT / "ptxlab" / "cli", ROOT / "tests" / "kernels"
+    for path in recorded:
+        assert any(path.is_relative_to(folder) for folder in (*named, *settings)), path.relative_to(ROOT)
+
+
+def test_the_citation_names_every_source_of_the_models() -> None:
+    yaml = pytest.importorskip("yaml")
+    content = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = yaml.safe_load(content)
+    assert citation["version"] == ptxlab.__version__.removesuffix(".dev0")
+    assert citation["repository-code"] == SOURCE and citation["license"] == PROJECT["project"]["license"]
+    sources = " ".join(model.source for model in ptxlab.models())
+    cited = set(re.findall(r"arXiv (\d+\.\d+)|doi ([\w./-]+\d)|(sf-tensor/tcgen05)", sources))
+    assert len(cited) >= 4
+    for paper in cited:
+        assert "".join(paper) in content

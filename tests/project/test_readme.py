@@ -11,15 +11,16 @@ import pytest
 
 from ptxlab.lessons import LESSONS
 from tests.cases import each
-from tools import readme
+from tools import address, readme
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     readme.README,
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
+    *(ROOT / f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "SECURITY")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+#: Links to files that are not part of the site.
+ON_GITHUB = f"{address.address()}/blob/main/"
 #: What `python -m tools.site` writes beside the hand-written pages.
 GENERATED = re.compile(r"(course/)?[\w-]+\.ipynb|[\w-]+\.(md|rst)")
 
@@ -93,6 +94,8 @@ def test_examples(page: str) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)  # k[grid](x) is no link
     for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if target.startswith(ON_GITHUB):
+            assert (ROOT / target.removeprefix(ON_GITHUB)).exists(), f"{page.relative_to(ROOT)}: {target}"
         if target.startswith("https://") or (page.name == "index.md" and GENERATED.fullmatch(target)):
             continue
         assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
