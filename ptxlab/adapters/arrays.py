@@ -7,7 +7,12 @@ are as good as whole arrays. No framework is imported here: a tensor is what has
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import gc
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import ml_dtypes
@@ -28,6 +33,7 @@ SWIZZLES = (0, 32, 64, 128)  # bytes, in the order of CUtensorMapSwizzle
 #: What Triton and the GPU's 16-byte accesses ask of addresses, and so a launch must keep.
 _ALIGNMENT = 16
 _MAP_ALIGNMENT = 64  # of a CUtensorMap
+_LOWEST_ADDRESS, _HIGHEST_ADDRESS = 1 << 16, 1 << 47  # of a process on Linux
 
 
 def is_array(value: object) -> bool:
@@ -95,7 +101,8 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
     """Arguments of a launch with pointers in place of arrays that the simulator does not take as they are.
 
     Those are views that are not contiguous, and arrays that share a part of their memory. Addresses keep
-    their distance to multiples of 16.
+    their distance to multiples of 16. An array of 64-bit integers, or of bytes, may hold addresses of others,
+    e.g. the matrices of a grouped product: what is alive there can be reached.
 
     >>> x = np.arange(8, dtype=np.int32)
     >>> [type(each).__name__ for each in device_memory([x, x, 3])]
@@ -103,6 +110,28 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
     >>> [each.offset for each in device_memory([x[4:], x])]
     [16, 0]
     """
+    tables = {
+        number: memory
+        for number, argument in enumerate(arguments)
+        if (memory := _possible_table(argument)) is not None
+    }
+    reached = _reached(list(tables.values())) if tables else []
+    placed = _placed([*arguments, *reached])
+    if reached:
+        memories = tuple(
+            each.memory if isinstance(each, Pointer) else np.asarray(each).reshape(-1).view(np.uint8)
+            for each in placed[len(arguments) :]
+        )
+        for number in tables:
+            table = placed[number]
+            if not isinstance(table, Pointer):
+                table = Pointer(np.asarray(table).reshape(-1).view(np.uint8), 0)
+            placed[number] = replace(table, reaches=memories)
+    return placed[: len(arguments)]
+
+
+def _placed(arguments: Sequence[object]) -> list[object]:
+    """Arguments with pointers in place of views that are not contiguous, or that share memory."""
     placed = list(arguments)
     arrays = {
         number: argument
@@ -125,6 +154,53 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
         for number in numbers:
             placed[number] = Pointer(memory, arrays[number].ctypes.data - low, low % _ALIGNMENT)
     return placed
+
+
+def _possible_table(argument: object) -> NDArray[np.uint64] | None:
+    """The words of an argument that may be addresses; None if there are none."""
+    if isinstance(argument, Pointer):
+        argument = argument.memory
+    if not isinstance(argument, np.ndarray) or not argument.ndim or argument.dtype.kind not in "iu":
+        return None
+    if argument.dtype.itemsize not in (1, 8):
+        return None
+    content = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+    words = content[: content.size // 8 * 8].view(np.uint64)
+    chosen = np.unique(words[(words >= _LOWEST_ADDRESS) & (words < _HIGHEST_ADDRESS)])
+    return chosen if chosen.size else None
+
+
+def _reached(tables: Sequence[NDArray[np.uint64]]) -> list[NDArray[np.uint8]]:
+    """The memory of arrays that are alive and that one of these addresses is in."""
+    addresses = np.unique(np.concatenate(tables))
+    reached = {}
+    for array in _alive():
+        low, high = np.lib.array_utils.byte_bounds(array)
+        position = int(np.searchsorted(addresses, low))
+        if position < addresses.size and addresses[position] < high:
+            reached[low, high] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
+            reached[low, high].flags.writeable = array.flags.writeable
+    return list(reached.values())
+
+
+def _alive() -> Iterator[NDArray[Any]]:
+    """All arrays of NumPy and tensors of torch on the CPU that Python's objects refer to."""
+    frame: FrameType | None = sys._getframe(1)
+    variables: list[Any] = []  # of functions that run
+    while frame is not None:
+        variables += frame.f_locals.values()
+        frame = frame.f_back
+    objects = gc.get_referents(*gc.get_objects(), *variables)
+    torch = sys.modules.get("torch")
+    tensors: Any = () if torch is None else torch.Tensor
+    for value in (*objects, *variables):
+        kind = type(value)  # isinstance would ask the object, which may be a proxy
+        if issubclass(kind, np.ndarray):
+            if value.size and not value.dtype.hasobject:
+                yield value
+        elif issubclass(kind, tensors):
+            with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or another device's
+                yield host_array(value)
 
 
 class HostMemory:

@@ -32,23 +32,26 @@ _MOST_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 @dataclass(frozen=True)
 class Array:
-    """An array whose address the kernel gets, or that of a byte in it; `phase` is as in `Pointer`."""
+    """An array whose address the kernel gets, or that of a byte in it; the rest is as in `Pointer`."""
 
     values: NDArray[Any]
     offset: int = 0
     phase: int = 0
+    reaches: tuple[NDArray[np.uint8], ...] = ()
 
 
 @dataclass(frozen=True)
 class Pointer:
     """An address inside of memory that several arguments may share: so many bytes behind its beginning.
 
-    The memory begins `phase` bytes behind a multiple of 256.
+    The memory begins `phase` bytes behind a multiple of 256. Where it holds addresses, `reaches` has what
+    lies there; then all memory of the launch is at its addresses of the host.
     """
 
     memory: NDArray[np.uint8]
     offset: int
     phase: int = 0
+    reaches: tuple[NDArray[np.uint8], ...] = ()
 
 
 #: What a parameter, or a part of a struct, is: memory, the bytes of a value, or a tensor map.
@@ -186,7 +189,7 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
         if not isinstance(value, Array):
             return value
         chosen = same.get(id(value.values), value)
-        return replace(chosen, offset=value.offset, phase=value.phase)
+        return replace(chosen, offset=value.offset, phase=value.phase, reaches=value.reaches)
 
     return [
         replace(each, members=tuple((at, joined(value), name) for at, value, name in each.members))
@@ -219,9 +222,8 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
     if isinstance(argument, np.ndarray):
         argument = _plain(argument, what)
     if isinstance(argument, Pointer):
-        return replace(
-            _as_memory(argument.memory, parameter, what), offset=argument.offset, phase=argument.phase
-        )
+        memory = _as_memory(argument.memory, parameter, what)
+        return replace(memory, offset=argument.offset, phase=argument.phase, reaches=argument.reaches)
     if parameter.array:
         return _as_struct(argument, parameter, what)
     if isinstance(argument, np.ndarray) and argument.ndim > 0:
@@ -325,7 +327,7 @@ def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
     if isinstance(element, np.ndarray) and element.ndim > 0:
         return _as_memory(element, _POINTER, what), 8, 8
     if isinstance(element, Pointer):
-        return Array(element.memory, element.offset, element.phase), 8, 8
+        return Array(element.memory, element.offset, element.phase, element.reaches), 8, 8
     if gpu_layout(element) is not None:
         raise PtxlabError(f"{what} is on the GPU; simulate takes NumPy arrays, launch takes both")
     if element is None:

@@ -210,9 +210,14 @@ def _argument_buffers(
     buffers = [Buffer("the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param")]
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
+    arrays = [value for _, value in values_of(arguments) if isinstance(value, Array)]
+    as_on_host = any(array.reaches for array in arrays)
 
     def place(title: str, data: NDArray[np.uint8], writable: bool, phase: int = 0) -> int:
         nonlocal free
+        if as_on_host:
+            buffers.append(Buffer(title, data.ctypes.data, data, writable))
+            return data.ctypes.data
         start = free + phase
         free = address_behind(start + data.size)
         buffers.append(Buffer(title, start, data, writable))
@@ -239,6 +244,9 @@ def _argument_buffers(
         else:
             content = argument
         parameters[offset : offset + len(content)] = np.frombuffer(content, dtype=np.uint8)
+    for data in {data.ctypes.data: data for array in arrays for data in array.reaches}.values():
+        if not any(buffer.start == data.ctypes.data for buffer in buffers):
+            place("an array that an argument has the address of", data, data.flags.writeable)
     return buffers
 
 

@@ -43,6 +43,39 @@ def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
     assert addresses[0] % 16 == memory[1:].ctypes.data % 16
 
 
+#: *table[1] = *table[0] + 1, for 32 threads; table[2] is free.
+_THROUGH_A_TABLE = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry through(.param .u64 table) {
+  .reg .b32 %r<8>; .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [table]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;
+  ld.global.u64 %rd3, [%rd1]; ld.global.u64 %rd4, [%rd1+8];
+  add.u64 %rd5, %rd3, %rd2; ld.global.u32 %r2, [%rd5]; add.u32 %r3, %r2, 1;
+  add.u64 %rd6, %rd4, %rd2; st.global.u32 [%rd6], %r3;
+  ret;
+}
+"""
+
+
+def test_arrays_are_reached_through_a_table_of_addresses() -> None:
+    kernel = ptxlab.kernel(_THROUGH_A_TABLE)
+    memory, out = np.arange(64, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
+    source = memory[16:48]
+    table = np.array([source.ctypes.data, out.ctypes.data], dtype=np.int64)
+    result = kernel.simulate(1, 32, *device_memory([table]))
+    assert np.array_equal(out, np.arange(17, 49)) and not result.hazards
+
+    kept = {"out": np.zeros(32, dtype=np.uint32)}  # as an object has it that no frame names
+    table[1] = kept["out"].ctypes.data
+    kernel.simulate(1, 32, *device_memory([table]))
+    assert np.array_equal(kept["out"], out)
+    kept["out"].flags.writeable = False
+    refuses("read-only|written|write", kernel.simulate, 1, 32, *device_memory([table]))
+    table[1] = 1 << 20
+    refuses("belongs to no array", kernel.simulate, 1, 32, *device_memory([table]))
+
+
 def test_what_nobody_may_write_stays_so() -> None:
     memory = np.arange(64, dtype=np.uint32)
     memory.flags.writeable = False
