@@ -14,7 +14,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs chips homework slides browser release clean
+.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -66,6 +66,10 @@ format: $(VENV)/test.stamp  ## put code into the house format
 docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the notebooks and build the site into site/ (minutes)
 	$(RUN) -m tools.readme
 	$(RUN) -m tools.site
+
+# PYODIDE=https://... names where Pyodide is; OFFLINE=1 brings it along, with the wheels of PTXLAB_WASM
+web: docs  ## the site, and with it try/: the Explorer with Python in a browser tab (OFFLINE=1 brings Python along)
+	$(RUN) -m tools.web $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE)))
 
 chips: $(VENV)/test.stamp  ## compile every instruction for every chip and record the machine code for the reference (minutes, no GPU)
 	$(RUN) -m tools.record sass

@@ -18,9 +18,9 @@ os.environ["PTXLAB_PROGRESS"] = f"{_folder}/progress.json"  # not that of whoeve
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis  # noqa: E402
-import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from tests.fixtures import rng  # noqa: E402, F401
 from tests.sampling import EXHAUSTIVE  # noqa: E402
 from tools import chromium  # noqa: E402
 
@@ -106,12 +106,6 @@ def heeds_interrupts() -> None:
     """Ctrl+C interrupts tests and what they start, also under `make test &`, whose shell has it ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    """Random numbers that are the same in every run."""
-    return np.random.default_rng(20250101)
 
 
 @pytest.fixture(scope="session")

@@ -114,9 +114,9 @@ class Batch:
         return np.repeat(np.arange(self.count, dtype=np.int64), self.block_lanes)
 
     @cached_property
-    def everyone(self) -> NDArray[np.intp]:
+    def everyone(self) -> NDArray[np.int64]:
         """The indices of all lanes."""
-        return np.arange(self.size)
+        return np.arange(self.size, dtype=np.int64)
 
     @cached_property
     def within(self) -> NDArray[np.int64]:
@@ -152,11 +152,12 @@ class Batch:
 class Threads:
     """Threads that execute together: sorted indices into the batch, or None for all of it."""
 
-    def __init__(self, batch: Batch, index: NDArray[np.intp] | None) -> None:
+    def __init__(self, batch: Batch, index: NDArray[np.signedinteger] | None) -> None:
         self.batch = batch
         if index is not None and batch.is_full and len(index) == batch.size:
             index = None
-        self.index = index
+        # 64 bits everywhere, also where NumPy's own indices have 32: times are added to them.
+        self.index = None if index is None else np.asarray(index, dtype=np.int64)
         self.count: int = batch.size if index is None else len(index)
         self._whole: dict[int, bool] = {}
         self._whole_alive = -1
@@ -174,10 +175,10 @@ class Threads:
         return slice(int(rows[0, 0]), int(rows[0, 0]) + each)
 
     @classmethod
-    def listed(cls, batch: Batch, index: NDArray[np.intp]) -> Threads:
+    def listed(cls, batch: Batch, index: NDArray[np.signedinteger]) -> Threads:
         """Threads one by one, in this order; the same one may come several times."""
         threads = cls(batch, index)
-        threads.index = index  # even if there are as many as in the batch
+        threads.index = np.asarray(index, dtype=np.int64)  # even if there are as many as in the batch
         threads._common_lanes = None  # not sorted: they are taken one by one
         return threads
 
@@ -206,7 +207,7 @@ class Threads:
         return array if self.index is None else array[: self.count]
 
     @property
-    def indices(self) -> NDArray[np.intp]:
+    def indices(self) -> NDArray[np.int64]:
         """Their indices into the batch."""
         return self.batch.everyone if self.index is None else self.index
 

@@ -895,3 +895,11 @@ interface SavedWalk {
   notes: string[];
   stops: SavedStop[];
 }
+
+// -- Python in a tab --
+
+/** A message of Python: JSON, and the bytes that belong into it. */
+type EncodedMessage = [text: string, buffers: Uint8Array[]];
+
+/** Where the worker loads Python and ptxlab from. */
+type WorkerSettings = { pyodide: string; archive: string };

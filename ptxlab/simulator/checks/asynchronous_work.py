@@ -20,7 +20,7 @@ def distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
     """Each number below a limit once, in order: quicker than np.unique."""
     there = np.zeros(limit, dtype=np.bool_)
     there[numbers] = True
-    return np.flatnonzero(there)
+    return np.flatnonzero(there).astype(np.int64)
 
 
 @dataclass(slots=True)
@@ -163,7 +163,8 @@ class AsynchronousWork:
         pitch = piece.data.size // self._batch.count
         keys = self._keys(piece)
         places, which = np.unique(piece.offsets % pitch, return_inverse=True)
-        columns = np.array([self._clocks.column(place) for place in places.tolist()])[which]
+        numbers = [self._clocks.column(place) for place in places.tolist()]
+        columns = np.array(numbers, dtype=np.int64)[which]
         order = np.argsort(keys)
         keys, columns = keys[order], columns[order]
         rest = []

@@ -1,0 +1,110 @@
+// What a page in a tab has instead of a notebook's comm: a model whose Python runs in a worker.
+
+// A message of Python: its JSON names the places of the bytes that come beside it.
+/** @param {EncodedMessage} encoded @returns {any} */
+function decodeMessage([text, buffers]) {
+  const { bytes, ...message } = JSON.parse(text);
+  bytes.forEach((/** @type {(string | number)[]} */ path, /** @type {number} */ index) => {
+    const holder = path.slice(0, -1).reduce((part, key) => part[key], message);
+    const { buffer, byteOffset, byteLength } = buffers[index];
+    holder[path[path.length - 1]] = new DataView(buffer, byteOffset, byteLength);
+  });
+  return message;
+}
+
+export class LiveModel {
+  /** @param {Traits} state what is shown before Python has loaded @param {Worker} worker */
+  constructor(state, worker) {
+    this.state = state;
+    this.worker = worker;
+    this.listeners = /** @type {Listener[]} */ ([]);
+    this.unsaved = /** @type {Set<keyof Traits>} */ (new Set());
+    this.waiting = /** @type {object[] | null} */ ([]); // for Python; null when it is there
+    this.whenWaiting = () => {};
+  }
+
+  /** @template {keyof Traits} K @param {K} name */
+  get(name) {
+    return this.state[name];
+  }
+
+  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
+  set(name, value) {
+    this.unsaved.add(name);
+    this.update({ [name]: value });
+  }
+
+  save_changes() {
+    const state = Object.fromEntries([...this.unsaved].map((name) => [name, this.state[name]]));
+    this.unsaved.clear();
+    this.post({ method: "update", state });
+  }
+
+  /** @param {Message} content */
+  send(content) {
+    this.post({ method: "custom", content });
+  }
+
+  /** @param {object} message */
+  post(message) {
+    if (this.waiting) {
+      this.waiting.push(message);
+      this.whenWaiting();
+    } else this.worker.postMessage({ message: JSON.stringify(message) });
+  }
+
+  // How many edits Python has not seen yet.
+  get edits() {
+    return (this.waiting ?? []).filter((message) => "content" in message).length;
+  }
+
+  // Python is there: it opens what was asked for, and does what waited.
+  /** @param {string} asked */
+  open(asked) {
+    this.worker.postMessage({ open: asked, waiting: JSON.stringify(this.waiting) });
+    this.waiting = null;
+  }
+
+  /** @param {Partial<Traits>} values */
+  update(values) {
+    const names = /** @type {(keyof Traits)[]} */ (Object.keys(values)).filter(
+      (name) => this.state[name] !== values[name],
+    );
+    Object.assign(this.state, values);
+    for (const name of names) this.notify(`change:${name}`);
+  }
+
+  /** @param {EncodedMessage[]} messages */
+  take(messages) {
+    for (const encoded of messages) {
+      const message = decodeMessage(encoded);
+      if (message.method === "update") this.update(message.state);
+      else this.notify("msg:custom", addressed(message.content));
+    }
+  }
+
+  /** @param {string} event @param {ExportAnswer} [message] */
+  notify(event, message = {}) {
+    for (const listener of this.listeners) if (listener.event === event) listener.call(message);
+  }
+
+  /** @param {string} events @param {Listener["call"]} call */
+  on(events, call) {
+    for (const event of events.split(" ")) this.listeners.push({ event, call });
+  }
+
+  /** @param {string} [events] @param {Listener["call"]} [call] */
+  off(events, call) {
+    const names = events?.split(" ");
+    this.listeners = this.listeners.filter(
+      (listener) => (names && !names.includes(listener.event)) || (call && call !== listener.call),
+    );
+  }
+}
+
+// A link that is copied here is this page's address with the link in it.
+/** @param {ExportAnswer} answer @returns {ExportAnswer} */
+function addressed(answer) {
+  if (answer.export !== "link") return answer;
+  return { ...answer, text: `${location.origin}${location.pathname}#${answer.text}` };
+}

@@ -1,0 +1,73 @@
+"""The Explorer in a browser tab: a session whose messages pass through a Web Worker, front/worker.js."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..errors import PtxlabError
+from .session import Session
+from .view import Outgoing
+
+#: What a page shows that was asked for nothing else.
+DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+#: A message as JSON, the places of its bytes, and the bytes.
+Encoded = tuple[str, list[bytes]]
+
+
+class Tab:
+    """One Explorer, opened by what an address names: an instruction, in full or in short, or a link.
+
+    >>> tab = Tab()
+    >>> [(text, _)] = tab.open("mma.m16n8k16.f16", "[]")
+    >>> json.loads(text)["state"]["candidates"]["typed"]
+    'mma.m16n8k16.f16'
+    """
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+
+    def open(self, asked: str, waiting: str) -> list[Encoded]:
+        """Open what was asked for, do what the page sent meanwhile (JSON), and send all that is shown."""
+        try:
+            session, problem = Session(asked or DEFAULT), None
+        except PtxlabError as error:
+            session, problem = Session(DEFAULT), error
+        self._session = session
+        answers: list[Outgoing] = []
+        for message in json.loads(waiting):
+            answers += [each for each in session.handle(message) if each["method"] == "custom"]
+        if problem is not None:
+            session.presenter.refuse(problem)
+            session.view.take_waiting()
+        return [encode({"method": "update", "state": session.view.get_state()}), *map(encode, answers)]
+
+    def handle(self, message: str) -> list[Encoded]:
+        """What a message of the page, as JSON, is answered with."""
+        assert self._session is not None, "the worker opens a session first"
+        return [encode(each) for each in self._session.handle(json.loads(message))]
+
+
+def encode(message: Outgoing) -> Encoded:
+    """A message without its bytes, where those were, and these.
+
+    >>> encode({"method": "update", "state": {"A": {"codes": b"123"}}})
+    ('{"method":"update","state":{"A":{"codes":null}},"bytes":[["state","A","codes"]]}', [b'123'])
+    """
+    places: list[list[str | int]] = []
+    found: list[bytes] = []
+
+    def without_bytes(value: Any, path: list[str | int]) -> Any:
+        if isinstance(value, bytes):
+            places.append(path)
+            found.append(value)
+            return None
+        if isinstance(value, dict):
+            return {key: without_bytes(inner, [*path, key]) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [without_bytes(inner, [*path, index]) for index, inner in enumerate(value)]
+        return value
+
+    plain = {**without_bytes(message, []), "bytes": places}
+    return json.dumps(plain, separators=(",", ":")), found

@@ -1,0 +1,66 @@
+"""Pyodide, CPython for browsers, in a folder: for tests in node, and for sites that bring all parts along.
+
+Its core comes from npm. NumPy and ml_dtypes for it are wheels in a folder that PTXLAB_WASM names, or in
+../shared/wasm; a browser otherwise loads these from Pyodide's own distribution.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from . import npm
+from .npm import ROOT, Missing
+
+VERSION = "0.29.5"
+#: Pyodide's own distribution: what a page loads where no other address is set.
+ADDRESS = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
+#: What a page loads of it, beside the wheels of NumPy and ml_dtypes.
+CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+#: Packages with compiled parts, and what each needs of the others.
+PACKAGES: dict[str, list[str]] = {"numpy": [], "ml-dtypes": ["numpy"]}
+
+
+def wheels() -> dict[str, Path]:
+    """The wheels of the packages with compiled parts."""
+    folder = Path(os.environ.get("PTXLAB_WASM") or ROOT.parent / "shared" / "wasm")
+    found = {}
+    for name in PACKAGES:
+        files = sorted(folder.glob(f"{name.replace('-', '_')}-*wasm32.whl"))
+        if not files:
+            raise Missing(f"no wheel of {name} for WebAssembly in {folder}; PTXLAB_WASM names another folder")
+        found[name] = files[-1]
+    return found
+
+
+def folder() -> Path:
+    """Pyodide with its packages beside it, made once; raises `Missing` where its parts cannot be had."""
+    files = wheels()
+    key = hashlib.sha256("".join(path.name for path in files.values()).encode()).hexdigest()[:8]
+    target = ROOT / ".venv" / f"pyodide-{VERSION}-{key}"
+    if not target.exists():
+        source = npm.package("pyodide", VERSION) / "pyodide"
+        with tempfile.TemporaryDirectory(dir=target.parent) as place:
+            made = Path(shutil.copytree(source, Path(place) / "pyodide"))
+            _add(made, files)
+            npm.rename(made, target)
+    return target
+
+
+def _add(made: Path, files: dict[str, Path]) -> None:
+    """Put wheels beside Pyodide, and name them in its list of packages."""
+    listing = made / "pyodide-lock.json"
+    lock = json.loads(listing.read_text(encoding="utf-8"))
+    for name, path in files.items():
+        shutil.copyfile(path, made / path.name)
+        lock["packages"][name] |= {
+            "file_name": path.name,
+            "version": path.name.split("-")[1],
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "depends": PACKAGES[name],
+        }
+    listing.write_text(json.dumps(lock), encoding="utf-8")
