@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
 import json
-import lzma
 from functools import lru_cache
 from importlib import resources
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ from .answers import WrongForm, whole_numbers
 from .checking import Sentences, checks, correct, drawn, otherwise, when
 from .reader_kernels import first_hazard, source_text
 
-PTX_FILE = "triton_kernels.json.xz"  # python -m tools.record triton_kernels
+PTX_FILE = "triton_kernels.json.bz2"  # python -m tools.record triton_kernels
 SOURCE = source_text("triton_kernels.py")
 _LINES = SOURCE.splitlines()
 
@@ -49,7 +49,7 @@ STATEMENTS = (*range(SEEN - 4, SEEN - 2), *range(SEEN - 1, SEEN + 3), SEEN + 4, 
 @lru_cache(maxsize=1)
 def _record() -> dict[str, Any]:
     packed = resources.files(__package__).joinpath(PTX_FILE).read_bytes()
-    record: dict[str, Any] = json.loads(lzma.decompress(packed))
+    record: dict[str, Any] = json.loads(bz2.decompress(packed))
     return record
 
 

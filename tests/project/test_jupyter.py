@@ -116,7 +116,8 @@ def test_ptx_and_sass_beside_the_source(shell: Any) -> None:
     shown = shell.run_cell("%ptx add").result
     source, ptx, sass = shown.columns
     assert (source.name, ptx.name, sass.name) == ("source", "PTX", "SASS")
-    assert source.text == shell.user_ns["add"].source and source.lines[-1] == len(source.text.splitlines())
+    lines = shell.user_ns["add"].source.splitlines()
+    assert source.text.splitlines() == lines and source.lines[-1] == len(lines)
     assert "sub" not in ptx.text and ".loc" not in ptx.text and ptx.text.endswith("}")
     for listing, opcode in ((ptx, "add.f32"), (sass, "FADD")):
         (line,) = [

@@ -6,9 +6,9 @@ Triton move the barrier.
 
 from __future__ import annotations
 
+import bz2
 import importlib.util
 import json
-import lzma
 import re
 import tempfile
 from pathlib import Path
@@ -64,5 +64,5 @@ def main() -> None:
         for name, text in re.findall(r"^#(\w+) = (#ttg\.\w+<.*>)$", dump, re.M)
     }
     record = {"compiler": f"Triton {triton.__version__}", "layouts": layouts, "kernels": kernels}
-    write_atomically(FILE, lzma.compress(json.dumps(record).encode(), preset=9))
+    write_atomically(FILE, bz2.compress(json.dumps(record).encode()))
     print(f"{FILE.name}: {len(kernels)} kernels, {FILE.stat().st_size} bytes")
