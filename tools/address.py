@@ -1,22 +1,24 @@
 """Write the repository's address and the version wherever documents and notebooks repeat them.
 
-A fork changes `Repository` under `[project.urls]` in pyproject.toml, a release the version in
-ptxlab/_version.py; then `python -m tools.address` rewrites the first code cell of each notebook, and the
-links to Colab, Binder and the repository.
+A fork changes `Repository` under `[project.urls]` in pyproject.toml; then `python -m tools.address` rewrites
+the first code cell of each notebook, and the links to Colab, Binder and the repository. A release is
+`python -m tools.address --release`: the version loses its .dev0, and the changelog gets the date.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 
-__all__ = ["FOLDED", "address", "changes", "first_cell", "rewrite"]
+__all__ = ["FOLDED", "address", "changes", "first_cell", "release", "rewrite", "urls"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Metadata of the first code cell: JupyterLab shows one line of it, as most readers have ptxlab already.
@@ -38,6 +40,16 @@ def address() -> str:
             f"pyproject.toml, Repository: found {stated!r}; Colab and Binder need https://github.com/OWNER/NAME"
         )
     return stated
+
+
+def urls(repository: str) -> dict[str, str]:
+    """The other addresses under [project.urls]."""
+    owner, name = repository.removeprefix("https://github.com/").split("/")
+    return {
+        "Documentation": f"https://{owner}.github.io/{name}/",
+        "Issues": f"{repository}/issues",
+        "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+    }
 
 
 def first_cell(version: str, source: str) -> str:
@@ -80,7 +92,7 @@ def _with_first_cell(text: str, source: str) -> str:
 
 def documents() -> list[Path]:
     """The files that may repeat the address."""
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *ROOT.glob("docs/**/*.md")]
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *ROOT.glob("recipe/*.yaml"), *ROOT.glob("docs/**/*.md")]
     return sorted([*texts, *ROOT.glob("notebooks/*.ipynb")])
 
 
@@ -99,27 +111,52 @@ def rewrite(text: str, new: str, old: str | None = None) -> str:
     return text
 
 
-def changes() -> dict[Path, str]:
-    """New contents of the documents that do not have the address of pyproject.toml."""
+def changes(version: str | None = None) -> dict[Path, str]:
+    """New contents of the documents that do not have the address of pyproject.toml, or the version."""
+    version = version or __version__
     new = address()
     texts = {path: path.read_text(encoding="utf-8") for path in documents()}
     stated = [match[1] for text in texts.values() for match in _INSTALL.finditer(text)]
     stated += [f"https://github.com/{match[0]}" for text in texts.values() for match in _COLAB.finditer(text)]
     old = next((other for other in stated if other != new), None)
     rewritten = {path: rewrite(text, new, old) for path, text in texts.items()}
-    cell = first_cell(__version__, new)
+    cell = first_cell(version, new)
+    released = version.removesuffix(".dev0")
     for path, text in rewritten.items():
         if path.suffix == ".ipynb":
             rewritten[path] = _with_first_cell(text, cell)
-        if path.suffix == ".cff":
-            version = __version__.removesuffix(".dev0")
-            rewritten[path] = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.M)
+        if path.suffix in (".cff", ".yaml"):
+            rewritten[path] = re.sub(r'^( *version: "?)\d[\w.]*', rf"\g<1>{released}", text, flags=re.M)
+    project = ROOT / "pyproject.toml"
+    texts[project] = rewritten[project] = project.read_text(encoding="utf-8")
+    for label, url in urls(new).items():
+        line = f'{label} = "{url}"'
+        rewritten[project] = re.sub(rf'^{label} = ".*"$', line, rewritten[project], flags=re.M)
     return {path: text for path, text in rewritten.items() if text != texts[path]}
 
 
-def main() -> int:
+def release() -> dict[Path, str]:
+    """What a release changes: the version, the date in the changelog, and what repeats the version.
+
+    Released versions have no .dev0; the first cells of notebooks then install that release.
+    """
+    version = __version__.removesuffix(".dev0")
+    changed = changes(version)
+    source = ROOT / "ptxlab" / "_version.py"
+    changed[source] = source.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{version}"')
+    changelog = ROOT / "CHANGELOG.md"
+    text = changed.get(changelog, changelog.read_text(encoding="utf-8"))
+    date = datetime.now(UTC).date().isoformat()
+    changed[changelog] = text.replace(f"## [{version}] (unreleased)", f"## [{version}] ({date})")
+    return changed
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.address", description=__doc__.splitlines()[0])
+    parser.add_argument("--release", action="store_true", help="the version loses its .dev0")
+    options = parser.parse_args(argv)
     try:
-        changed = changes()
+        changed = release() if options.release else changes()
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

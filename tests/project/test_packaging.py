@@ -93,7 +93,7 @@ def test_extras() -> None:
 
 def test_the_version_is_written_once() -> None:
     assert (
-        PROJECT["project"]["dynamic"] == ["version"]
+        PROJECT["project"]["dynamic"] == ["readme", "version"]
         and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/_version.py"
     )
     version = re.fullmatch(r"(\d+\.\d+\.\d+)(\.dev0)?", ptxlab.__version__)
@@ -123,7 +123,36 @@ def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     assert typed.exists(), "without it nobody's type checker reads the hints"
 
 
-# -- environment.yml ------------------------------
+def test_classifiers_and_addresses() -> None:
+    trove_classifiers = pytest.importorskip("trove_classifiers")
+    assert set(PROJECT["project"]["classifiers"]) <= trove_classifiers.classifiers
+    assert PROJECT["project"]["urls"] == {"Repository": SOURCE, **address.urls(SOURCE)}
+
+
+def test_readme_for_a_package_index_has_absolute_links() -> None:
+    """They lead to files of that release; before there is one, to main."""
+    pytest.importorskip("hatchling")
+    from hatch_build import absolute
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for version, tag in (("0.1.0", "v0.1.0"), ("0.2.0.dev0", "main")):
+        links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", absolute(text, SOURCE, version))
+        assert len(links) > 12 and all(target.startswith("https://") for _, target in links)
+        ours = [target for _, target in links if target.startswith(SOURCE)]
+        for target in ours:
+            kind, at, path = target.removeprefix(f"{SOURCE}/").split("/", 2)
+            assert (
+                at == tag and (ROOT / path).exists() and kind == ("raw" if path.endswith("png") else "blob")
+            )
+        assert (
+            sum(bool(picture) for picture, _ in links) == 1
+            and f"{SOURCE}/raw/{tag}/docs/explorer.png" in ours
+        )
+        hosts = [target for _, target in links if "colab" in target or "mybinder" in target]
+        assert len(hosts) == 2 and all(("v0.1.0" in target) == (tag == "v0.1.0") for target in hosts)
+
+
+# -- environment.yml and the recipe ------------------------------
 
 
 def environment() -> tuple[dict[str, str], list[str]]:
@@ -161,6 +190,23 @@ def test_environment_parses_as_conda_specs() -> None:
             spec.name.normalized if hasattr(spec.name, "normalized") else spec.name
         )
         assert bool(versions) == (spec.version is not None)
+
+
+def test_recipe_equals_pyproject() -> None:
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == ptxlab.__version__.removesuffix(".dev0")
+    lab = PROJECT["project"]["optional-dependencies"]["lab"]
+    for part, lines in (("run", PROJECT["project"]["dependencies"]), ("run_constraints", lab)):
+        stated = dict(line.split(" ", 1) for line in recipe["requirements"][part])
+        wanted = {CONDA.get(name, name): versions for name, versions in map(requirement, lines)}
+        if part == "run":
+            wanted["python"] = PROJECT["project"]["requires-python"]
+        assert stated == wanted
+    assert set(PROJECT["build-system"]["requires"]) == {"hatchling>=1.24"}
+    assert "hatchling >=1.24" in recipe["requirements"]["host"]
+    (command,) = (f"{name} = {entry}" for name, entry in PROJECT["project"]["scripts"].items())
+    assert recipe["build"]["python"]["entry_points"] == [command]
 
 
 # -- the two commands ------------------------------
@@ -288,6 +334,23 @@ def test_the_first_cell_installs_on_colab_only(
     assert capsys.readouterr().out == f"{sentence}\n"
 
 
+def test_a_release_writes_its_version_and_date(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    copied = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", "ptxlab/_version.py", "notebooks/atlas.ipynb")
+    for name in (*copied, "recipe/recipe.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "ptxlab" / "_version.py").write_text('__version__ = "0.9.0.dev0"\n')
+    (tmp_path / "CHANGELOG.md").write_text("## [0.9.0] (unreleased)\n")
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr(address, "__version__", "0.9.0.dev0")
+    assert address.main(["--release"]) == 0
+    assert (tmp_path / "ptxlab" / "_version.py").read_text() == '__version__ = "0.9.0"\n'
+    assert re.fullmatch(r"## \[0\.9\.0\] \(\d{4}-\d\d-\d\d\)\n", (tmp_path / "CHANGELOG.md").read_text())
+    assert "\nversion: 0.9.0\n" in (tmp_path / "CITATION.cff").read_text(encoding="utf-8")
+    assert '\n  version: "0.9.0"\n' in (tmp_path / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+
+
 def test_a_release_and_a_fork_rewrite_the_first_cells(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -297,13 +360,13 @@ def test_a_release_and_a_fork_rewrite_the_first_cells(
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.setattr(address, "ROOT", tmp_path)
     monkeypatch.setattr(address, "__version__", "0.9.0")
-    assert address.main() == 0
+    assert address.main([]) == 0
     assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
     fork = "https://github.com/somebody/tensor-cores"
     project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(project.replace(SOURCE, fork), encoding="utf-8")
     monkeypatch.setattr(address, "__version__", "1.0.dev0")
-    assert address.main() == 0
+    assert address.main([]) == 0
     assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("1.0.dev0", fork)
     assert SOURCE.removeprefix("https://github.com/") not in (tmp_path / "README.md").read_text(
         encoding="utf-8"

@@ -16,6 +16,7 @@ import urllib.request
 import venv
 import zipfile
 from collections.abc import Iterator
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,12 @@ NOTEBOOKS = {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob(
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
-def build(target: str, folder: Path) -> Path:
-    """The wheel or sdist of this source."""
+def build(target: str, folder: Path, **variables: str) -> Path:
+    """The wheel or sdist of this source, built with these environment variables."""
     if not (ROOT / "ptxlab").exists():
         pytest.skip("no source here")
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, **variables})
     (built,) = folder.iterdir()
     return built
 
@@ -88,6 +89,31 @@ def test_the_wheel_has_the_package_and_the_notebooks(wheel: Path) -> None:
     source = {name for name in source if "__pycache__" not in name}
     notebooks = {f"ptxlab/notebooks/{name}" for name in NOTEBOOKS}
     assert {name for name in names if ".dist-info/" not in name} == source | notebooks
+
+
+def test_the_wheel_is_small_and_reproducible(wheel: Path, tmp_path: Path) -> None:
+    """The same source gives the same bytes, whenever and wherever it is built."""
+    assert wheel.stat().st_size < 4_000_000
+    epoch = str(int(time.time()) // 86_400 * 86_400)
+    for target in ("wheel", "sdist"):
+        first, second = (
+            build(target, tmp_path / f"{target}-{zone}", SOURCE_DATE_EPOCH=epoch, TZ=zone).read_bytes()
+            for zone in ("UTC", "Asia/Tokyo")
+        )
+        assert first == second, target
+
+
+def test_the_metadata_of_the_wheel(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = message_from_bytes(archive.read(name))
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    labels = {line.partition(",")[0] for line in metadata.get_all("Project-URL", [])}
+    assert labels == {"Repository", "Documentation", "Issues", "Changelog"}
+    description = str(metadata.get_payload() or metadata["Description"])
+    assert not re.search(r"\]\((?!https://|#)", re.sub(r"```.*?```", "", description, flags=re.S))
+    assert "/docs/explorer.png)" in description
 
 
 def test_the_installed_package_is_the_one_in_the_wheel(scripts: Path, tmp_path: Path) -> None:
