@@ -1,0 +1,65 @@
+"""ptxlab in Pyodide, under node: integers of 32 bits, no threads, no processes, no lzma, no numba."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tools import npm, pyodide
+
+ROOT = Path(__file__).parents[2]
+#: What runs there: golden words of an H200, and tests of every layer that need no compiler and no browser.
+SUITE = (
+    "tests/pyodide/smoke.py",
+    "tests/adapters/test_recorded.py",
+    "tests/simulator/test_other_compilers.py",
+)
+#: Tests of these files whose kernels are CUDA C++, or which open a widget.
+NEED_MORE = (
+    "alignment_behind_ptr",
+    "functions_of_other_modules",
+    "python_function_that_it_ran",
+    "clusters_of_the_launch",
+    "clusters_that_a_kernel",
+    "tuples_are_structs",
+    "structs_elsewhere",
+    "a_commit_takes",
+    "tensor_loads_are_waited_for",
+)
+#: pytest and what it imports, and what ptxlab loads at use: Python alone.
+PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "platformdirs", "filelock", "tqdm")
+LANGUAGES = re.compile(r"pygments/(lexers|styles|formatters)/(?!__|_mapping|python|diff|default|term)")
+LEAST = 340  # tests with their cases
+
+
+def pack(target: Path) -> None:
+    """These packages as they are installed here, without the languages that pygments knows."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in PACKAGES:
+            for file in metadata.files(name) or ():
+                is_code = file.suffix == ".py" and not LANGUAGES.search(str(file))
+                if is_code or file.name in ("METADATA", "entry_points.txt"):
+                    packed.write(file.locate(), str(file))
+
+
+@pytest.mark.slow
+def test_in_pyodide(tmp_path: Path) -> None:
+    try:
+        home = pyodide.folder()
+    except npm.Missing as missing:
+        pytest.skip(str(missing))
+    pack(tmp_path / "pytest.zip")
+    node = shutil.which("node")
+    assert node is not None
+    options = ("-q", "--tb=short", "-m", "not gpu", "-k", f"not ({' or '.join(NEED_MORE)})", *SUITE)
+    command = [node, Path(__file__).with_name("run.mjs"), home, ROOT, tmp_path / "pytest.zip", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+    passed = sum(int(count) for count in re.findall(r"(\d+) (?:subtests )?passed", done.stdout))
+    assert passed >= LEAST, done.stdout[-2000:]
