@@ -281,7 +281,8 @@ class Kernel(Generic[R]):
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
         code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
-        return profile(self._image, Setup(shape, tuple(values)), code, clockwork, name=self.title)
+        launch = profile(self._image, Setup(shape, tuple(values)), code, clockwork, name=self.title)
+        return self._result_type.launch_profile(replace(launch, source=self.source))
 
     def sass(self, target: str | None = None) -> str:
         """The machine code (SASS) that the assembler makes of it, for its target or another; needs no GPU.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from .ptx.syntax import PtxInstruction
 from .threads import Grid, Threads
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
+
+if TYPE_CHECKING:
+    from .timing.profile import LaunchProfile
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -271,25 +275,7 @@ class Result:
     @property
     def work(self) -> Work:
         """What takes time on a chip: multiply-adds, wavefronts, bytes through L2 and from DRAM."""
-        tensor: Counter[tuple[str, str]] = Counter()
-        fma: Counter[str] = Counter()
-        for each in self.profile:
-            moved = each.moved
-            if moved.multiply_adds:
-                tensor[moved.operand_type, moved.accumulator] += moved.multiply_adds
-            name, count = each.fma
-            if count:
-                fma[name] += count
-        past_l1 = sum(each.moved.sectors_past_l1 for each in self.profile)
-        touched = self.footprint
-        return Work(
-            blocks=self.grid.block_count,
-            tensor=dict(tensor),
-            fma=dict(fma),
-            wavefronts=sum(each.moved.wavefronts for each in self.profile),
-            l2=SECTOR * (past_l1 + touched.cached),
-            dram=SECTOR * (touched.read + touched.written),
-        )
+        return work_of(self.profile, self.footprint, self.grid.block_count)
 
     def bounds(self, chip: str = "H200") -> tuple[Bound, ...]:
         """The least time that the launch takes on a chip, by resource; the first binds the kernel.
@@ -345,6 +331,11 @@ class Result:
         """What a notebook shows of a kernel with code on these lines; None: its name only."""
         return None
 
+    @staticmethod
+    def launch_profile(profile: LaunchProfile) -> LaunchProfile:
+        """What `k.profile(...)` gives."""
+        return profile
+
     def __repr__(self) -> str:
         total = sum(self.counts.values())
         text = f"{total:,} instructions executed by warps, {len(self.counts)} different"
@@ -372,3 +363,27 @@ def _kind(instruction: PtxInstruction) -> str:
     if parts[0] in ("cp", "mbarrier", "wgmma", "wmma"):
         return ".".join(parts[:2]) if "bulk" not in parts else "cp.async.bulk"
     return parts[0]
+
+
+def work_of(profiles: Iterable[Profile], touched: Footprint, blocks: int) -> Work:
+    """What a launch of so many blocks does that takes time."""
+    tensor: Counter[tuple[str, str]] = Counter()
+    fma: Counter[str] = Counter()
+    past_l1 = wavefronts = 0
+    for each in profiles:
+        moved = each.moved
+        if moved.multiply_adds:
+            tensor[moved.operand_type, moved.accumulator] += moved.multiply_adds
+        name, count = each.fma
+        if count:
+            fma[name] += count
+        past_l1 += moved.sectors_past_l1
+        wavefronts += moved.wavefronts
+    return Work(
+        blocks=blocks,
+        tensor=dict(tensor),
+        fma=dict(fma),
+        wavefronts=wavefronts,
+        l2=SECTOR * (past_l1 + touched.cached),
+        dram=SECTOR * (touched.read + touched.written),
+    )

@@ -63,6 +63,18 @@ def test_a_profile_leaves_arrays_alone_and_names_the_line_that_waits():
     assert profile.microseconds > 0.9
 
 
+def test_a_profile_knows_its_code_and_what_the_launch_moves():
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    profile = ptxlab.kernel(COPY).profile(256, 256, y, x, np.int32(1 << 16))
+    assert profile.source == COPY
+    load = next(each for each in profile.code if each.opcode.startswith("LDG"))
+    assert (load.line, load.unit, load.ptx[:9]) == (4, "L1", "ld.global")
+    assert sum(profile.issued.values()) == profile.instructions
+    assert profile.issued[4] >= 2 * 256 * 8 / 132  # of one SM
+    assert profile.work.l2 == pytest.approx(2 * 4 << 16)
+    assert profile.work.dram == 0  # it is in L2 from the launch before
+
+
 def test_chips_without_times_are_refused():
     with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200"):
         ptxlab.kernel(COPY).profile(1, 32, np.zeros(1), np.zeros(1), np.int32(0), chip="GTX 1080")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from ...errors import PtxlabError
 from ...gpu.records import measured
 from ..decode import Image
 from ..memory import SHARED_START
+from ..peaks import Work
 from ..ptx.syntax import PtxInstruction
+from ..result import work_of
 from ..simulate import Run, Setup
 from ..threads import Grid
+from ..traffic import SECTOR
 from .code import MachineCode, widths
 from .program import L1, Expansion, streams
 from .record import Recorder
-from .replay import REASONS, UNITS, Rates, replayer
+from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
 from .units import Clockwork
 
 _MOST_CLUSTERS = 4  # of a sample
@@ -59,12 +63,24 @@ def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occup
     return Occupancy(blocks, blocks * warps, limit, registers, shared)
 
 
+class CodeRow(NamedTuple):
+    """A machine instruction: its opcode, where it comes from, the unit it goes to and for how many cycles."""
+
+    opcode: str
+    ptx: str  # the PTX instruction that it comes from; empty for none
+    line: int  # of the source; 0 for none
+    unit: str
+    interval: float
+
+
 @dataclass
 class LaunchProfile:
     """The predicted time of a launch.
 
     `stalls` are cycles of warps by line of the source and by reason, in Nsight Compute's words; `units` how
-    busy each unit is, as a fraction of the time.
+    busy each unit is, as a fraction of the time; `work` is what the launch moves and multiplies. `timeline`
+    has what an SM issues, in order: slot of the warp, row of `code`, cycle from which the warp waits, cycle
+    from which it could issue, cycle in which it does, number of the reason in `REASONS`.
     """
 
     chip: str
@@ -78,8 +94,17 @@ class LaunchProfile:
     reasons: Counter[str]
     instructions: int  # that a warp of the machine code issues, all warps together
     timeline: NDArray[np.float64] = field(repr=False)
-    opcodes: tuple[str, ...] = field(repr=False)
+    code: tuple[CodeRow, ...] = field(repr=False)
+    issued: Counter[int] = field(repr=False)  # instructions, by line of the source
+    work: Work
+    grid: Grid
     name: str = ""
+    source: str = field(default="", repr=False)
+
+    @property
+    def opcodes(self) -> tuple[str, ...]:
+        """The opcode of each row of `code`."""
+        return tuple(each.opcode for each in self.code)
 
     def __repr__(self) -> str:
         busiest = max(self.units, key=lambda name: self.units[name])
@@ -152,11 +177,17 @@ def profile(
     clock = chip.clock - (chip.clock - min(hot, default=chip.clock)) * utilisation["tensor core"]
     by_line: dict[int, Counter[str]] = {}
     reasons: Counter[str] = Counter()
+    issued: Counter[int] = Counter()
     instructions: list[PtxInstruction] = expansion.instructions
+    code_rows = []
     for row, origin in enumerate(data.origins):
+        line = instructions[origin].source_line if origin >= 0 else 0
+        issued[line] += int(counts[row] * scale)
+        ptx = instructions[origin].opcode if origin >= 0 else ""
+        interval = float(data.op[row, 2])
+        code_rows.append(CodeRow(data.opcodes[row], ptx, line, _unit(data.op[row]), interval))
         for reason, amount in zip(REASONS, stalls[row].tolist(), strict=True):
             if amount:
-                line = instructions[origin].source_line if origin >= 0 else 0
                 by_line.setdefault(line, Counter())[reason] += amount * scale
                 reasons[reason] += amount * scale
     microseconds = whole / clock + chip.launch + (chip.first_load if loads else 0)
@@ -172,8 +203,35 @@ def profile(
         reasons=reasons,
         instructions=int(counts.sum() * scale),
         timeline=history[history[:, 4] > 0],
-        opcodes=data.opcodes,
+        code=tuple(code_rows),
+        issued=issued,
+        work=_work(run, grid, clusters / len(warps), float(data.touch[:, 3].sum())),
+        grid=grid,
         name=name,
+    )
+
+
+def _unit(row: NDArray[np.float64]) -> str:
+    """The unit of a machine instruction, as users know it."""
+    kind, unit = int(row[0]), int(row[1])
+    if kind in (BULK, BULK_STORE):
+        return "TMA"
+    if unit != MEMORY:
+        return UNITS[unit]
+    return "shared memory" if kind == SHARED else "L1"
+
+
+def _work(run: Run, grid: Grid, scale: float, fresh: float) -> Work:
+    """What the launch moves and multiplies, from the clusters of the sample; `fresh` sectors are DRAM's."""
+    outcome = run.outcome()
+    work = work_of(outcome.profile, outcome.touched.footprint, grid.block_count)
+    return Work(
+        blocks=work.blocks,
+        tensor={types: int(count * scale) for types, count in work.tensor.items()},
+        fma={name: int(count * scale) for name, count in work.fma.items()},
+        wavefronts=int(work.wavefronts * scale),
+        l2=int(work.l2 * scale),
+        dram=int(SECTOR * fresh * scale),
     )
 
 
