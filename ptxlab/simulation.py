@@ -14,6 +14,7 @@ from .isa.operation import Operation
 from .isa.tcgen05 import Tcgen05Mma
 from .simulator import Result
 from .simulator.kernel import Kernel, build_kernel
+from .simulator.launch_profile import LaunchProfile
 
 if TYPE_CHECKING:
     from .adapters.numba import NumbaKernel
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .explorer import Explorer
     from .explorer.kernel_player import KernelPlayer
 
-__all__ = ["RecordedOperands", "Simulation", "kernel", "simulating"]
+__all__ = ["Profile", "RecordedOperands", "Simulation", "kernel", "simulating"]
 
 
 class RecordedOperands(Operation):
@@ -87,6 +88,32 @@ class Simulation(Result):
         from .views.kernel_profile import kernel_lines, source_html
 
         return source_html(source, title=title, part=kernel_lines(source, lines))
+
+    @staticmethod
+    def launch_profile(profile: LaunchProfile) -> Profile:
+        """A profile that a notebook and a terminal show."""
+        return Profile(**{each.name: getattr(profile, each.name) for each in fields(profile)})
+
+
+class Profile(LaunchProfile):
+    """What came of `k.profile(...)`; a notebook shows the source with cycles and stalls in its margin.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    >>> profile = ptxlab.kernel(source).profile(2, 32, np.ones(64, np.float32))
+    >>> str(profile).splitlines()[0].endswith("µs on an H200, predicted")
+    True
+    """
+
+    def __str__(self) -> str:
+        from .views.launch_profile import profile_text
+
+        return profile_text(self)
+
+    def _repr_html_(self) -> str:
+        from .views.launch_profile import launch_html
+
+        return launch_html(self)
 
 
 @overload

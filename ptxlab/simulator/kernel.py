@@ -36,7 +36,7 @@ from .threads import Grid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .timing.profile import LaunchProfile
+    from .launch_profile import LaunchProfile
 
 R = TypeVar("R", bound=Result)
 
@@ -281,7 +281,9 @@ class Kernel(Generic[R]):
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
         code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
-        launch = profile(self._image, Setup(shape, tuple(values)), code, clockwork, name=self.title)
+        setup = Setup(shape, tuple(values))
+        ptx = self.source is self.ptx
+        launch = profile(self._image, setup, code, clockwork, name=self.title, ptx=ptx)
         return self._result_type.launch_profile(replace(launch, source=self.source))
 
     def sass(self, target: str | None = None) -> str:

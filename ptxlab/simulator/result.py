@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,12 @@ from ..isa.operation import Operation
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
+from .launch_profile import LaunchProfile
 from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
 from .threads import Grid, Threads
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
-
-if TYPE_CHECKING:
-    from .timing.profile import LaunchProfile
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}

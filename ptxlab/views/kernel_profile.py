@@ -267,25 +267,37 @@ def _code(lines: Sequence[MarginLine], source: str) -> str:
         "conflicts": "wavefronts of shared memory beyond the least",
         "sectors": "32-byte sectors of global memory per request of a warp",
     }
-    cells = " ".join(f'<span title="{titles.get(head, "")}">{head}</span>' for head in heads)
-    rows = [f'<div class="row head">{cells} <span></span></div>'] if counts else []
+    rows = []
     empty = "<span></span> " * len(heads)
-    before = 0
     for line in shown:
-        if line.number != before + 1:
-            rows.append(f'<div class="row cut">{empty}<span>⋯</span></div>')
-        before = line.number
-        rows.append(_row(line, texts[line.number - 1], counts, banks, sectors))
-        rows += [
+        parts = [_row(line, texts[line.number - 1], counts, banks, sectors)]
+        parts += [
             f'<div class="row hazard sentence">{empty}<span>{html.escape(sentence)}</span></div>'
             for sentence in line.hazards
         ]
-        rows += [
+        parts += [
             f'<div class="row sentence">{empty}<span>{html.escape(sentence)}</span></div>'
             for sentence in line.notes
         ]
+        rows.append((line.number, "".join(parts)))
+    return code_html([(head, titles.get(head, "")) for head in heads], rows, headed=counts)
+
+
+def code_html(
+    heads: Sequence[tuple[str, str]], rows: Sequence[tuple[int, str]], *, headed: bool = True
+) -> str:
+    """Lines of a source, each with its number and its row, under columns with their explanations."""
+    cells = " ".join(f'<span title="{words}">{head}</span>' for head, words in heads)
+    parts = [f'<div class="row head">{cells} <span></span></div>'] if headed else []
+    empty = "<span></span> " * len(heads)
+    before = 0
+    for number, row in rows:
+        if number != before + 1:
+            parts.append(f'<div class="row cut">{empty}<span>⋯</span></div>')
+        before = number
+        parts.append(row)
     region = 'class="code" tabindex="0" role="group" aria-label="source"'  # scrolls, also by keyboard
-    return f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
+    return f'<div {region}><div class="rows">{"".join(parts)}</div></div>'
 
 
 def _row(line: MarginLine, text: str, counts: bool, banks: bool, sectors: bool) -> str:
@@ -308,12 +320,21 @@ def _row(line: MarginLine, text: str, counts: bool, banks: bool, sectors: bool) 
 
 
 def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:
-    """All lines, or those of a long source around which something happened."""
-    if len(lines) <= _MOST_LINES:
-        return list(lines)
-    busy = [index for index, line in enumerate(lines) if line.profile.warps or line.hazards]
-    near = {index + step for index in busy for step in range(-_AROUND, _AROUND + 1)}
-    return [line for index, line in enumerate(lines) if index in near][: 2 * _MOST_LINES]
+    by_number = {line.number: line for line in lines}
+    busy = [line.number for line in lines if line.profile.warps or line.hazards]
+    return [by_number[number] for number in lines_near(list(by_number), busy)]
+
+
+def lines_near(numbers: Sequence[int], busy: Collection[int]) -> Sequence[int]:
+    """All lines, or those of a long source around which something happened.
+
+    >>> lines_near(range(1, 1001), [7])
+    [5, 6, 7, 8, 9]
+    """
+    if len(numbers) <= _MOST_LINES:
+        return numbers
+    near = {number + step for number in busy for step in range(-_AROUND, _AROUND + 1)}
+    return [number for number in numbers if number in near][: 2 * _MOST_LINES]
 
 
 def _bounds(result: Result, chip: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -73,6 +74,27 @@ def test_a_profile_knows_its_code_and_what_the_launch_moves():
     assert profile.issued[4] >= 2 * 256 * 8 / 132  # of one SM
     assert profile.work.l2 == pytest.approx(2 * 4 << 16)
     assert profile.work.dram == 0  # it is in L2 from the launch before
+
+
+def test_a_notebook_shows_the_source_with_cycles_and_stalls_in_its_margin():
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    profile = ptxlab.kernel(COPY).profile(256, 256, y, x, np.int32(1 << 16))
+    page = profile._repr_html_()
+    row = re.search(r'<div class="row" data-line="4".*?</div>', page, re.DOTALL)[0]
+    assert "long scoreboard" in row and f"<span>{profile.issued[4]:,}</span>" in row
+    assert "How busy each unit is" in page and "measured on an H200" in page
+    assert f"{profile.microseconds:.1f} µs on an H200" in page and "limited by threads" in page
+    text = str(profile)
+    assert re.search(r"^ +4 +\d+\.\d % +\d+ +long scoreboard \d+ %.*y\[i\] = x\[i\];$", text, re.MULTILINE)
+    assert "1 wave, 24 % full" in text
+
+
+def test_a_profile_of_ptx_shows_lines_of_the_ptx():
+    kernel = ptxlab.kernel(ptxlab.kernel(COPY).ptx)
+    x = np.zeros(64, np.float32)
+    profile = kernel.profile(1, 64, x, x.copy(), np.int32(64))
+    (load,) = {each.line for each in profile.code if each.opcode.startswith("LDG")}
+    assert "ld.global" in kernel.ptx.splitlines()[load - 1]
 
 
 def test_chips_without_times_are_refused():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ...gpu.records import measured
 from ..decode import Image
+from ..launch_profile import CodeRow, LaunchProfile, Occupancy
 from ..memory import SHARED_START
 from ..peaks import Work
 from ..ptx.syntax import PtxInstruction
@@ -32,20 +31,6 @@ _GRANULE = 256  # registers are given to warps in such pieces
 _SERVICES = ("shared memory", "L1", "L2", "DRAM")
 
 
-@dataclass(frozen=True)
-class Occupancy:
-    """How many blocks an SM holds, and what bounds it: registers, shared memory, threads, blocks."""
-
-    blocks: int
-    warps: int
-    limit: str
-    registers: int  # of a thread
-    shared: int  # bytes of a block
-
-    def __str__(self) -> str:
-        return f"{self.blocks} blocks of an SM, {self.warps} warps of 64 (bound by {self.limit})"
-
-
 def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
     """What fits on an SM."""
     warps = grid.warps
@@ -63,59 +48,10 @@ def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occup
     return Occupancy(blocks, blocks * warps, limit, registers, shared)
 
 
-class CodeRow(NamedTuple):
-    """A machine instruction: its opcode, where it comes from, the unit it goes to and for how many cycles."""
-
-    opcode: str
-    ptx: str  # the PTX instruction that it comes from; empty for none
-    line: int  # of the source; 0 for none
-    unit: str
-    interval: float
-
-
-@dataclass
-class LaunchProfile:
-    """The predicted time of a launch.
-
-    `stalls` are cycles of warps by line of the source and by reason, in Nsight Compute's words; `units` how
-    busy each unit is, as a fraction of the time; `work` is what the launch moves and multiplies. `timeline`
-    has what an SM issues, in order: slot of the warp, row of `code`, cycle from which the warp waits, cycle
-    from which it could issue, cycle in which it does, number of the reason in `REASONS`.
-    """
-
-    chip: str
-    microseconds: float
-    cycles: float
-    clock: float  # MHz
-    occupancy: Occupancy
-    waves: float
-    units: dict[str, float]
-    stalls: dict[int, Counter[str]]
-    reasons: Counter[str]
-    instructions: int  # that a warp of the machine code issues, all warps together
-    timeline: NDArray[np.float64] = field(repr=False)
-    code: tuple[CodeRow, ...] = field(repr=False)
-    issued: Counter[int] = field(repr=False)  # instructions, by line of the source
-    work: Work
-    grid: Grid
-    name: str = ""
-    source: str = field(default="", repr=False)
-
-    @property
-    def opcodes(self) -> tuple[str, ...]:
-        """The opcode of each row of `code`."""
-        return tuple(each.opcode for each in self.code)
-
-    def __repr__(self) -> str:
-        busiest = max(self.units, key=lambda name: self.units[name])
-        time = f"{self.name or 'kernel'} on {self.chip}: {self.microseconds:.1f} us"
-        return f"<{time}; {busiest} {self.units[busiest]:.0%} busy>"
-
-
 def profile(
-    image: Image, setup: Setup, code: MachineCode, chip: Clockwork, *, name: str = ""
+    image: Image, setup: Setup, code: MachineCode, chip: Clockwork, *, name: str = "", ptx: bool = False
 ) -> LaunchProfile:
-    """Simulate some blocks, and replay what an SM issues."""
+    """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX."""
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
@@ -181,11 +117,18 @@ def profile(
     instructions: list[PtxInstruction] = expansion.instructions
     code_rows = []
     for row, origin in enumerate(data.origins):
-        line = instructions[origin].source_line if origin >= 0 else 0
+        line, opcode = 0, ""
+        if origin >= 0:
+            instruction = instructions[origin]
+            opcode = instruction.opcode
+            source = instruction.source
+            if ptx:
+                line = instruction.line
+            elif source is not None:
+                line = source.line
         issued[line] += int(counts[row] * scale)
-        ptx = instructions[origin].opcode if origin >= 0 else ""
         interval = float(data.op[row, 2])
-        code_rows.append(CodeRow(data.opcodes[row], ptx, line, _unit(data.op[row]), interval))
+        code_rows.append(CodeRow(data.opcodes[row], opcode, line, _unit(data.op[row]), interval))
         for reason, amount in zip(REASONS, stalls[row].tolist(), strict=True):
             if amount:
                 by_line.setdefault(line, Counter())[reason] += amount * scale
