@@ -971,6 +971,22 @@ def test_what_opens_and_closes_leaves_the_cells_as_they_were(
     page.locator(".ptx-toolbar").wait_for()
 
 
+def test_the_timeline_names_its_parts_in_full(python: Any, page: Any) -> None:
+    """No name is cut, not even those of a sparse sum, and the slider stands below the part that it shows."""
+    page.set_viewport_size({"width": 900, "height": 900})
+    show(python, page, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    python("ex.selection = 'D', 9, 3")
+    names = page.locator(".ptx-part-name")
+    expect(names).to_have_text(["compressed A", "metadata", "B", "sum of D[9][3]", "round", "D out"])
+    assert (
+        names.evaluate_all("nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth).length") == 0
+    )
+    names.last.click()
+    last, track = names.last.bounding_box(), page.locator(".ptx-part-names").bounding_box()
+    part = int(page.get_by_label("timeline", exact=True).input_value()) / 1000
+    assert part * (track["width"] - 16) + track["x"] + 8 > last["x"]
+
+
 def test_the_timeline(screen: Screen, python: Any, page: Any) -> None:
     """From the operands to D: by keyboard, by its parts, played; the place is kept and can be linked to."""
     show(python, page, F16)

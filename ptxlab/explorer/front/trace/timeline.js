@@ -251,11 +251,11 @@ export class Timeline extends Player {
     );
   }
 
-  // -- the slider: every part is as wide as its name needs, at least --
+  // -- the slider: every part is as wide as its name needs, at least; what is left goes to parts of many frames --
 
-  /** @param {TimelinePart} part */
-  static weight({ name, frames }) {
-    return name.length + 3 + 3 * Math.log2(1 + frames.length);
+  /** @returns {number[]} how wide the parts are, as drawn */
+  get shares() {
+    return [...this.names.children].map((node) => node.getBoundingClientRect().width || 1);
   }
 
   drawNames() {
@@ -271,30 +271,30 @@ export class Timeline extends Player {
         "data-first": at,
         tabindex: "-1", // PageUp and PageDown on the slider do the same
       });
-      button.style.flexGrow = String(Timeline.weight(part));
+      button.style.flexGrow = String(Math.log2(1 + part.frames.length));
       first += part.frames.length;
     }
   }
 
   /** @param {number} at */
-  toSlider(at) {
-    const total = this.parts.reduce((sum, part) => sum + Timeline.weight(part), 0);
+  toSlider(at, shares = this.shares) {
+    const total = shares.reduce((sum, share) => sum + share, 0);
     let [start, left] = [0, at];
-    for (const part of this.parts) {
-      const count = part.frames.length;
-      if (left <= count)
-        return Math.round((LONGEST * (start + (left / count) * Timeline.weight(part))) / total);
-      left -= count;
-      start += Timeline.weight(part);
+    for (const [index, { frames }] of this.parts.entries()) {
+      if (left <= frames.length)
+        return Math.round((LONGEST * (start + (left / frames.length) * shares[index])) / total);
+      left -= frames.length;
+      start += shares[index];
     }
     return LONGEST;
   }
 
   /** @param {number} value */
   fromSlider(value) {
+    const { shares } = this;
+    const distance = (/** @type {number} */ at) => Math.abs(this.toSlider(at, shares) - value);
     let best = 0;
-    for (let at = 0; at <= this.last; at += 1)
-      if (Math.abs(this.toSlider(at) - value) < Math.abs(this.toSlider(best) - value)) best = at;
+    for (let at = 0; at <= this.last; at += 1) if (distance(at) < distance(best)) best = at;
     return best;
   }
 
