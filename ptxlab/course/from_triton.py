@@ -131,6 +131,13 @@ def run(name: str, **options: Any) -> Simulation:
     return result
 
 
+def right_on_gpu() -> bool:
+    """Whether the recorded product, launched on the GPU of this machine, gives the simulator's numbers."""
+    entry, (A, B, C, *sizes) = _record()["kernels"]["matmul"], matmul_arguments()
+    kernel("matmul").launch((1, 1), entry["block"], A, B, C, *sizes, None, None, shared=entry["shared"])
+    return bool((A.astype(np.float32) @ B.astype(np.float32) == C).all())
+
+
 def compiled_here() -> str:
     """What a Triton that is installed makes of the same source, in one sentence.
 
