@@ -7,14 +7,15 @@ UV     ?= $(shell command -v uv 2>/dev/null)
 # tests start a hundred processes, and each would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-BIN := $(VENV)/bin
-RUN := $(BIN)/python
+WINDOWS := $(filter Windows_NT,$(OS))
+BIN := $(VENV)/$(if $(WINDOWS),Scripts,bin)
+RUN := $(BIN)/python$(if $(WINDOWS),.exe)
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser release clean
+.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser matrix release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -47,7 +48,7 @@ lint: $(VENV)/test.stamp javascript  ## ruff, the order of imports between packa
 	$(RUN) -m ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
 
-javascript: | $(BIN)/python  ## TypeScript, Oxlint and Oxfmt over the widgets, where npm is
+javascript: | $(RUN)  ## TypeScript, Oxlint and Oxfmt over the widgets, where npm is
 	$(RUN) -S -m tools.check_javascript  # without the packages that pip may be installing
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
@@ -83,7 +84,11 @@ slides: $(VENV)/test.stamp  ## write every figure of a lesson as SVG into slides
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) -m tools.chromium
 
-release: $(VENV)/release.stamp  ## build the sdist and the wheel, check them, and run the quick tests from each
+matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and without some (half an hour; ROWS="oldest no-lab" for some)
+	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || { $(RUN) -m ensurepip && $(RUN) -m pip install --quiet uv; }
+	$(RUN) -m tools.matrix $(ROWS)
+
+release: $(VENV)/release.stamp  ## rehearse a release: build, check, install, run README's commands, test; say what is left to do
 	rm -rf dist
 	$(RUN) -m build --no-isolation
 	$(RUN) -m twine check --strict dist/*
@@ -94,7 +99,7 @@ clean:  ## remove the environment and caches
 
 # -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
 
-$(BIN)/python:
+$(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ptxlab needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version 2>&1`. Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 ifneq ($(UV),)
@@ -108,7 +113,7 @@ $(VENV)/lab.stamp: COMPILE = --compile-bytecode
 $(VENV)/test.stamp: EXTRAS = test
 $(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
-$(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/%.stamp: pyproject.toml | $(RUN)
 ifneq ($(UV),)
 	$(UV) pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"
 else

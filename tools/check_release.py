@@ -1,11 +1,17 @@
-"""Run the quick tests from the sdist and from the wheel in dist/, each in an empty environment of its own.
+"""A rehearsal of what users do with dist/: install it into bare environments, run README's commands, test it.
 
-`make release` calls it. The sdist is unpacked and tested as it is. The wheel is tested with the tests of the
-sdist, after the package's source was removed there: only what the wheel installed can be imported.
+`make release` calls it after it has built and checked both archives. README's commands run in an environment
+that has the wheel, from dist/ as from a package index, and what that depends on. The sdist is unpacked and
+tested as it is. The wheel is tested with the tests of the sdist, after the package's source was removed
+there: only what the wheel installed can be imported.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,26 +22,48 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = "not slow and not browser"
+#: The rest cannot be done by a program, or should not be.
+BY_HAND = """\
+Still to be done by hand:
+  1. make exhaustive, make matrix, make docs; with a GPU: pytest -m gpu.
+  2. python -m tools.address --release, which takes .dev0 off the version and dates the changelog;
+     make release again; commit.
+  3. Once: name the workflow release.yml and its environment `release` as a trusted publisher of ptxlab on
+     the package index; on GitHub let Pages be built by Actions, and turn on private vulnerability reports.
+  4. git tag v{version}, push the tag: the workflow builds, attests and publishes. The same source gives the
+     same bytes: compare its digests with those above.
+  5. In a new environment: pip install "ptxlab[lab]", ptxlab lab; open the links to Colab and Binder.
+  6. Offer recipe/recipe.yaml to conda-forge, with the url and sha256 of the sdist.
+  7. The next version, with .dev0, in ptxlab/_version.py and the changelog; python -m tools.address."""
 
 
-def environment(folder: Path) -> Path:
-    """A new virtual environment; returns its Python."""
-    uv = shutil.which("uv")
+def find_uv() -> str | None:
+    """uv of the path, or of this environment."""
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+
+
+def environment(folder: Path, version: str = sys.executable) -> Path:
+    """A new virtual environment of this Python, or of that version if uv is there; returns its Python."""
+    uv = find_uv()
     if uv:
-        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+        command = [uv, "venv", "--quiet", "--python", version, str(folder)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
     else:
         venv.create(folder, with_pip=True)
     scripts = "Scripts" if sys.platform == "win32" else "bin"
     return folder / scripts / "python"
 
 
-def install(python: Path, requirement: str) -> None:
-    uv = shutil.which("uv")
-    if uv:
-        command = [uv, "pip", "install", "--quiet", "--python", str(python), requirement]
-    else:
-        command = [str(python), "-m", "pip", "install", "--quiet", requirement]
-    subprocess.run(command, check=True)
+def install(python: Path, *requirements: str) -> None:
+    """By uv, or by pip; what `dist` has comes from there."""
+    uv = find_uv()
+    pip = [uv, "pip"] if uv else [str(python), "-m", "pip"]
+    options = ["--python", str(python)] if uv else []
+    command = [*pip, "install", "--quiet", *options, "--find-links", str(ROOT / "dist"), *requirements]
+    if not (ROOT / "dist").exists():
+        command.remove("--find-links")
+        command.remove(str(ROOT / "dist"))
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
 
 
 def unpack(sdist: Path, folder: Path) -> Path:
@@ -52,14 +80,61 @@ def quick_tests(python: Path, folder: Path) -> bool:
     return subprocess.run([*command, "--dist", "loadfile"], cwd=folder, check=False).returncode == 0
 
 
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands of README's console blocks, and what each prints.
+
+    >>> commands("```console\\n$ ptxlab -V\\nptxlab 1\\n```")
+    [('ptxlab -V', 'ptxlab 1')]
+    """
+    blocks = re.findall(r"^```console\n(.*?)```", text, flags=re.M | re.S)
+    shown = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    return [(command, answer.strip()) for command, _, answer in (part.partition("\n") for part in shown)]
+
+
+def readme(python: Path, version: str, folder: Path) -> list[str]:
+    """What README promises and a bare environment with this version does not do."""
+    folder.mkdir()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    scripts = python.parent
+    variables = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "120"}
+    settings = {**{k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, **variables}
+    wanted: list[tuple[str, str | None]] = [
+        *commands(text),
+        ("ptxlab lab --copy-only", None),
+        (f"{shlex.quote(str(python))} -m doctest {shlex.quote(str(ROOT / 'README.md'))}", ""),
+    ]
+    one_answer = re.search(r"^uvx (ptxlab .*?)\s*(#.*)?$", text, flags=re.M)
+    if find_uv() and one_answer:
+        source = f"--find-links {shlex.quote(str(ROOT / 'dist'))} --from ptxlab=={version}"
+        answer = dict(commands(text)).get(one_answer[1])
+        wanted.append((f"{find_uv()} tool run {source} {one_answer[1]}", answer))
+    problems = []
+    for command, answer in wanted:
+        done = subprocess.run(
+            shlex.split(command), cwd=folder, env=settings, capture_output=True, text=True, check=False
+        )
+        if done.returncode or (answer is not None and done.stdout.strip() != answer):
+            problems.append(f"README: {command}: {done.stderr.strip() or done.stdout.strip()}")
+        else:
+            print(f"  as README says: {command}", flush=True)
+    return problems
+
+
 def main() -> int:
     dist = ROOT / "dist"
     (sdist,) = dist.glob("*.tar.gz")
     (wheel,) = dist.glob("*.whl")
-    failed = []
-    with tempfile.TemporaryDirectory() as folder:
+    version = wheel.name.split("-")[1]
+    failed: list[str] = []
+    if os.environ.get("GITHUB_REF_TYPE") == "tag" and os.environ["GITHUB_REF_NAME"] != f"v{version}":
+        failed.append(f"the tag is {os.environ['GITHUB_REF_NAME']}, the version {version}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        python = environment(folder / "bare")
+        install(python, f"ptxlab=={version}")
+        failed += readme(python, version, folder / "readme")
         for archive in (sdist, wheel):
-            place = Path(folder) / archive.suffix.removeprefix(".")
+            place = folder / archive.suffix.removeprefix(".")
             tree = unpack(sdist, place / "source")
             python = environment(place / "environment")
             install(python, f"{tree if archive == sdist else archive}[test]")
@@ -67,9 +142,14 @@ def main() -> int:
                 shutil.rmtree(tree / "ptxlab")
             print(f"quick tests of {archive.name}", flush=True)
             if not quick_tests(python, tree):
-                failed.append(archive.name)
-    for name in failed:
-        print(f"{name}: tests failed", file=sys.stderr)
+                failed.append(f"{archive.name}: tests failed")
+    for problem in failed:
+        print(problem, file=sys.stderr)
+    if not failed:
+        for archive in (sdist, wheel):
+            digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+            print(f"{digest}  {archive.name} ({archive.stat().st_size:,} bytes)")
+        print(BY_HAND.format(version=version.removesuffix(".dev0")))
     return 1 if failed else 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools import address, chromium
+from tools import address, check_release, chromium, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -225,6 +225,50 @@ def test_ci_runs_make_test() -> None:
     assert os.access(script, os.X_OK) and re.search(
         r"^exec make test$", script.read_text(encoding="utf-8"), flags=re.M
     )
+
+
+def test_workflows_only_call_targets_of_the_makefile() -> None:
+    yaml = pytest.importorskip("yaml")
+    workflows = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+    }
+    assert set(workflows) == {"docs", "release", "tests", "weekly"}
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
+    for workflow in workflows.values():
+        assert workflow["permissions"] == {"contents": "read"}  # jobs that publish ask for more
+        for job in workflow["jobs"].values():
+            for command in (step["run"] for step in job["steps"] if "run" in step):
+                call = re.fullmatch(r"make (\w+|\$\{\{ matrix\.target \}\}) PYTHON=python", command)
+                assert call, command
+                called = job["strategy"]["matrix"]["target"] if "matrix" in call[1] else [call[1]]
+                assert set(called) <= targets
+    tried = workflows["tests"]["jobs"]["quick"]["strategy"]["matrix"]
+    assert tried["python"] == [row.python for name, row in matrix.ROWS.items() if name.startswith("python")]
+    assert {name.partition("-")[0] for name in tried["os"]} == {"ubuntu", "macos", "windows"}
+    publishes = workflows["release"]["jobs"]["publish"]
+    assert publishes["permissions"]["id-token"] == "write" and publishes["environment"] == "release"
+
+
+def test_the_matrix_has_the_oldest_versions_and_names_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {line.partition("==")[0] for line in matrix.oldest()} == set(matrix._PINNED)
+    assert {"numba", "cuda-bindings"} <= {name for row in matrix.ROWS.values() for name in row.without}
+
+    def no_python(*arguments: object) -> Path:
+        raise subprocess.CalledProcessError(2, "uv")
+
+    monkeypatch.setattr(matrix, "find_uv", lambda: "uv")
+    monkeypatch.setattr(matrix, "environment", no_python)
+    assert matrix.main(["python3.14"]) == 0 and matrix.main(["python3.14", "--strict"]) == 1
+    assert "not tried" in (said := capsys.readouterr().out) and "no Python 3.14 here" in said
+
+
+def test_the_rehearsal_finds_what_readme_shows() -> None:
+    shown = check_release.commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [command.split()[:2] for command, _ in shown] == [["ptxlab", "where"], ["ptxlab", "holds"]]
+    assert all(answer.startswith(("A[9][37] of", "lane 5 of")) for _, answer in shown)
 
 
 def test_no_browser_is_said_clearly(
