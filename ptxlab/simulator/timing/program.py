@@ -330,7 +330,7 @@ class L1:
         self._shared = shared  # how much less L2 takes for what several SMs ask for
 
     def cost(self, touch: Touch) -> tuple[float, float, float]:
-        """Sectors of an access, cycles of L2 if all SMs ask for as much, sectors that come from DRAM."""
+        """Sectors that L1 takes as long for, cycles of L2 if all SMs ask for as much, sectors from DRAM."""
         if not touch.sectors:
             return 0.0, 0.0, 0.0
         sectors = np.concatenate(touch.sectors).tolist()
@@ -367,7 +367,8 @@ class L1:
             whole = touch.bytes >= 32 * len(sectors)
             each = chip.full_store if whole and writes else chip.store_sector
             cycles = each * len(past) + (0 if whole and writes else chip.store_line) * lines
-        return float(len(sectors)), cycles, fresh * self._from_dram
+        looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
+        return float(max(len(sectors), 4 * looked_up)), cycles, fresh * self._from_dram
 
     @property
     def _line(self) -> float:
