@@ -48,6 +48,7 @@ from .views.matrix_pictures import numbers as number_matrix
 from .views.picture import Picture, require_plotly
 from .views.throughput import throughput as _throughput
 from .views.tile_pictures import operand_tile
+from .views.timeline_picture import Timeline
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -81,6 +82,7 @@ __all__ = [
     "tensor_registers",
     "throughput",
     "tile",
+    "timeline",
     "trace",
     "values",
 ]
@@ -88,7 +90,7 @@ __all__ = [
 _Options = ParamSpec("_Options")
 
 
-def _figure_of(view: Callable[_Options, Picture | LineChart]) -> Callable[_Options, Figure]:
+def _figure_of(view: Callable[_Options, Picture | LineChart | Timeline]) -> Callable[_Options, Figure]:
     @wraps(view)
     def draw(*arguments: _Options.args, **options: _Options.kwargs) -> Figure:
         return view(*arguments, **options).figure()
@@ -121,6 +123,7 @@ tensor_memory = _figure_of(views.tensor_memory)
 tensor_registers = _figure_of(views.tensor_registers)
 throughput = _figure_of(_throughput)
 tile = _figure_of(views.tile)
+timeline = _figure_of(views.timeline)
 trace = _figure_of(views.trace)
 values = _figure_of(views.values)
 
@@ -360,7 +363,7 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     source = _source(figure)
     if suffix == ".svg" and isinstance(source, Drawing):
         return svg_document(source)
-    if suffix == ".svg" and isinstance(source, LineChart):
+    if suffix == ".svg" and isinstance(source, LineChart | Timeline):
         return source.svg()
     if suffix == ".html":
         shown = figure.figure() if isinstance(figure, Picture) else figure

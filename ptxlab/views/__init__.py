@@ -29,6 +29,7 @@ from .shared_memory_pictures import banks, box, bytes_read
 from .table import Table, grid_table
 from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
 from .tile_pictures import swizzle, swizzle_bits, tile
+from .timeline_picture import timeline
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "tensor_memory",
     "tensor_registers",
     "tile",
+    "timeline",
     "trace",
     "types",
     "values",

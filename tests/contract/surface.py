@@ -475,6 +475,7 @@ def figure_calls() -> Iterator[Call]:
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
     marked = np.zeros((16, 8), dtype=bool)
+    launch = ptxlab.kernel(_KERNEL).profile(1, 32)
     for module in (figures, views) if with_widgets() else (views,):
         prefix = module.__name__.removeprefix("ptxlab.")
         bare = {} if module is views else {"title": True}
@@ -528,6 +529,7 @@ def figure_calls() -> Iterator[Call]:
                    element=(9, 3), rows=range(4, 9), columns=range(8))  # fmt: skip
         yield call(f"{prefix}.product tcgen05", module.product, ins=tensor, lane=36, only="ins lane")
         yield call(f"{prefix}.runs", module.runs, **{"*first": f16, "*second": load}, operand="A", title=True)
+        yield call(f"{prefix}.timeline", module.timeline, profile=launch, start=1, cycles=8, title=True)
     if not with_widgets():
         return
     picture, folder = views.fragment(f16, "C"), Path(tempfile.mkdtemp())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import ptxlab
 from benchmarks import predict
+from ptxlab import figures, views
 from ptxlab.simulator.timing.code import machine_code, numbered
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
@@ -95,6 +98,30 @@ def test_a_profile_of_ptx_shows_lines_of_the_ptx():
     profile = kernel.profile(1, 64, x, x.copy(), np.int32(64))
     (load,) = {each.line for each in profile.code if each.opcode.startswith("LDG")}
     assert "ld.global" in kernel.ptx.splitlines()[load - 1]
+
+
+def test_a_timeline_shows_what_each_warp_waits_for():
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    profile = ptxlab.kernel(COPY).profile(256, 256, y, x, np.int32(1 << 16))
+    picture = views.timeline(profile)
+    assert picture.warps == 16  # two blocks
+    stripes = list(picture.stripes(200))
+    total = Counter()
+    for stripe in stripes:
+        total[stripe.reason] += stripe.end - stripe.start
+    assert total.most_common(1)[0][0] == "long scoreboard"
+    ends = {warp: profile.timeline[profile.timeline[:, 0] == warp, 4].max() for warp in range(16)}
+    width = (picture.end - picture.start) / 200
+    assert all(stripe.end <= ends[stripe.warp] + width + 1 for stripe in stripes)  # nothing after its end
+    drawn = ElementTree.fromstring(picture.svg())
+    words = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"long scoreboard", "block 0", "block 1", "global memory"} <= set(words)
+    figure = figures.timeline(profile, cycles=500)
+    waits = next(trace for trace in figure.data if trace.name == "long scoreboard")
+    assert any("line 4: y[i] = x[i];" in tip and "STG" in tip for tip in waits.customdata)
+    assert figure.layout.xaxis.range == (0, 500)
+    with pytest.raises(ptxlab.PtxlabError, match="where a profile belongs"):
+        views.timeline(3)
 
 
 def test_chips_without_times_are_refused():
