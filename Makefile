@@ -84,7 +84,7 @@ slides: $(VENV)/test.stamp  ## write every figure of a lesson as SVG into slides
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) -m tools.chromium
 
-matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and without some (half an hour; ROWS="oldest no-lab" for some)
+matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and without some (half an hour; ROWS="oldest bare" for some)
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || { $(RUN) -m ensurepip && $(RUN) -m pip install --quiet uv; }
 	$(RUN) -m tools.matrix $(ROWS)
 
