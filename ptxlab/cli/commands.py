@@ -156,6 +156,7 @@ examples:
   ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
   ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
+  ptxlab profile twice.cu --arg ones:f4:32       how long it takes on an H200
   ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
@@ -422,6 +423,25 @@ examples:
   ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
   ptxlab simulate gemm.cu --grid 8,8 --check error --chip A100 --arg a.npy
   ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536
+profile = simulate.profile
+predict how long a launch takes on an H200, without one, and what its warps wait for
+  --json
+  FILE                    CUDA C++ or PTX
+  --compare str:FILE      another version of the kernel, with the same arguments: what changed since
+  --grid str:X,Y,Z = 1    blocks (default: 1)
+  --block str:X,Y,Z = 32  threads of a block (default: 32)
+  --cluster str:X,Y,Z     blocks of a cluster, where the kernel does not state it
+  --arg str:VALUE ...     a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once
+                          per argument
+  --chip str = H200 -> product  the chip whose time is predicted (default: H200)
+  --name str              name of the kernel, where the file has several
+  --target str = sm_90a   what CUDA C++ is compiled for (default: sm_90a)
+  --option str:FLAG ...   option for NVRTC, e.g. --option=-DN=4
+  --shared int:BYTES = 0  dynamic shared memory
+  --seed int = 0          seed of the fills normal and bits (default: 0)
+examples:
+  ptxlab profile twice.cu --grid 4096 --block 256 --arg ones:f4:1048576
+  ptxlab profile --compare before.cu after.cu --grid 512 --arg zeros:f4:65536
 check = check.check
 run a Python script or tests without a GPU, and report hazards and bank conflicts of every launch
   FILE                     a Python script, or a file of pytest (test_*.py)

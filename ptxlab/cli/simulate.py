@@ -1,4 +1,4 @@
-"""The command `simulate`: a kernel from a file, run without a GPU."""
+"""The commands `simulate` and `profile`: a kernel from a file, run or timed without a GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
+from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import find_chip
+from ..simulator.timing.units import find_clockwork
 from ..views.kernel_profile import bounds_table, profile_table, time_text
+from ..views.launch_profile import comparison, profile_facts, profile_text
 from .output import Style, as_json, as_text
+
+if TYPE_CHECKING:
+    from ..simulator.kernel import Kernel
 
 _FILLS = ("zeros", "ones", "range", "normal", "bits")
 _SHOWN_VALUES = 6
@@ -37,21 +43,14 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab simulate`: run a kernel, say what it executed and which arrays it wrote."""
     from ..simulator.kernel import kernel
 
-    grid, block = _sizes(args.grid, "--grid"), _sizes(args.block, "--block")
-    cluster = None if args.cluster is None else _sizes(args.cluster, "--cluster")
+    grid, block, cluster = _shape(args)
     options = tuple(args.option or ())
     program = kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
-    rng = np.random.default_rng(abs(args.seed))
-    values = [_value(text, rng) for text in args.arg or ()]
+    values = _values(args)
     before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
     chip = find_chip(args.product)
     check: bool | str = "error" if args.check == "error" else args.check == "list"
-    if len(values) != len(program.parameters):
-        parameters = f" ({', '.join(program.parameters)})" if program.parameters else ""
-        raise PtxlabError(
-            f"{program.title} takes {counted(len(program.parameters), 'argument')}{parameters}, found "
-            f"{len(values)}; give each with --arg, e.g. --arg zeros:f32:1024 or --arg 3"
-        )
+    _check_count(program, values)
     result = program.simulate(
         grid, block, *values, shared=args.shared, cluster=cluster, check=check, limit=args.limit
     )
@@ -96,6 +95,55 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
         head = f"on an {chip.name} at least {time_text(bounds[0].seconds)}, bound by {bounds[0].resource}"
         texts += ["", head, as_text(bounds_table(bounds), style, "  ")]
     return "\n".join(texts)
+
+
+def profile(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab profile`: the predicted time of a launch and where it goes, or two of them side by side."""
+    one = _profiled(args, args.file)
+    if args.compare is None:
+        return as_json(profile_facts(one)) if args.json else profile_text(one)
+    other = _profiled(args, args.compare)
+    if args.json:
+        return as_json({"before": profile_facts(other), "after": profile_facts(one)})
+    names = _file_name(args.compare), _file_name(args.file)
+    ratio = other.microseconds / one.microseconds
+    words = f"{ratio:.2f} times as fast as" if ratio >= 1 else f"{1 / ratio:.2f} times as slow as"
+    head = f"{names[1]}: {one.microseconds:,.1f} µs on an {one.chip}, predicted; {words} {names[0]}"
+    return f"{head}\n\n{as_text(comparison(other, one, names), style, '  ')}"
+
+
+def _profiled(args: argparse.Namespace, file: str) -> LaunchProfile:
+    from ..simulator.kernel import kernel
+
+    grid, block, cluster = _shape(args)
+    find_clockwork(args.product)
+    program = kernel(_source(file), args.name, args.target, tuple(args.option or ()), file=_file_name(file))
+    values = _values(args)
+    _check_count(program, values)
+    return program.profile(grid, block, *values, shared=args.shared, cluster=cluster, chip=args.product)
+
+
+_Sizes = tuple[int, ...]
+
+
+def _shape(args: argparse.Namespace) -> tuple[_Sizes, _Sizes, _Sizes | None]:
+    """Grid, block and cluster."""
+    cluster = None if args.cluster is None else _sizes(args.cluster, "--cluster")
+    return _sizes(args.grid, "--grid"), _sizes(args.block, "--block"), cluster
+
+
+def _values(args: argparse.Namespace) -> list[Any]:
+    rng = np.random.default_rng(abs(args.seed))
+    return [_value(text, rng) for text in args.arg or ()]
+
+
+def _check_count(program: Kernel[Any], values: list[Any]) -> None:
+    if len(values) != len(program.parameters):
+        parameters = f" ({', '.join(program.parameters)})" if program.parameters else ""
+        raise PtxlabError(
+            f"{program.title} takes {counted(len(program.parameters), 'argument')}{parameters}, found "
+            f"{len(values)}; give each with --arg, e.g. --arg zeros:f32:1024 or --arg 3"
+        )
 
 
 def _save(file: str, values: list[Any]) -> None:

@@ -6,6 +6,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from ..errors import counted
 from ..simulator.launch_profile import LaunchProfile
@@ -130,6 +131,26 @@ def profile_text(profile: LaunchProfile) -> str:
     rows = line_table(profile)
     texts += ["", *_aligned(rows)] if rows.rows else []
     return "\n".join([*texts, "", _evidence(profile)])
+
+
+def profile_facts(profile: LaunchProfile) -> dict[str, object]:
+    """The profile as plain data."""
+    return {
+        "kernel": profile.name,
+        "chip": profile.chip,
+        "microseconds": profile.microseconds,
+        "cycles": profile.cycles,
+        "clock": profile.clock,
+        "occupancy": asdict(profile.occupancy),
+        "waves": profile.waves,
+        "instructions": profile.instructions,
+        "units": dict(profile.units),
+        "reasons": {name: float(amount) for name, amount in profile.reasons.items()},
+        "lines": {
+            str(line): {name: float(amount) for name, amount in reasons.items()}
+            for line, reasons in sorted(profile.stalls.items())
+        },
+    }
 
 
 def line_table(profile: LaunchProfile) -> Table:

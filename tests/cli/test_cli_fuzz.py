@@ -163,7 +163,7 @@ class Lines:
             pitch = option("--pitch", "0", "16", "80", "128", "-16", "99999999")
             lanes = [*option("--lanes-per-row", "4", "0"), *option("--column", "16", "4", "-1")]
             return [access, *pitch, *lanes, *option("--swizzle", "64", "7"), *option("--svg")]
-        if command == "simulate":
+        if command in ("simulate", "profile"):
             values = ("1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
             words = [*option("--arg", *values), *option("--arg", *values), *option("--shared", "16", "-1")]
             sizes = [

@@ -432,7 +432,14 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         pytest.skip("hunts on a GPU")
     if words[0] == "measure" and "--recorded" not in words:
         pytest.skip("measures a GPU")
-    if words[0] not in ("check", "lab", "sass", "show", "simulate"):  # those of `sass` are in test_sass.py
+    if words[0] not in (
+        "check",
+        "lab",
+        "profile",
+        "sass",
+        "show",
+        "simulate",
+    ):  # those of `sass` are in test_sass.py
         assert answer(*words)
 
 
@@ -454,6 +461,30 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for encoding in ("utf-8-sig", "utf-16", "latin-1"):  # as editors of Windows save it
         Path("twice.cu").write_bytes(source.encode(encoding))
         assert "32 elements changed" in answer("simulate", "twice.cu", "--arg", "ones:f4:32")
+
+
+def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Time, units and lines of one kernel; what changed between two."""
+    source = """extern "C" __global__ void scale(float* x, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += STEP)
+    x[i * EVERY] *= 2;
+}"""
+    before, after = tmp_path / "before.cu", tmp_path / "after.cu"
+    before.write_text(f"#define STEP 8192\n#define EVERY 8\n{source}")
+    after.write_text(f"#define STEP 8192\n#define EVERY 1\n{source}")
+    launch = ("--grid", "32", "--block", "256", "--arg", "ones:f4:131072", "--arg", "16384")
+    text = answer("profile", str(before), *launch)
+    assert "scale: " in text.splitlines()[0] and "µs on an H200, predicted" in text
+    assert re.search(r"^ +5 .*long scoreboard \d+ %.*x\[i \* EVERY\] \*= 2;$", text, re.MULTILINE)
+    text = answer("profile", "--compare", str(before), str(after), *launch)
+    assert re.search(r"^after.cu: .* times as fast as before.cu$", text.splitlines()[0])
+    assert re.search(r"^ +predicted µs +[\d.]+ +[\d.]+ +-\d+%$", text, re.MULTILINE)
+    assert "long scoreboard, cycles of warps" in text
+    facts = json.loads(answer("profile", str(after), *launch, "--json"))
+    assert facts["microseconds"] > 0 and facts["lines"]["5"]["long scoreboard"] > 0
+    assert main(["profile", str(after), "--chip", "A100", *launch]) == 1
+    assert "too little is known" in capsys.readouterr().err
+    assert main(["profile", str(after)]) == 1 and "takes 2 arguments" in capsys.readouterr().err
 
 
 def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
