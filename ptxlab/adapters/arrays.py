@@ -257,10 +257,13 @@ class HostMemory:
             members.append(content[begin:])
         return tuple(members)
 
-    def arguments(self, function: Function, contents: Sequence[bytes]) -> list[object]:
-        """Parameters of a kernel, from the bytes of each."""
+    def arguments(self, function: Function, contents: Sequence[bytes | TensorMap]) -> list[object]:
+        """Parameters of a kernel, from the bytes of each; tensor maps stay."""
         passed: list[object] = []
         for parameter, content in zip(function.parameters, contents, strict=True):
+            if isinstance(content, TensorMap):
+                passed.append(content)
+                continue
             members = self.struct(content, parameter.align)
             whole = len(members) == 1
             if parameter.array and not (whole and isinstance(members[0], TensorMap)):

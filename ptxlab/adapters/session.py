@@ -20,7 +20,13 @@ from .arrays import device_memory
 R = TypeVar("R", bound=Result)
 
 #: Modules of frameworks whose launches can be simulated, and the adapter of each.
-_ADAPTERS = {"triton": "triton", "numba.cuda": "numba", "cutlass.cute": "cute", "warp": "warp"}
+_ADAPTERS = {
+    "triton": "triton",
+    "numba.cuda": "numba",
+    "cutlass.cute": "cute",
+    "warp": "warp",
+    "tilelang": "tilelang",
+}
 _SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
 _RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
 _LOCK = threading.RLock()
@@ -127,8 +133,8 @@ def _frameworks() -> list[str]:
         imported.append(name)
     if not imported:
         raise PtxlabError(
-            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL or Warp is installed; pip "
-            "install triton, numba-cuda, nvidia-cutlass-dsl or warp-lang"
+            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp or TileLang is "
+            "installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang or tilelang"
         )
     return imported
 

@@ -160,7 +160,7 @@ def _compiled(
         *_KERNEL_FLAGS,
         *(["--no-cache"] if compiler_version() >= (13, 0) else []),
         "--diag-suppress=9",  # /* in a comment: each would put its whole line into the log
-        *(f"-I{folder}" for folder in _folders_if_any()),
+        *(f"-I{folder}" for folder in header_folders()),
         *options,
     ]
     code, lowered_name = _run_nvrtc(source, file, target, flags, output, STANDARD_HEADERS, expression)
@@ -205,7 +205,7 @@ def _run_nvrtc(
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _folders_if_any() -> tuple[str, ...]:
+def header_folders() -> tuple[str, ...]:
     """Folders with CUDA's headers; a source that includes none does not need them."""
     try:
         return _header_folders()

@@ -34,6 +34,7 @@ OPTIONAL = {
     "numba",
     "plotly",
     "shtab",
+    "tilelang",
     "traitlets",
     "triton",
     "warp",

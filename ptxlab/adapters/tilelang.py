@@ -1,0 +1,186 @@
+"""TileLang on the simulator: launches for `ptxlab.simulating`.
+
+Tried with tilelang 0.1.15. TileLang makes CUDA C++ of a kernel and, for its NVRTC backend, a Python function
+that sets up tensor maps and launches through the driver. While a session is open, kernels are compiled for
+this backend and to PTX, and what that function calls of the driver ends here. What is changed in TileLang:
+`tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in `NVRTCLibraryGenerator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import tilelang
+from tilelang.jit.adapter.nvrtc import adapter, is_nvrtc_available, libgen
+from tilelang.jit.kernel import JITKernel
+
+from ..errors import PtxlabError, listing
+from ..gpu.compiler import header_folders
+from ..memory import TensorMap, tensor_map
+from ..simulator.kernel import Kernel, build_kernel
+from .arrays import MAP_TYPES, SWIZZLES, HostMemory, array_at, host_array, is_array
+from .session import Session, current_session
+
+if not is_nvrtc_available:
+    raise PtxlabError("TileLang's kernels need its NVRTC backend: pip install cuda-python")
+_DRIVER = libgen.cuda  # cuda.bindings.driver
+_SUCCESS = _DRIVER.CUresult.CUDA_SUCCESS
+_FIRST_LINE = "#include <tl_templates/cuda/nvrtc_std.h>\n"  # which TileLang puts before a kernel
+_JIT = import_module("tilelang.jit")  # the package has a function of this name
+
+
+def _session() -> Session[Any]:
+    session = current_session()
+    if session is None:
+        raise PtxlabError(
+            "this kernel was compiled inside ptxlab.simulating(), which is over: launch it inside again, or "
+            "compile it anew for a GPU"
+        )
+    return session
+
+
+def _tensor_map(
+    data_type: int,
+    rank: int,
+    address: int,
+    sizes: list[int],
+    strides: list[int],
+    box: list[int],
+    steps: list[int],
+    interleave: int,
+    swizzle: int,
+    promotion: int,
+    fill: int,
+) -> tuple[Any, TensorMap]:
+    """As cuTensorMapEncodeTiled; the innermost dimension is first, and has no stride."""
+    if int(data_type) >= len(MAP_TYPES) or int(interleave):
+        raise PtxlabError("tensor maps of packed 4-bit elements, or interleaved ones, are not simulated yet")
+    element = np.dtype(MAP_TYPES[int(data_type)])
+    bytes_between = (element.itemsize, *(int(step) for step in strides))
+    shape = tuple(int(size) for size in sizes)
+    array = array_at(int(address), shape[::-1], bytes_between[::-1], element)
+    return _SUCCESS, tensor_map(
+        array,
+        tuple(int(size) for size in box)[::-1],
+        SWIZZLES[int(swizzle)],
+        element_strides=tuple(int(step) for step in steps)[::-1],
+        fill="nan" if int(fill) else "zero",
+    )
+
+
+class _Library:
+    """What TileLang compiled at a time: kernels by name, and the function that launches them."""
+
+    def __init__(self, ptx: str, source: str, module: ModuleType) -> None:
+        self._ptx, self._source, self.module = ptx, source, module
+        self._kernels: dict[tuple[type, str], Kernel[Any]] = {}
+        self._memory = HostMemory([])
+        self._call = self.module.call
+        self.module.__dict__.update(
+            call=self.call,
+            CUdevice=lambda index: index,
+            cuKernelSetAttribute=lambda *_: (_SUCCESS,),
+            cuTensorMapEncodeTiled=_tensor_map,
+            cuLaunchKernelEx=self.launch,
+        )
+
+    def call(self, kernels: Any, *arguments: Any, stream: object = None) -> Any:
+        """As the generated function; its arrays are known then."""
+        self._memory = HostMemory([host_array(each) for each in arguments if is_array(each)])
+        return self._call(kernels, *arguments, stream=stream)
+
+    def launch(self, config: Any, name: str, arguments: tuple[Any, Any], extra: object) -> tuple[Any]:
+        """As cuLaunchKernelEx."""
+        session = _session()
+        key = (session.result_type, name)
+        if key not in self._kernels:
+            self._kernels[key] = build_kernel(
+                session.result_type, self._ptx, name, "sm_90a", (), origin=self._source, title=name
+            )
+        kernel = self._kernels[key]
+        cluster = None
+        for each in config.attrs[: config.numAttrs]:
+            if each.id == _DRIVER.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+                cluster = (each.value.clusterDim.x, each.value.clusterDim.y, each.value.clusterDim.z)
+        contents = [
+            value if isinstance(value, TensorMap) else bytes(kind(value))
+            for value, kind in zip(*arguments, strict=True)
+        ]
+        session.simulate(
+            kernel,
+            (config.gridDimX, config.gridDimY, config.gridDimZ),
+            (config.blockDimX, config.blockDimY, config.blockDimZ),
+            self._memory.arguments(kernel.function, contents),
+            config.sharedMemBytes,
+            cluster,
+        )
+        return (_SUCCESS,)
+
+
+def install() -> Callable[[], None]:
+    """Let TileLang launch on the simulator; the result undoes it."""
+    needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
+    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
+    if missing:
+        raise PtxlabError(
+            f"TileLang {tilelang.__version__} has no {listing(missing)}; ptxlab.simulating was tried with "
+            "0.1.15"
+        )
+    generator = libgen.NVRTCLibraryGenerator
+    former_cached, former_compile, former_load = _JIT.cached, libgen.compile_cuda, generator.load_lib
+
+    def cached(func: Any = None, out_idx: Any = None, **named: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return former_cached(func, out_idx, **named)
+        return JITKernel(
+            func,
+            out_idx,
+            execution_backend="nvrtc",
+            target={"kind": "cuda", "arch": session.target},
+            pass_configs=named.get("pass_configs"),
+            compile_flags=named.get("compile_flags"),
+        )
+
+    def to_ptx(code: str, target_format: str = "cubin", options: Any = (), **named: Any) -> bytes:
+        session = current_session()
+        if session is None:
+            return bytes(former_compile(code, target_format=target_format, options=options, **named))
+        major, minor = session.capability
+        flags = [*options, *(f"-I{folder}" for folder in header_folders()), "-lineinfo"]
+        return bytes(former_compile(code, target_format="ptx", arch=10 * major + minor, options=flags))
+
+    def load_lib(self: Any, lib_path: str | None = None) -> None:
+        if current_session() is None:
+            former_load(self, lib_path)
+            return
+        ptx = Path(self.libpath).read_text().rstrip("\0")
+        module = self.import_from_file("kernel", self.pypath)
+        self.pymodule = _Library(ptx, _FIRST_LINE + self.lib_code, module).module
+
+    changes: list[tuple[Any, str, Any]] = [
+        (_JIT, "cached", cached),
+        (libgen, "compile_cuda", to_ptx),
+        (generator, "load_lib", load_lib),
+        (
+            adapter,
+            "cuda",
+            SimpleNamespace(
+                CUresult=_DRIVER.CUresult, cuLibraryGetKernel=lambda _, name: (_SUCCESS, name.decode())
+            ),
+        ),
+    ]
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, value in changes:
+        setattr(owner, name, value)
+
+    def restore() -> None:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+    return restore
