@@ -48,7 +48,7 @@ _CUDA = tuple(re.split(r"[<>=;\[ ]", line)[0] for line in PROJECT["optional-depe
 _BARE = ("tests/isa", "tests/memory", "tests/numerics", "tests/cli", "tests/util")
 _WANT_MORE = (
     *("test_arguments_are_those_of_the_kernel", "test_functions_take_names_as_well", "test_source_compiles"),
-    *("test_check", "test_simulate", "complet", "test_pictures_of_layouts", "test_every_file_is_written"),
+    *("test_check", "test_simulate", "test_bash", "test_completion", "test_pictures_of_layouts"),
 )
 ROWS = {
     **{f"python{version}": Row(version) for version in _SUPPORTED},
