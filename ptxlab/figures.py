@@ -71,6 +71,7 @@ __all__ = [
     "nibble",
     "product",
     "repack",
+    "roofline",
     "runs",
     "save",
     "scale_tile",
@@ -114,6 +115,7 @@ named_layout = _figure_of(views.named_layout)
 nibble = _figure_of(views.nibble)
 product = _figure_of(views.product)
 repack = _figure_of(views.repack)
+roofline = _figure_of(views.roofline)
 runs = _figure_of(views.runs)
 scale_tile = _figure_of(views.scale_tile)
 scales = _figure_of(views.scales)

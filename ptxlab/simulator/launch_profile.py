@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import as_path
+from .._util.files import write_atomically
+from ..errors import PtxlabError, quoted
 from .peaks import Work
 from .threads import Grid
+
+#: Why a warp does not issue; the words of Nsight Compute.
+REASONS = (
+    "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
+    "math pipe throttle", "not selected", "LG throttle", "start",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class LaunchProfile:
     `stalls` are cycles of warps by line of the source and by reason, in Nsight Compute's words; `units` how
     busy each unit is, as a fraction of the time; `work` is what the launch moves and multiplies. `timeline`
     has what an SM issues, in order: slot of the warp, row of `code`, cycle from which the warp waits, cycle
-    from which it could issue, cycle in which it does, number of the reason in `timing.replay.REASONS`.
+    from which it could issue, cycle in which it does, number of the reason in `REASONS`.
     """
 
     chip: str
@@ -74,3 +86,59 @@ class LaunchProfile:
         busiest = max(self.units, key=lambda name: self.units[name])
         time = f"{self.name or 'kernel'} on {self.chip}: {self.microseconds:.1f} us"
         return f"<{time}; {busiest} {self.units[busiest]:.0%} busy>"
+
+    def perfetto(self, path: str | Path) -> Path:
+        """Write the timeline of an SM as a trace for https://ui.perfetto.dev and chrome://tracing.
+
+        A track for each warp has what it issues and what it waits for, each unit of each sub-partition has
+        one with the instructions that keep it busy; arguments name the line and the PTX instruction.
+        """
+        file = as_path(path, "path")
+        content = {"displayTimeUnit": "ns", "traceEvents": list(self._events())}
+        try:
+            write_atomically(file, json.dumps(content, separators=(",", ":")))
+        except OSError:
+            raise PtxlabError(f"{quoted(str(file))}: the trace cannot be written") from None
+        return file
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        """Trace events as Chrome defines them; times are microseconds at the assumed clock."""
+        for process, name in enumerate(("warps of an SM", "units of its sub-partitions")):
+            yield _named("process_name", name, process, 0)
+        tracks: dict[tuple[str, int], int] = {}
+        warps: set[int] = set()
+        for slot, row, since, eligible, now, reason in self.timeline.tolist():
+            warp, code = int(slot), self.code[int(row)]
+            if warp not in warps:
+                warps.add(warp)
+                place = f"block slot {warp // self.grid.warps}, warp {warp % self.grid.warps}"
+                yield _named("thread_name", place, 0, warp)
+            about = {"line": code.line, "ptx": code.ptx, "instruction": code.opcode}
+            waits = ((REASONS[int(reason)], since, eligible), ("not selected", eligible, now))
+            for name, start, end in waits:
+                if end > start:
+                    yield self._span(name, "stall", 0, warp, start, end - start, about)
+            yield self._span(code.opcode, "issue", 0, warp, now, 1, about)
+            if code.interval > 0:
+                key = code.unit, warp % 4
+                if key not in tracks:
+                    tracks[key] = len(tracks)
+                    yield _named("thread_name", f"{code.unit} {warp % 4}", 1, tracks[key])
+                yield self._span(code.opcode, "unit", 1, tracks[key], now, code.interval, about)
+
+    def _span(
+        self,
+        name: str,
+        kind: str,
+        process: int,
+        track: int,
+        start: float,
+        cycles: float,
+        about: dict[str, Any],
+    ) -> dict[str, Any]:
+        times = {"ts": round(start / self.clock, 5), "dur": round(cycles / self.clock, 5)}
+        return {"name": name, "cat": kind, "ph": "X", "pid": process, "tid": track, **times, "args": about}
+
+
+def _named(what: str, name: str, process: int, track: int) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": process, "tid": track, "args": {"name": name}}

@@ -17,6 +17,7 @@ from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_wo
 from .fragment_pictures import fragment, runs, tensor_registers
 from .grid import Cell, Grid, Header
 from .highlight import source
+from .launch_profile import roofline
 from .layout_pictures import named_layout
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
@@ -68,6 +69,7 @@ __all__ = [
     "product",
     "registers",
     "repack",
+    "roofline",
     "rule_words",
     "runs",
     "scale_tile",

@@ -165,6 +165,7 @@ class LineChart:
     y_title: str
     x_step: float = 0  # between two ticks; 0: a round number
     titled: bool = True
+    logarithmic: bool = False  # both axes
 
     def with_title(self, title: bool) -> LineChart:
         """The chart with its title and notes, or without them."""
@@ -204,12 +205,14 @@ class LineChart:
                     name=line.name,
                     mode="lines+markers",
                     line=stroke,
-                    marker={"size": 6},
+                    marker={"size": 12 if len(line.x) == 1 else 6},
                     text=tips,
                     hovertemplate="%{text}<extra></extra>" if tips else None,
                 )
             )
         grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
+        if self.logarithmic:
+            grid |= {"type": "log", "rangemode": "normal", "dtick": 1}
         title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
         above = 76 if title else 24
         heading = f"<b>{title}</b><br><sup>{subtitle}</sup>" if title else ""
@@ -226,7 +229,7 @@ class LineChart:
             plot_bgcolor=palette.PAPER,
             font={"family": SANS, "color": palette.INK},
             meta={"title": title, "subtitle": subtitle},
-            xaxis={"title": self.x_title, **grid, "dtick": self.x_step or None},
+            xaxis={"title": self.x_title, "dtick": self.x_step or None, **grid},
             yaxis={"title": self.y_title, **grid},
         )
         figure.source = self
@@ -251,6 +254,16 @@ def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
     return [int(value) if value == int(value) else value for value in values]
 
 
+def decades(values: Sequence[float]) -> list[float]:
+    """Powers of ten, from at most the smallest to at least the largest, which are not the same.
+
+    >>> decades([0.3, 42])
+    [0.1, 1.0, 10.0, 100.0]
+    """
+    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+
 def _draw(chart: LineChart, ink: str, paper: str) -> str:
     notes: list[str] = []
     if chart.titled:
@@ -258,15 +271,23 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
     top = 14 + (_TITLE_HEIGHT + _NOTE_HEIGHT * len(notes) if chart.titled else 0)
     plot_height = _HEIGHT - 110
     height = top + plot_height + _BOTTOM
-    across = ticks(max(max(line.x) for line in chart.lines), chart.x_step)
-    up = ticks(max(max(line.y) for line in chart.lines))
+    xs = [x for line in chart.lines for x in line.x]
+    ys = [y for line in chart.lines for y in line.y]
+    across = decades(xs) if chart.logarithmic else ticks(max(xs), chart.x_step)
+    up = decades(ys) if chart.logarithmic else ticks(max(ys))
     right = _WIDTH - _RIGHT
 
+    def part(value: float, marks: list[float]) -> float:
+        """Where a value is between the first mark, 0, and the last one, 1."""
+        if chart.logarithmic:
+            return math.log(value / marks[0]) / math.log(marks[-1] / marks[0])
+        return value / marks[-1]
+
     def x_of(value: float) -> float:
-        return _LEFT + (right - _LEFT) * value / across[-1]
+        return _LEFT + (right - _LEFT) * part(value, across)
 
     def y_of(value: float) -> float:
-        return top + plot_height * (1 - value / up[-1])
+        return top + plot_height * (1 - part(value, up))
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
@@ -309,7 +330,8 @@ def _lines(chart: LineChart, x_of: _Scale, y_of: _Scale) -> list[str]:
         tips = line.tips or tuple(f"{line.name}: {y:g} at {x:g}" for x, y in zip(line.x, line.y, strict=True))
         for (x, y), tip in zip(points, tips, strict=True):
             title = f"<title>{escape(tip, quote=False)}</title>"
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}">{title}</circle>')
+            radius = 6 if len(points) == 1 else 3
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}">{title}</circle>')
     return parts
 
 

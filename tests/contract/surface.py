@@ -476,6 +476,8 @@ def figure_calls() -> Iterator[Call]:
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
     marked = np.zeros((16, 8), dtype=bool)
     launch = ptxlab.kernel(_KERNEL).profile(1, 32)
+    multiply = 'extern "C" __global__ void f(float* x) { *x = *x * *x + 1; }'
+    multiplied = ptxlab.kernel(multiply).profile(1, 32, np.ones(1, np.float32))
     for module in (figures, views) if with_widgets() else (views,):
         prefix = module.__name__.removeprefix("ptxlab.")
         bare = {} if module is views else {"title": True}
@@ -529,6 +531,7 @@ def figure_calls() -> Iterator[Call]:
                    element=(9, 3), rows=range(4, 9), columns=range(8))  # fmt: skip
         yield call(f"{prefix}.product tcgen05", module.product, ins=tensor, lane=36, only="ins lane")
         yield call(f"{prefix}.runs", module.runs, **{"*first": f16, "*second": load}, operand="A", title=True)
+        yield call(f"{prefix}.roofline", module.roofline, profile=multiplied, title=True)
         yield call(f"{prefix}.timeline", module.timeline, profile=launch, start=1, cycles=8, title=True)
     if not with_widgets():
         return

@@ -124,6 +124,44 @@ def test_a_timeline_shows_what_each_warp_waits_for():
         views.timeline(3)
 
 
+def test_a_trace_for_perfetto_has_warps_and_units(tmp_path):
+    x = np.zeros(1 << 12, np.float32)
+    profile = ptxlab.kernel(COPY).profile(16, 256, x, x.copy(), np.int32(1 << 12))
+    events = json.loads(profile.perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    issued = [event for event in spans if event["cat"] == "issue"]
+    assert len(issued) == len(profile.timeline)
+    waits = [event for event in spans if event["name"] == "long scoreboard"]
+    assert {event["args"]["line"] for event in waits} >= {4}
+    ends = {}
+    for event in sorted((event for event in spans if event["pid"] == 0), key=lambda event: event["ts"]):
+        assert event["ts"] >= ends.get(event["tid"], 0) - 1e-4  # spans of a warp do not overlap
+        ends[event["tid"]] = event["ts"] + event["dur"]
+    names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"block slot 0, warp 7", "L1 0", "warps of an SM"} <= names
+    with pytest.raises(ptxlab.PtxlabError, match="cannot be written"):
+        profile.perfetto(tmp_path)
+
+
+def test_a_roofline_places_a_kernel_by_its_bytes():
+    source = """extern "C" __global__ void f(float* x) {
+      int i = blockIdx.x * 256 + threadIdx.x;
+      x[i] = x[i] * x[i] + 1;
+    }"""
+    x = np.ones(1 << 24, np.float32)  # more than L2 holds
+    profile = ptxlab.kernel(source).profile(1 << 16, 256, x)
+    chart = views.roofline(profile)
+    points = {line.name: line.x[0] for line in chart.lines if len(line.x) == 1}
+    assert points["f, bytes of DRAM"] == pytest.approx(2 / 8, rel=0.1)
+    assert points["f, bytes of L2"] == pytest.approx(2 / 8, rel=0.01)
+    (point,) = {line.y[0] for line in chart.lines if len(line.x) == 1}
+    assert point == pytest.approx(2 * x.size / profile.microseconds / 1e6)
+    assert "DRAM, 4.8 TB/s" in chart.svg() and "FMA, f32" in chart.svg()
+    assert figures.roofline(profile).layout.xaxis.type == "log"
+    with pytest.raises(ptxlab.PtxlabError, match="no multiply-adds"):
+        views.roofline(ptxlab.kernel(COPY).profile(1, 32, x[:32], x[:32], np.int32(32)))
+
+
 def test_chips_without_times_are_refused():
     with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200"):
         ptxlab.kernel(COPY).profile(1, 32, np.zeros(1), np.zeros(1), np.int32(0), chip="GTX 1080")

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..launch_profile import REASONS
+
+__all__ = ["REASONS", "UNITS", "Rates", "replay", "replayer"]
+
 # What an instruction does besides taking an issue slot.
 PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, EXIT = range(12)
 # Units of a sub-partition.
 FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
-# Why a warp does not issue; the words of Nsight Compute.
-REASONS = (
-    "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
-    "math pipe throttle", "not selected", "LG throttle", "start",
-)  # fmt: skip
+# Why a warp does not issue: numbers of `REASONS`.
 (SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START) = range(11)
 GROUPS = 3  # cp.async, wgmma, bulk
 _DEPTH = 16  # groups that are under way
