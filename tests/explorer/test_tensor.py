@@ -327,7 +327,7 @@ def test_an_edit_sends_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """m128n256 has 32768 results; a changed cell of A sends a row of D and nothing of the layout."""
     ex = ptxlab.explore(F16)
     sent: list[tuple[dict[str, Any], Any]] = []
-    monkeypatch.setattr(ex.view, "_send", lambda message, buffers=None: sent.append((message, buffers)))
+    monkeypatch.setattr(ex.page, "_send", lambda message, buffers=None: sent.append((message, buffers)))
     ex.apply(SetCell("A", 3, 2, "2.5"))
     size = sum(len(buffer) for _, buffers in sent for buffer in buffers or [])
     names = {name for message, _ in sent for name in message.get("state", {})}
