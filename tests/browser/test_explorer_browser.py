@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from tests.browser.gestures import enter, press, starting
-from tests.sampling import EXHAUSTIVE, some
+from tests.sampling import EXHAUSTIVE, every_third, some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -724,12 +724,12 @@ def test_no_text_is_too_small(screen: Screen, python: Any, page: Any, narrow: An
     """From all of the scene to single bits, at every size of the window: no text is under 11 pixels."""
     page.evaluate(MEASURE)
     found: dict[tuple[str, str], tuple[float, str]] = {}
-    for view, (mnemonic, opened) in VIEWS.items():
+    for number, (view, (mnemonic, opened)) in enumerate(VIEWS.items()):
         show(python, page, mnemonic)
         zooms = [100, 200, 400]
         if opened:
             page.locator(f"[data-{opened}]").first.click()
-        for width, height in SIZES:
+        for width, height in every_third(SIZES, number):
             narrow(width, height)
             texts = [page.evaluate(SMALLEST)]
             for zoom in zooms[1:] if "mma" in view else ():
