@@ -340,6 +340,6 @@ def _image_tag(image: dict[str, Any]) -> str:
     longest = max(image["rows"], image["columns"])
     scale = 4 if longest <= 16 else 2 if longest <= 64 else 1
     width, height = (min(max(image[side] * scale, _LEAST), _MOST) for side in ("columns", "rows"))
-    size = f"width={width} height={height}"
-    style = "image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
-    return f"<img {size} alt='{image['name']}' style='{style}' src='{image['image']}'>"
+    # in the style: pages' own rules, JupyterLab's `height: auto` among them, go before attributes
+    style = f"width:{width}px;height:{height}px;image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
+    return f"<img alt='{image['name']}' style='{style}' src='{image['image']}'>"

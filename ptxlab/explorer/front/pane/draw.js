@@ -204,7 +204,12 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   else if (digits || isBetween || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
     eachVisible(pane, layer, drawCell);
   else drawPicture(pane, context, layer, opacity);
-  if (!digits && !isBetween && !colour) numberLanes(pane, context, layer);
+  if (colour) return;
+  if (!digits && !isBetween) numberLanes(pane, context, layer);
+  // names of warps stay above what is drawn between the cells that they are on
+  const [below] = pane.layers;
+  if (isBetween && below !== layer && !below.digits && app.instruction.lanes > 32)
+    numberLanes(pane, context, below);
 }
 
 // How strong the colour of a cell is: pale for zeros and for what is not stored.
