@@ -327,9 +327,11 @@ def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, t
 @pytest.mark.slow
 def test_every_figure_can_go_without_its_title() -> None:
     trace = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
-    others = ("figures.svg", "figures.save", "figures.matrix", "figures.throughput")  # with no such title
+    others = tuple(
+        f"figures.{name}" for name in ("svg", "save", "matrix", "throughput", "roofline", "timeline")
+    )
     drawn = [call.make() for call in figure_calls() if call.name.startswith("figures.")
-             and not call.name.startswith(others)]  # fmt: skip
+             and not call.name.startswith(others)]  # fmt: skip  # they have no such title
     drawn += [(F16.figure, {"what": what}) for what in ("product", "A", "B", "C", "D", "lane")]
     drawn += [(trace.figure, {}), (TCGEN05.figure, {"what": "descriptor"})]
     drawn += [(F16.explore().figure, {"what": "D"})]
@@ -338,6 +340,11 @@ def test_every_figure_can_go_without_its_title() -> None:
         title = whole.layout.meta["title"]
         assert f"<b>{title}</b>" in whole.data[-1].text and f"<b>{title}</b>" not in bare.data[-1].text
         assert bare.layout.height < whole.layout.height
+    for call in figure_calls():
+        if call.name.startswith(("figures.roofline", "figures.timeline")):
+            function, arguments = call.make()
+            whole, bare = (call_with(function, arguments | {"title": title}) for title in (True, False))
+            assert whole.layout.title.text and not bare.layout.title.text
     whole, bare = figures.matrix(np.eye(3), "D"), figures.matrix(np.eye(3), title=False)
     assert whole.layout.title.text == "<b>D</b>" and not bare.layout.title.text
     assert bare.layout.height < whole.layout.height
