@@ -24,6 +24,7 @@ import numpy as np
 
 import ptxlab
 from ptxlab import gemm
+from ptxlab._util.files import write_atomically
 
 RECORDED = Path(__file__).with_name("times_h200.json")
 TIMES = 8  # launches of a graph
@@ -211,7 +212,7 @@ def measure(path: Path, only: str = "") -> None:
             except Exception as error:  # the table says so
                 print(case.name, type(error).__name__, str(error)[:200], file=sys.stderr)
             print(f"{case.name:40} {times.get(case.name, 0):10.2f} us", flush=True)
-    path.write_text(json.dumps(times, indent=1) + "\n")
+    write_atomically(path, (json.dumps(times, indent=1) + "\n").encode())
 
 
 # -- without a GPU -------------------------------------------------------------------------------------------
