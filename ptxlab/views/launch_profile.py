@@ -95,9 +95,10 @@ def _facts(profile: LaunchProfile) -> list[str]:
 def _evidence(profile: LaunchProfile) -> str:
     known = find_clockwork(profile.chip)
     return (
-        f"A prediction, not a measurement. Units, caches and memory: {known.evidence}; instructions and "
-        f"dependences: the machine code for {known.target}. Assumed: a clock of {profile.clock:,.0f} MHz, "
-        f"{known.launch:g} µs for the launch itself, and data that fits into L2 is there from an earlier one."
+        f"A prediction, not a measurement. Units, caches and memory: measured on an {known.name}, and fitted "
+        f"to half of the launches of benchmarks.predict; instructions and dependences: the machine code for "
+        f"{known.target}. Assumed: a clock of {profile.clock:,.0f} MHz, {known.launch:g} µs for the launch "
+        "itself, and data that fits into L2 is there from an earlier one."
     )
 
 
