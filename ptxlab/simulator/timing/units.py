@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...errors import PtxlabError, listing, quoted
 from .replay import ALU, BRANCH, FMA, FP64, MEMORY, TENSOR, UNIFORM, XU
 
-_MEASURED = "measured on an H200 (tools.probe_units)"
+_MEASURED = "measured on an H200"
 
 
 class Pipe(NamedTuple):
