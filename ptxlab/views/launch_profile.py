@@ -7,16 +7,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError, counted, quoted
-from ..simulator.launch_profile import LaunchProfile
-from ..simulator.peaks import find_chip
-from ..simulator.timing.units import find_clockwork
 from .charts import Line, LineChart
 from .highlight import cell_script, highlighted_lines
-from .kernel_profile import code_html, kernel_lines, lines_near, profile_css
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
+
+if TYPE_CHECKING:  # and late where they are used: a browser's tab has no simulator
+    from ..simulator.launch_profile import LaunchProfile
 
 _HUES = dict(HUES)
 #: Colours of what a warp does or waits for. Grey is what costs nothing: others issue meanwhile.
@@ -93,6 +93,8 @@ def _facts(profile: LaunchProfile) -> list[str]:
 
 
 def _evidence(profile: LaunchProfile) -> str:
+    from ..simulator.timing.units import find_clockwork
+
     known = find_clockwork(profile.chip)
     return (
         f"A prediction, not a measurement. Units, caches and memory: measured on an {known.name}, and fitted "
@@ -230,6 +232,10 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     >>> [line.name for line in chart.lines][-1], chart.lines[-1].x   # operations per byte of L2
     ('f, bytes of L2', (0.25,))
     """
+    from ..simulator.launch_profile import LaunchProfile
+    from ..simulator.peaks import find_chip
+    from ..simulator.timing.units import find_clockwork
+
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")
     work, chip, clockwork = profile.work, find_chip(profile.chip), find_clockwork(profile.chip)
@@ -299,6 +305,8 @@ def _swatch(reason: str) -> str:
 
 def launch_html(profile: LaunchProfile) -> str:
     """What a notebook shows: head line, units, stall reasons, and the source with both in its margin."""
+    from .kernel_profile import profile_css
+
     style = f"<style>{profile_css()}\n{_reason_css()}</style>{cell_script()}"
     head, *facts = (html.escape(fact) for fact in _facts(profile))
     header = f"<header><b>{head}</b> {' '.join(f'<span>{fact}</span>' for fact in facts)}</header>"
@@ -344,6 +352,8 @@ def _stack(reasons: Mapping[str, float]) -> str:
 
 
 def _source_html(profile: LaunchProfile) -> str:
+    from .kernel_profile import code_html, kernel_lines, lines_near
+
     source = profile.source
     if not source:
         return ""

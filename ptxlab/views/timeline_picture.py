@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, quoted
-from ..simulator.launch_profile import LaunchProfile
-from ..simulator.timing.replay import REASONS
 from . import palette
 from .charts import ticks
 from .drawing import PAGE, SANS
@@ -23,16 +21,24 @@ from .picture import require_plotly
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from ..simulator.launch_profile import LaunchProfile
+
 _BINS = 340  # of a drawing
 _FINE = 1500  # of a figure that is zoomed
 _MOST_STRIPES = 6_000  # of a figure; a browser draws no more at once
 _WARPS = 64
 _LEFT, _TRACK = 112, 26
-_SELECTED, _NOT_SELECTED = REASONS.index("selected"), REASONS.index("not selected")
 #: Units with a track of their own, if they are used; the number of them on an SM.
 _TRACKS = {"tensor core": 4, "FMA": 4, "ALU": 4, "XU": 4, "FP64": 4, "shared memory": 1, "L1": 1, "TMA": 1}
 _TRACK_NAMES = {"L1": "global memory"}
 _COUNTED = frozenset({"shared memory", "L1", "TMA"})  # what is known of these is when instructions issue
+
+
+def _reasons() -> tuple[str, ...]:
+    """Why warps wait; imported late, since a browser's tab has no simulator."""
+    from ..simulator.launch_profile import REASONS
+
+    return REASONS
 
 
 class Stripe(NamedTuple):
@@ -91,14 +97,14 @@ class Timeline:
             steps = history[history[:, 0] == warp]
             if not len(steps):
                 continue
-            covered = np.zeros((len(REASONS), count))
+            covered = np.zeros((len(_reasons()), count))
             since, eligible, now = steps[:, 2], np.maximum(steps[:, 3], steps[:, 2]), steps[:, 4]
             kinds = steps[:, 5].astype(int)
-            for reason in range(len(REASONS)):
+            for reason in range(len(_reasons())):
                 chosen = kinds == reason
                 covered[reason] += _cover(since[chosen], eligible[chosen], edges)
-            covered[_NOT_SELECTED] += _cover(eligible, now, edges)
-            covered[_SELECTED] += _cover(now, now + 1, edges)
+            covered[_reasons().index("not selected")] += _cover(eligible, now, edges)
+            covered[_reasons().index("selected")] += _cover(now, now + 1, edges)
             some = covered.sum(axis=0) > 1e-3 * (edges[1] - edges[0])  # sums are not exact
             reasons[warp, some] = covered.argmax(axis=0)[some]
             middle = (edges[:-1] + edges[1:]) / 2
@@ -119,7 +125,7 @@ class Timeline:
                 if reason >= 0:
                     begin = self.start + first * width
                     end = self.start + last * width
-                    yield Stripe(warp, begin, end, REASONS[reason], int(rows[warp, first]))
+                    yield Stripe(warp, begin, end, _reasons()[reason], int(rows[warp, first]))
 
     def busy(self, count: int) -> dict[str, NDArray[np.float64]]:
         """How busy each unit is in each bin, from 0 to 1; of memory and TMA, when instructions are issued."""
@@ -171,7 +177,7 @@ class Timeline:
             paths.setdefault(stripe.reason, []).append(
                 f"M{x:.1f} {y:.1f}h{run:.1f}v{height - 1:.1f}h-{run:.1f}z"
             )
-        for reason in sorted(paths, key=REASONS.index):
+        for reason in sorted(paths, key=_reasons().index):
             words = f"<title>{reason}: {REASON_WORDS.get(reason, '')}</title>"
             parts.append(f'<path d="{"".join(paths[reason])}" fill="{reason_colour(reason)}">{words}</path>')
         each = self.profile.grid.warps
@@ -194,7 +200,7 @@ class Timeline:
             if x <= right + 1:
                 parts.append(_text(x, y + 16, f"{self.start + value:,.0f}", 'text-anchor="middle"'))
         parts.append(_text(_LEFT - 10, y + 16, "cycle", 'text-anchor="end"'))
-        legend, y = _legend(sorted(paths, key=REASONS.index), y + 36, right)
+        legend, y = _legend(sorted(paths, key=_reasons().index), y + 36, right)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{PAGE}" height="{y:g}" '
             f'viewBox="0 0 {PAGE} {y:g}" '
@@ -217,7 +223,7 @@ class Timeline:
             count = count * 2 // 3
             stripes = list(self.stripes(count))
         figure = Chart()
-        for reason in REASONS:
+        for reason in _reasons():
             chosen = [stripe for stripe in stripes if stripe.reason == reason]
             if chosen:
                 figure.add_trace(
@@ -305,6 +311,8 @@ def timeline(
     >>> max(picture.stripes(100), key=lambda stripe: stripe.end - stripe.start).reason
     'long scoreboard'
     """
+    from ..simulator.launch_profile import LaunchProfile
+
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")
     history = profile.timeline

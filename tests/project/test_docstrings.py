@@ -30,6 +30,7 @@ OPTIONAL = {
     "kaleido",
     "numba",
     "plotly",
+    "tilelang",
     "traitlets",
     "triton",
     "warp",

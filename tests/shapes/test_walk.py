@@ -230,7 +230,7 @@ def test_at_a_glance() -> None:
 def test_small_pictures_can_be_seen(walk: str) -> None:
     """Also of one column of 32 lanes, or of 256 bits; what a matrix leaves free is grey on any page."""
     html = glance_html(stops(walk))
-    sizes = [int(size) for pair in re.findall(r"width=(\d+) height=(\d+)", html) for size in pair]
+    sizes = [int(size) for pair in re.findall(r"width:(\d+)px;height:(\d+)px", html) for size in pair]
     assert min(sizes) >= 16 and max(sizes) <= 128
     image = _images(stops("tcgen05")[0])[0]["image"]
     file = base64.b64decode(image.partition("base64,")[2])
