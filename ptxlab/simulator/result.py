@@ -96,6 +96,14 @@ def _place(profile: Profile) -> tuple[int, int]:
     return profile.instruction.line, profile.instruction.index
 
 
+def line_of(instruction: PtxInstruction, ptx: bool) -> int:
+    """An instruction's line in the PTX, or in the source: 0 where it has none there."""
+    if ptx:
+        return instruction.line
+    source = instruction.source
+    return 0 if source is None else source.line
+
+
 def merged(profiles: Iterable[Profile]) -> list[Profile]:
     """Those of the same instruction added up, in the order of the PTX."""
     total: dict[tuple[int, int], Profile] = {}
@@ -229,14 +237,6 @@ class Result:
             if line.conflicts:
                 self.conflicts[number] += line.conflicts
 
-    @staticmethod
-    def _line(instruction: PtxInstruction, ptx: bool) -> int:
-        """An instruction's line in the PTX, or in the source: 0 where it has none there."""
-        if ptx:
-            return instruction.line
-        source = instruction.source
-        return 0 if source is None else source.line
-
     def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
         """What every line of the source, or of the PTX, executed and moved; 0 is for what has none.
 
@@ -249,7 +249,7 @@ class Result:
         ptx = as_flag(ptx, "ptx") or self.source == self.ptx
         profiles: dict[int, LineProfile] = {}
         for each in self.profile:
-            number = self._line(each.instruction, ptx)
+            number = line_of(each.instruction, ptx)
             profiles.setdefault(number, LineProfile(number)).add(each)
         return dict(sorted(profiles.items()))
 

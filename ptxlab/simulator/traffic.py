@@ -25,9 +25,9 @@ from .threads import Batch, Threads
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept
-_WAVEFRONT = 128  # bytes of shared memory at once
+WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
-_PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
+PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
 _READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
 
 
@@ -205,7 +205,7 @@ class Traffic(Observer):
             if access.proxy == "generic" and access.width in WIDTHS and parts[0] != "wmma":
                 self._count_banks(entry, access, "load" if parts[0] in ("ld", "ldu") else "store")
             else:  # wmma, wgmma, bulk copies: how they go through the banks is not known
-                count = -(-access.width * len(access.threads) // _WAVEFRONT)
+                count = -(-access.width * len(access.threads) // WAVEFRONT)
                 entry.wavefronts += count
                 entry.least += count
         elif space == "global":
@@ -281,7 +281,7 @@ class Traffic(Observer):
         if access.proxy == "generic":
             entry.sectors += len(sectors)
             entry.requests += int(np.count_nonzero(np.diff(fresh >> 44))) + 1
-        past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
+        past = access.kind != "read" or parts[0] == "cp" or not PAST_L1.isdisjoint(parts)
         if past:
             entry.sectors_past_l1 += len(sectors)
         self._touch(sectors, access.kind, past)

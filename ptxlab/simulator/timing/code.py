@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,7 +55,7 @@ class MachineInstruction:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A kernel's machine code; `registers` of each thread, `local` bytes of its stack."""
+    """A kernel's machine code, and the registers of each thread."""
 
     instructions: tuple[MachineInstruction, ...]
     registers: int
@@ -169,9 +168,8 @@ def _sections(code: bytes) -> dict[str, bytes]:
     sections: dict[str, bytes] = {}
     for name, kind, _, _, offset, length, *_ in headers:
         first = strings + name
-        sections[code[first : code.index(0, first)].decode()] = (
-            code[offset : offset + length] if kind != 8 else b""
-        )
+        content = b"" if kind == _WITHOUT_CONTENT else code[offset : offset + length]
+        sections[code[first : code.index(0, first)].decode()] = content
     return sections
 
 
@@ -197,11 +195,7 @@ def _registers(sections: dict[str, bytes], entry: str) -> int:
 def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruction]:
     """The instructions of a kernel, from nvdisasm's listing and their encoding."""
     section = listing.partition(f".text.{entry}:\n")[2].partition("\n//---")[0]
-    section = (
-        section.partition("$__internal_")[0]
-        if "\n$__internal_" not in section
-        else section.partition("\n$__internal_")[0]
-    )
+    section = section.partition("\n$__internal_")[0]  # functions for rare values, e.g. of divisions
     origin = 0
     result: list[MachineInstruction] = []
     for line in section.splitlines():
@@ -243,8 +237,3 @@ def widths(code: MachineCode) -> dict[int, int]:
         if match is not None and not each.idle:
             found[each.origin] = int(match[1]) // 8
     return found
-
-
-def opcodes(code: MachineCode) -> Counter[str]:
-    """How often each opcode stands in the code."""
-    return Counter(each.opcode for each in code.instructions)

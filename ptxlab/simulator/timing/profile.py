@@ -14,11 +14,11 @@ from ..launch_profile import CodeRow, LaunchProfile, Occupancy
 from ..memory import SHARED_START
 from ..peaks import Work
 from ..ptx.syntax import PtxInstruction
-from ..result import work_of
+from ..result import line_of, work_of
 from ..simulate import Run, Setup
 from ..threads import Grid
 from ..traffic import SECTOR
-from .code import MachineCode, widths
+from .code import MachineCode, instruction_numbers, widths
 from .program import L1, Expansion, streams
 from .record import Recorder
 from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
@@ -60,8 +60,7 @@ def profile(
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
     wanted = [index * groups for index in range(held) if index * groups < clusters][:_MOST_CLUSTERS]
-    numbers = {id(each): number for number, each in enumerate(image.module.instructions)}
-    recorder = Recorder(numbers, widths(code))
+    recorder = Recorder(instruction_numbers(image.module), widths(code))
     run = Run(image, setup, [recorder])
     warps: list[list[int]] = []
     for index in wanted:
@@ -120,12 +119,7 @@ def profile(
         line, opcode = 0, ""
         if origin >= 0:
             instruction = instructions[origin]
-            opcode = instruction.opcode
-            source = instruction.source
-            if ptx:
-                line = instruction.line
-            elif source is not None:
-                line = source.line
+            line, opcode = line_of(instruction, ptx), instruction.opcode
         issued[line] += int(counts[row] * scale)
         interval = float(data.op[row, 2])
         code_rows.append(CodeRow(data.opcodes[row], opcode, line, _unit(data.op[row]), interval))

@@ -35,7 +35,6 @@ from .replay import (
 from .units import Clockwork, pipe_of
 
 _SHAPE = re.compile(r"GMMA\.64x(\d+)x")
-COLUMNS = 11  # of an opcode: see `replay`
 _KINDS = {
     **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS"], SHARED),
     **dict.fromkeys(["LDG", "LD", "LDL", "ATOMG", "ATOM"], LOAD),

@@ -19,10 +19,8 @@ from ...memory.banks import WIDTHS, conflicts
 from ..events import Access, MatrixInputs, Observer, Synchronisation
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
+from ..traffic import PAST_L1, WAVEFRONT
 
-_WAVEFRONT = 128  # bytes of shared memory at once
-#: Loads that L1 does not keep.
-_PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
 #: What is executed again and again until it may go on.
 _SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})
 #: Instructions that may have something to concern.
@@ -165,7 +163,7 @@ class Recorder(Observer):
         if access.space == "local":  # words of the lanes lie side by side
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
         sectors = np.stack([addresses, addresses + access.width - 1]) >> 5
-        cached = access.kind == "read" and parts[0] == "ld" and _PAST_L1.isdisjoint(parts)
+        cached = access.kind == "read" and parts[0] == "ld" and PAST_L1.isdisjoint(parts)
         for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
             touch.sectors.append(np.unique(sectors[:, first:last]))
             touch.bytes += access.width * (last - first)
@@ -184,7 +182,7 @@ class Recorder(Observer):
         parts = access.instruction.parts
         if access.proxy == "async" or access.width not in WIDTHS or parts[0] in ("wmma", "cp"):
             for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
-                touch.wavefronts += -(-access.width * (last - first) // _WAVEFRONT)
+                touch.wavefronts += -(-access.width * (last - first) // WAVEFRONT)
             return
         rows = np.full((len(touches), 32), -1, dtype=np.int64)
         rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
