@@ -32,7 +32,7 @@ from ..memory import TensorMap, tensor_map
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.peaks import PEAKS
 from .arrays import SWIZZLES, HostMemory, array_at, numpy_type
-from .session import current_session
+from .session import current_session, replaced
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MOST_SHARED, _MOST_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
@@ -342,13 +342,10 @@ def install() -> Callable[[], None]:
         (info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20),
         (cute_dsl, "jit_cache", type(former_cache)(max_elems=cute_dsl.envar.jit_cache_max_elems)),
     ]
-    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
-    for owner, name, value in changes:
-        setattr(owner, name, value)
+    put_back = replaced(changes)
 
     def restore() -> None:
-        for owner, name, value in before:
-            setattr(owner, name, value)
+        put_back()
         folder.cleanup()
 
     return restore

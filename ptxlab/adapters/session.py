@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
@@ -107,6 +107,19 @@ class Session(Generic[R]):
         )
         self.results.append(result)
         return result
+
+
+def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
+    """Give attributes (of an owner, by name) other values; what comes back restores them."""
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, value in changes:
+        setattr(owner, name, value)
+
+    def restore() -> None:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+    return restore
 
 
 def current_session() -> Session[Any] | None:

@@ -24,7 +24,7 @@ from ..gpu.compiler import header_folders
 from ..memory import TensorMap, tensor_map
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, SWIZZLES, HostMemory, array_at, host_array, is_array
-from .session import Session, current_session
+from .session import Session, current_session, replaced
 
 if not is_nvrtc_available:
     raise PtxlabError("TileLang's kernels need its NVRTC backend: pip install cuda-python")
@@ -175,12 +175,4 @@ def install() -> Callable[[], None]:
             ),
         ),
     ]
-    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
-    for owner, name, value in changes:
-        setattr(owner, name, value)
-
-    def restore() -> None:
-        for owner, name, value in before:
-            setattr(owner, name, value)
-
-    return restore
+    return replaced(changes)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -41,6 +44,25 @@ def browser() -> Iterator[Any]:
         launched = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
         yield launched
         launched.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line in the log for each."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the folder is served that a module's fixture `site` gives."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def _of_notebook(error: Any) -> bool:

@@ -6,10 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -27,13 +24,6 @@ PATIENCE = 240_000  # milliseconds, for a busy machine
 MODEL = "document.querySelector('.static-view').model"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a line in the log for each."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -46,18 +36,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """Where the page is served."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/try/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.fixture
 def tab(address: str, page: Any) -> Iterator[Any]:
     """Open the page by what its address asks for; no request goes elsewhere, and the policy is kept."""
@@ -68,12 +46,11 @@ def tab(address: str, page: Any) -> Iterator[Any]:
 
     def opened(asked: str = "") -> Any:
         page.goto("about:blank")
-        page.goto(address + asked)
+        page.goto(f"{address}try/{asked}")
         return page
 
     yield opened
-    origin = address.removesuffix("try/")
-    assert all(url.startswith((origin, "about:", "data:", "blob:")) for url in requests), requests
+    assert all(url.startswith((address, "about:", "data:", "blob:")) for url in requests), requests
     assert not [text for text in errors if "favicon" not in text and "404" not in text]
 
 
