@@ -139,7 +139,9 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         title = title.removeprefix("kernel___main__").rstrip("_0123456789")
-        kept[key] = build_kernel(result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title)
+        kept[key] = build_kernel(
+            result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title, language="CuTe DSL"
+        )
     kernel: Kernel[Any] = kept[key]
     return kernel
 

@@ -74,8 +74,9 @@ class NumbaKernel(Generic[R]):
             origin = python_source(self._dispatcher.py_func, ptx)
             link = _others(ptx, self._capability)
             self._kernels[types] = build_kernel(
-                self._result_type, ptx, None, "sm_90a", (), link, origin=origin, title=self.name
-            )
+                self._result_type, ptx, None, "sm_90a", (), link,
+                origin=origin, title=self.name, language="Numba",
+            )  # fmt: skip
         return self._kernels[types]
 
     def simulate(

@@ -100,8 +100,9 @@ class _Library:
         key = (session.result_type, name)
         if key not in self._kernels:
             self._kernels[key] = build_kernel(
-                session.result_type, self._ptx, name, "sm_90a", (), origin=self._source, title=name
-            )
+                session.result_type, self._ptx, name, "sm_90a", (),
+                origin=self._source, title=name, language="TileLang",
+            )  # fmt: skip
         kernel = self._kernels[key]
         cluster = None
         for each in config.attrs[: config.numAttrs]:

@@ -63,7 +63,14 @@ class TritonKernel(Generic[R]):
         function = getattr(getattr(source, "fn", None), "fn", None)
         name = str(metadata.name)
         self.kernel: Kernel[R] = build_kernel(
-            result_type, ptx, name, "sm_90a", (), origin=python_source(function, ptx), title=name
+            result_type,
+            ptx,
+            name,
+            "sm_90a",
+            (),
+            origin=python_source(function, ptx),
+            title=name,
+            language="Gluon" if type(source).__name__ == "GluonASTSource" else "Triton",
         )
         self.block = 32 * int(metadata.num_warps)
         self.shared = int(metadata.shared)

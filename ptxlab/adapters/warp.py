@@ -95,6 +95,7 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             (),
             origin=python_source(kernel.func, ptx),
             title=kernel.key,
+            language="Warp",
         )
     return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
 

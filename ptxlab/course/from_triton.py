@@ -93,7 +93,8 @@ def kernel(name: str) -> Kernel[Simulation]:
     """
     entry = _record()["kernels"][name]
     line = int(name.removeprefix("add_up_")) if name.startswith("add_up_") else 0
-    return build_kernel(Simulation, entry["ptx"], None, "sm_90a", (), origin=with_barrier(line))
+    origin = with_barrier(line)
+    return build_kernel(Simulation, entry["ptx"], None, "sm_90a", (), origin=origin, language="Triton")
 
 
 def matmul_arguments() -> tuple[Any, ...]:

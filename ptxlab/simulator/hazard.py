@@ -335,6 +335,65 @@ _KINDS = (
 #: The kinds of hazards, by name.
 KINDS: dict[str, HazardKind] = {kind.name: kind for kind in _KINDS}
 
+#: What a language calls what remedies name in the words of CUDA C++ and PTX; the rest has no name of its own.
+SPELLINGS: dict[str, dict[str, str]] = {
+    "CUDA C++": {},
+    "PTX": {"__syncthreads()": "bar.sync 0", "__syncwarp()": "bar.warp.sync 0xffffffff"},
+    "Triton": {"__syncthreads()": "tl.debug_barrier()", "__syncwarp()": "tl.debug_barrier()"},
+    "Gluon": {
+        "__syncthreads()": "gl.thread_barrier()",
+        "__syncwarp()": "gl.thread_barrier()",
+        "fence.proxy.async": "fence_async_shared()",
+        "cp.async.commit_group": "async_copy.commit_group()",
+        "cp.async.wait_group": "async_copy.wait_group()",
+        "cp.async.bulk.commit_group and cp.async.bulk.wait_group.read": "tma.store_wait()",
+        "cp.async.bulk.wait_group": "tma.store_wait()",
+        "mbarrier.arrive.expect_tx": "mbarrier.expect()",
+        "mbarrier.try_wait": "mbarrier.wait()",
+        "wgmma.wait_group": "warpgroup_mma_wait()",
+    },
+    "Numba": {"__syncthreads()": "cuda.syncthreads()", "__syncwarp()": "cuda.syncwarp()"},
+    "CuTe DSL": {
+        "__syncthreads()": "cute.arch.sync_threads()",
+        "__syncwarp()": "cute.arch.sync_warp()",
+        "fence.proxy.async": "cute.arch.fence_view_async_shared()",
+        "fence.mbarrier_init.release.cluster": "cute.arch.mbarrier_init_fence()",
+        "cp.async.commit_group": "cute.arch.cp_async_commit_group()",
+        "cp.async.wait_group": "cute.arch.cp_async_wait_group()",
+        "cp.async.bulk.commit_group": "cute.arch.cp_async_bulk_commit_group()",
+        "cp.async.bulk.wait_group": "cute.arch.cp_async_bulk_wait_group()",
+        "cp.async.bulk.wait_group.read": "cute.arch.cp_async_bulk_wait_group(read=True)",
+        "mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx()",
+        "mbarrier.try_wait": "cute.arch.mbarrier_wait()",
+        "wgmma.fence": "warpgroup.fence()",
+        "wgmma.commit_group": "warpgroup.commit_group()",
+        "wgmma.wait_group": "warpgroup.wait_group()",
+        "tcgen05.wait::ld.sync.aligned": "cute.arch.fence_view_async_tmem_load()",
+    },
+    "TileLang": {
+        "__syncthreads()": "T.sync_threads()",
+        "__syncwarp()": "T.sync_warp()",
+        "fence.proxy.async": "T.fence_proxy_async()",
+        "mbarrier.try_wait": "T.mbarrier_wait_parity()",
+        "wgmma.wait_group": "T.wait_wgmma()",
+    },
+    "Warp": {
+        "__syncthreads()": "__syncthreads() in a wp.func_native",
+        "__syncwarp()": "__syncwarp() in a wp.func_native",
+    },
+}
+
+
+def spelled(remedy: str, language: str) -> str:
+    """A remedy in the words of a language.
+
+    >>> spelled("put __syncthreads() between line 3 and line 4", "Numba")
+    'put cuda.syncthreads() between line 3 and line 4'
+    """
+    for word, own in sorted(SPELLINGS[language].items(), key=lambda item: -len(item[0])):
+        remedy = remedy.replace(word, own)
+    return remedy
+
 
 def line_text(instruction: PtxInstruction) -> str:
     """The line for a sentence."""
@@ -353,12 +412,15 @@ class Report:
         raises: bool = False,
         shared: Sequence[tuple[str, int, int]] = (),
         is_ptx: bool = False,
+        language: str = "CUDA C++",
     ) -> None:
         self._lines = source.splitlines()
+        self._language = language  # of `SPELLINGS`
         self._is_ptx = is_ptx
         self._shared = shared  # names, addresses and sizes of variables
         self._raises = raises
         self._hazards: dict[tuple[Any, ...], Hazard] = {}
+        self._in_warps: set[tuple[Any, ...]] = set()  # keys of those that concern lanes of one warp so far
 
     @property
     def findings(self) -> list[Hazard]:
@@ -421,9 +483,11 @@ class Report:
         known = self._hazards.get(key)
         if known is not None:
             known = replace(known, count=known.count + len(threads))
-            if not ("__syncwarp()" in known.remedy and "__syncthreads()" in remedy):
+            if not (key in self._in_warps and "__syncthreads()" in remedy):
                 self._hazards[key] = known
                 return  # otherwise it is more than a matter of one warp: say so
+        (self._in_warps.add if "__syncwarp()" in remedy else self._in_warps.discard)(key)
+        remedy = spelled(remedy or KINDS[kind].remedy, self._language)
         hazard = hazard_of(
             kind, instruction, batch, threads, remedy=remedy, space=space, addresses=addresses, other=other
         )

@@ -47,8 +47,9 @@ _PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
 class Kernel(Generic[R]):
     """A kernel; `ptxlab.kernel` makes one. Its simulations give results of type R.
 
-    `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes.
-    Modules that it is linked with follow in `ptx`, and in `source` if that is PTX.
+    `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes,
+    `language` what its source is written in. Modules that it is linked with follow in `ptx`, and in `source`
+    if that is PTX.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Kernel(Generic[R]):
         link: tuple[str, ...] = (),
         *,
         is_cuda: bool = True,
+        language: str | None = None,
     ) -> None:
         self._result_type = result_type
         self.module = module
@@ -75,6 +77,7 @@ class Kernel(Generic[R]):
         self.options = options
         self._expression = expression  # the name, as the source has it
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
+        self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._image: Image | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -173,7 +176,7 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
         traced = None if trace is False else _traced(shape, trace)
         variables = tuple(self._image.shared_variables(shape.shared))
-        report = Report(self.source, check == "error", variables, self.source is self.ptx)
+        report = Report(self.source, check == "error", variables, self.source is self.ptx, self.language)
         setup = Setup(shape, tuple(values), model, report if check else None, most, traced)
         try:
             if executor is None:
@@ -358,11 +361,13 @@ def build_kernel(
     *,
     origin: str | None = None,
     title: str | None = None,
+    language: str | None = None,
 ) -> Kernel[R]:
     """The same with the type of its simulations' results.
 
-    PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, and a `title`,
-    the kernel's name there. The origin of lines of a Python file is found if the file is there, or the cell.
+    PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, a `title`, the
+    kernel's name there, and a `language`, in which remedies are named (`hazard.SPELLINGS`). The origin of
+    lines of a Python file is found if the file is there, or the cell.
     """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
@@ -390,8 +395,9 @@ def build_kernel(
         chip = module.target or target
         origin = origin or _python_origin(function)
         return Kernel(
-            result_type, module, function, chip, text, origin or text, (), title, others, is_cuda=False
-        )
+            result_type, module, function, chip, text, origin or text, (), title, others,
+            is_cuda=False, language=language,
+        )  # fmt: skip
     try:
         compiler_version()
     except PtxlabError as error:  # e.g. on macOS

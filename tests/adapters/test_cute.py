@@ -59,6 +59,7 @@ def test_hazards_name_lines_of_the_python_source(arrays: tuple[Any, Any, Any]) -
             kernels.add(*(from_dlpack(each).mark_layout_dynamic() for each in (x, y, out[:100])))
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
+    assert "put cute.arch.sync_threads() between" in race.remedy
 
 
 def test_tensor_maps_are_those_that_the_host_sets_up() -> None:

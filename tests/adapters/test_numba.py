@@ -105,7 +105,7 @@ def test_hazards_name_lines_of_the_python_source() -> None:
         kernels.reverse[1, 64](np.arange(64, dtype=np.int32))
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
-    assert race.text == _TEXT[_line("read") - 1].strip()
+    assert race.text == _TEXT[_line("read") - 1].strip() and "put cuda.syncthreads() between" in race.remedy
 
 
 def test_what_was_there_comes_back() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import ptxlab
 from ptxlab.simulation import Simulation
+from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_profile import listings, margin
 from tests.cases import each
@@ -136,12 +137,12 @@ def test_code_inlined_from_a_library_belongs_to_the_kernel_that_calls_it() -> No
     assert shuffles == {"e", "tl.store(out_ptr + row * stride + i, e / tl.sum(e, axis"}
 
 
-def _recorded_with(source: str, path: str = "") -> Any:
+def _recorded_with(source: str, path: str = "", language: str | None = None) -> Any:
     """The product, with the text that its lines belong to, or with the path of a file that has it."""
     ptx = (FOLDER / "matmul.ptx").read_text(encoding="utf-8")
     if path:
         return ptxlab.kernel(ptx.replace('"triton_kernels.py"', f'"{path}"'))
-    return build_kernel(Simulation, ptx, None, "sm_90a", (), origin=source)
+    return build_kernel(Simulation, ptx, None, "sm_90a", (), origin=source, language=language)
 
 
 def test_a_result_shows_the_python_function_that_it_ran() -> None:
@@ -172,6 +173,21 @@ def test_a_result_shows_the_python_function_that_it_ran() -> None:
     player = result.player()
     assert dot in player.lines and set(player.lines) - {0} <= set(shown)
     player.close()
+
+
+def test_remedies_are_named_in_the_language_of_the_source() -> None:
+    """Where it has a name of its own; Triton has none for this fence."""
+    case = CASES["matmul"]
+    names = {
+        "Triton": "fence.proxy.async",
+        "Gluon": "fence_async_shared()",
+        "TileLang": "T.fence_proxy_async()",
+    }
+    for language, name in names.items():
+        kernel = _recorded_with("", language=language)
+        (note,) = kernel.simulate(case.grid, case.block, *case.arguments(), shared=case.shared).notes
+        assert f"execute {name} after" in note.sentence and name in note.remedy
+    assert all(SPELLINGS[language]["__syncthreads()"] for language in SPELLINGS if language != "CUDA C++")
 
 
 def test_the_source_of_ptx_is_found_where_its_file_or_its_cell_is(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_hazards_name_lines_of_the_python_source() -> None:
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("in the helper"), _line("written"))
     assert race.text == _TEXT[_line("in the helper") - 1].strip()
-    assert f"(called in line {_line('read')})" in race.sentence
+    assert f"(called in line {_line('read')})" in race.sentence and "tl.debug_barrier()" in race.remedy
     with pytest.raises(PtxlabError, match="without a barrier"), ptxlab.simulating(show=False, check="error"):
         kernels.reverse[(1,)](x, 128)
 

@@ -184,7 +184,7 @@ def test_ptx_text() -> None:
     assert "add.u32 with register %r2, never written, and PTX line 20 branches on it" in unwritten.sentence
     assert race.kind == "race" and race.sentence.startswith("PTX line 17: lanes of warp 0 of block (0, 0, 0)")
     assert (race.line, race.other_line, race.text) == (17, 15, "ld.shared.u32 %r3, [%r1];")
-    assert "PTX line 23 branches on it; put __syncwarp() between PTX line 15 and PTX line 17" in race.sentence
+    assert "PTX line 23 branches on it; put bar.warp.sync 0xffffffff between PTX line 15" in race.sentence
 
 
 def test_what_nobody_wrote_matters_where_it_is_used() -> None:
@@ -427,4 +427,4 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
         assert [hazard.kind for hazard in hazards] == ["race"] * count, (before, after)
         if count:
             assert "warp 0, lane 0 overwrites what warp 1 reads in PTX line 14" in hazards[0].sentence
-            assert "__syncthreads()" in hazards[0].remedy
+            assert "bar.sync 0" in hazards[0].remedy
