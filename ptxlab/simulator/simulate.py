@@ -84,8 +84,31 @@ def simulate(image: Image, setup: Setup, observers: Sequence[Observer], show: bo
     return run.outcome()
 
 
+class _Output:
+    """What a kernel prints."""
+
+    def __init__(self, echo: bool) -> None:
+        self.texts: list[str] = []
+        self._letters = 0
+        self._echo = echo
+
+    def write(self, text: str) -> None:
+        self._letters += len(text)
+        if self._letters > _MOST_PRINTED:
+            raise PtxlabError(
+                f"printf: the kernel prints more than {_MOST_PRINTED} letters, which is all that is kept; a "
+                "GPU keeps 1 MiB"
+            )
+        self.texts.append(text)
+        if self._echo:
+            sys.stdout.write(text)
+
+
 class Run:
-    """Blocks of a launch in this process: the memory that they share, and what is heard of them."""
+    """Blocks of a launch in this process: the memory that they share, and what is heard of them.
+
+    Nothing that it holds refers back to it: its memory is free when it ends, without the garbage collector.
+    """
 
     def __init__(
         self,
@@ -99,9 +122,7 @@ class Run:
         self._setup = setup
         self._counts, self._traffic, self._products = Counts(), Traffic(), Products(kept)
         self._trace = None if setup.traced is None else WarpTrace(*setup.traced)
-        self._texts: list[str] = []
-        self._printed = 0  # letters
-        self._echo = echo
+        self._output = _Output(echo)
         listeners = [self._traffic, *observers]
         if setup.limit is not None:
             listeners.append(Limit(setup.limit))
@@ -126,21 +147,10 @@ class Run:
             memory,
             (self._counts, self._products, *listeners),  # these hear of no access, which is quick
             maps,
-            self._print,
+            self._output.write,
             setup.model,
             waits=grid.block_count * grid.lanes > _MOST_LANES and _may_wait(image.module),
         )
-
-    def _print(self, text: str) -> None:
-        self._printed += len(text)
-        if self._printed > _MOST_PRINTED:
-            raise PtxlabError(
-                f"printf: the kernel prints more than {_MOST_PRINTED} letters, which is all that is kept; a "
-                "GPU keeps 1 MiB"
-            )
-        self._texts.append(text)
-        if self._echo:
-            sys.stdout.write(text)
 
     def blocks(self, first: int, last: int, tick: _Tick | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit."""
@@ -173,7 +183,7 @@ class Run:
             self._counts.profile(self._traffic),
             self._traffic.touched,
             self._products,
-            "".join(self._texts),
+            "".join(self._output.texts),
             [] if report is None else report.findings,
             self._trace,
         )

@@ -7,6 +7,7 @@ A seeded fuzz damages kernels. A few seconds of it run here; for more:
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import re
@@ -256,6 +257,20 @@ def test_functions_that_call_themselves() -> None:
     finally:
         tracemalloc.stop()
     assert out[0] == 610
+
+
+def test_a_simulation_that_has_ended_leaves_no_garbage() -> None:
+    """Its memory would stay until Python collects: a notebook's kernel would grow to twice its size."""
+    kernel = ptxlab.kernel(_PUT)
+    out = np.zeros(32, np.uint32)
+    kernel.simulate(1, 32, out, show=False)
+    gc.collect()
+    gc.disable()
+    try:
+        kernel.simulate(1, 32, out, show=False)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_memory_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
