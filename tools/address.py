@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDED = {"jupyter": {"source_hidden": True}}
 _INSTALL = re.compile(r'ptxlab(?:\[[\w,]+\])? @ git\+(https://[^\s"\'`\\#@]+)')
 _COLAB = re.compile(r"(?<=colab\.research\.google\.com/github/)[\w.-]+/[\w.-]+")
+_PAGE = re.compile(r"https://[\w-]+\.github\.io/[\w.-]+/(?=try/)")
 _BINDER = re.compile(r"(?<=mybinder\.org/v2/gh/)[\w.-]+/[\w.-]+")
 
 
@@ -92,7 +93,13 @@ def _with_first_cell(text: str, source: str) -> str:
 
 def documents() -> list[Path]:
     """The files that may repeat the address."""
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *ROOT.glob("recipe/*.yaml"), *ROOT.glob("docs/**/*.md")]
+    texts = [
+        ROOT / "ptxlab/explorer/export.py",
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*.cff"),
+        *ROOT.glob("recipe/*.yaml"),
+        *ROOT.glob("docs/**/*.md"),
+    ]
     return sorted([*texts, *ROOT.glob("notebooks/*.ipynb")])
 
 
@@ -106,6 +113,7 @@ def rewrite(text: str, new: str, old: str | None = None) -> str:
     text = _INSTALL.sub(lambda match: match[0].replace(match[1], new), text)
     text = _COLAB.sub(owner_and_name, text)
     text = _BINDER.sub(owner_and_name, text)
+    text = _PAGE.sub(urls(new)["Documentation"], text)
     if old is not None and old != new:
         text = re.sub(rf"{re.escape(old)}(?![\w-])", new, text)
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ from .transfer import CopyTransfer, MatrixTransfer, TensorMemoryTransfer, Transf
 # -- links ------------------------------------------------------------------------------------------------
 
 _PREFIX = "ptxlab:"
+#: The page with Python in it, at the address of the site; a class without internet has its own.
+PAGE = "https://ptxlab.github.io/ptxlab/try/"
 _ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page that opens the link after it
 _ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register; the second is the one written
 _LONGEST_LINK = 1 << 22  # letters
@@ -58,6 +61,15 @@ def is_link(text: Any) -> bool:
     True
     """
     return isinstance(text, str) and _ADDRESS.sub("", text.strip(), count=1).startswith(_PREFIX)
+
+
+def page_address(link: str) -> str:
+    """Where a browser opens a link: the site's page, or the one that PTXLAB_PAGE names.
+
+    >>> page_address("ptxlab:bXYZ")
+    'https://ptxlab.github.io/ptxlab/try/#ptxlab:bXYZ'
+    """
+    return f"{os.environ.get('PTXLAB_PAGE') or PAGE}#{link}"
 
 
 def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .edits import Edit, SetValues, make_edits
-from .export import is_link, open_link, python_code
+from .export import is_link, open_link, page_address, python_code
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .protocol import (
@@ -192,7 +192,7 @@ class Session:
         if format == "code":
             return python_code(self.state)
         if format == "link":
-            return self.link
+            return page_address(self.link)
         return page_text("", self.state.form.mnemonic, self.page_data())
 
     # -- what a link carries ------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
+from .export import page_address
 from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
@@ -83,6 +84,7 @@ def page_data(
     saved: dict[str, Any] = {
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
         "code": f'import ptxlab\nptxlab.explore("{link}")',
+        "live": page_address(link),
         "state": _saved_traits(view),
         "lanes": {},
         "memories": {},

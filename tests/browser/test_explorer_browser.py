@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
+from ptxlab.explorer.export import PAGE
 from tests.browser.gestures import enter, press, starting
 from tests.sampling import EXHAUSTIVE, every_third, some
 from tools.bare_page import BareBook, BarePage
@@ -305,6 +306,7 @@ def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None
         page.wait_for_selector(f"[data-export={export_format}]:text('copied')")
         copied = page.evaluate("() => navigator.clipboard.readText()")
         if export_format == "link":
+            assert copied.startswith(f"{PAGE}#ptxlab:")
             assert ptxlab.explore(copied).instruction.mnemonic == DENSE
         else:
             compile(copied, "copied", "exec")

@@ -20,7 +20,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tools.site.build import build  # imports much
 
     folder = tmp_path_factory.mktemp("site")
-    assert build(folder, execute=False, brief=not EXHAUSTIVE) == 0
+    (folder / "try").mkdir()
+    (folder / "try" / "index.html").write_text("<!doctype html><title>tools.web builds it</title>")
+    assert build(folder, execute=False, brief=not EXHAUSTIVE, web=True) == 0
     return folder
 
 
@@ -66,6 +68,8 @@ def test_a_reference_page_follows_the_theme(visit: Any) -> None:
     page = visit("reference/mma.html")
     opcode = page.locator(".highlight-ptx .k").first
     assert opcode.text_content() == "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+    edit = page.get_by_role("link", name="Edit this in the Explorer").first
+    assert edit.get_attribute("href") == f"../try/index.html?ins={opcode.text_content()}"
     cell = page.locator(".ptx-picture svg rect title", has_text="lane 5, element").first
     assert "register" in str(cell.text_content())
     paper = page.locator(".ptx-picture svg > rect").first

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
+from ptxlab.explorer.export import page_address
 from ptxlab.explorer.serialise import lane_registers
 from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some
@@ -76,6 +77,8 @@ def test_saved(saved: Any, page: Any) -> None:
     ex, ins = saved, saved.instruction
     assert page.locator("h1").inner_text() == page.title() == "Week 3 </script>"
     assert page.locator(".ptx-mnemonic").inner_text() == ins.mnemonic
+    live = page.get_by_role("link", name="Open live").get_attribute("href")
+    assert live == page_address(ex.link) and (ptxlab.explore(live).D == ex.D).all()
 
     # hover: the lane and register that hold the cell
     operand, name = (ins.a, "stored") if ins.sparse else (ins.a, "A")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,12 +147,29 @@ def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: 
         assert words(page, name) == codes(ex, name)
 
 
-def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any) -> None:
-    hostile = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>';window.hit=1;'"
-    page = tab("?ins=" + hostile)
+HOSTILE = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>';window.hit=1;'"
+
+
+def packed(link: dict[str, Any]) -> str:
+    """A link as the Explorer packs it, with anything in it."""
+    word = base64.urlsafe_b64encode(zlib.compress(json.dumps(link).encode() + b"\n"))
+    return "#ptxlab:b" + word.decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (f"?ins={HOSTILE}", "'<img' is not a matrix"),
+        (packed({"instruction": HOSTILE}), "this link"),
+        (packed({"instruction": DEFAULT, "look": {"label": HOSTILE}}), "this link"),
+    ],
+    ids=["name", "link", "link with a label"],
+)
+def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(
+    tab: Any, asked: str, problem: str
+) -> None:
+    page = tab(asked)
     wait_for_python(page)
-    assert (
-        shown(page, "problem").startswith("'<img' is not a matrix")
-        and shown(page, "instruction")["mnemonic"] == DEFAULT
-    )
+    assert shown(page, "problem").startswith(problem)
+    assert shown(page, "instruction")["mnemonic"] == DEFAULT
     assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=x]')")

@@ -1,4 +1,4 @@
-"""python -m tools.site [FOLDER] [--no-execute]: build the site, then check its links."""
+"""python -m tools.site [FOLDER] [--no-execute] [--web]: build the site, then check its links."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.site", description="Build the documentation site.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
     parser.add_argument("--no-execute", action="store_true", help="show the notebooks without their outputs")
+    parser.add_argument("--web", action="store_true", help="link to try/, which tools.web has built there")
     args = parser.parse_args()
-    status = build(args.folder, execute=not args.no_execute)
+    status = build(args.folder, execute=not args.no_execute, web=args.web)
     if status:
         return status
     problems = broken_links(args.folder)

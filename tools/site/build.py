@@ -38,19 +38,19 @@ _UNFOLDING = re.compile(r"^::::\{dropdown\}.*?^::::\n", re.MULTILINE | re.DOTALL
 _DEFINITIONS = re.compile(r"^(?:[^\n:].*\n: .*\n\n?)+", re.MULTILINE)
 
 
-def assemble(source: Path, *, brief: bool = False) -> None:
+def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     """Copy docs/ and write the generated pages beside it; brief ones with few figures and short tables."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
     course.write(source / "course", brief=brief)
     reference = source / "reference"
-    families.write(reference, brief=brief)
+    families.write(reference, brief=brief, web=web)
     element_types.write(reference)
     numerics.write(reference)
     machine_code.write(reference)
     command_line.write(reference)
     simulated.write(reference)
     speed.write(reference)
-    tcgen05.write(reference)
+    tcgen05.write(reference, web=web)
     gemm.write(reference)
     throughput.write(reference)
     if brief:
@@ -85,14 +85,15 @@ def _shortened(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
+def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False) -> int:
     """Build the site into a folder; warnings are errors. The exit status is Sphinx's.
 
     `brief`, for tests, leaves out most figures, rows and code of the reference and most code of the course.
+    With `web`, pages have links to try/, which tools.web builds.
     """
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"
-        assemble(source, brief=brief)
+        assemble(source, brief=brief, web=web)
         profile = Path(temporary) / "ipython" / "profile_default"
         profile.mkdir(parents=True)
         (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
@@ -100,6 +101,7 @@ def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
             **os.environ,
             "IPYTHONDIR": str(profile.parent),  # errors of kernels only, and none of the reader's settings
             EXPLORERS: str(source / "_extra" / "explorers"),
+            "PTXLAB_PAGE": "../try/index.html" if web else "",  # where saved Explorers are opened live
             "PTXLAB_PROGRESS": str(Path(temporary) / "progress.json"),  # not the reader's own
             "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
         }

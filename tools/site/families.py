@@ -17,7 +17,7 @@ from ptxlab.views.labels import layout_note
 
 from . import machine_code
 from .groups import AnyInstruction, Fragment, Group, fragments, groups, qualifiers, targets
-from .markdown import Page, code, definitions, figure, link, slug, table
+from .markdown import Page, code, definitions, edit_this, figure, link, slug, table
 
 __all__ = ["page", "summary", "write"]
 
@@ -91,11 +91,14 @@ MODIFIERS: dict[str, str] = {
 _SHOWN_REGISTERS = 8
 
 
-def write(folder: Path, *, brief: bool = False) -> None:
-    """Write the pages; `brief` shows one fragment of every role, and only names the others."""
+def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
+    """Write the pages; `brief` shows one fragment of every role, and only names the others.
+
+    With `web`, examples have a link to the page with Python in it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for family in REGISTER_FAMILIES:
-        write_atomically(folder / f"{slug(family)}.md", str(page(family, brief=brief)))
+        write_atomically(folder / f"{slug(family)}.md", str(page(family, brief=brief, web=web)))
     write_atomically(folder / "families.txt", summary() + "\n")
 
 
@@ -123,7 +126,7 @@ def summary() -> str:
     return table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,))
 
 
-def page(family: str, *, brief: bool = False) -> Page:
+def page(family: str, *, brief: bool = False, web: bool = False) -> Page:
     """The page of a family."""
     about, section = ABOUT[family]
     forms = register_instructions(family)
@@ -134,7 +137,7 @@ def page(family: str, *, brief: bool = False) -> Page:
     out.heading(2, "Forms")
     out.add(_forms(forms, sections))
     for group in sections:
-        _section(out, group, distinct)
+        _section(out, group, distinct, web)
     role = ""
     for fragment in distinct:
         is_first = fragment.role != role
@@ -175,12 +178,14 @@ def _forms(forms: Sequence[AnyInstruction], sections: Sequence[Group]) -> str:
     return table(columns, rows, numbers=(columns.index("forms"),))
 
 
-def _section(out: Page, group: Group, distinct: Sequence[Fragment]) -> None:
+def _section(out: Page, group: Group, distinct: Sequence[Fragment], web: bool) -> None:
     ins = group.example
     out.heading(2, group.title.replace(group.shape, code(group.shape), 1), group.label)
     count = "1 form" if len(group.forms) == 1 else f"{len(group.forms)} forms"
     many = f", N = {_sizes(group.sizes)}" if group.sizes else ""
     out.add(f"{count}{many}. Shown here:", f"```ptx\n{ins.ptx}\n```")
+    if web:
+        out.add(edit_this(ins.mnemonic))
     out.add(_operand_table(group, distinct))
     out.add(definitions(_facts(group)))
     for title, lines in _sources(ins).items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 from ptxlab.views import Picture
 from ptxlab.views.drawing import svg_document
 
-__all__ = ["Page", "badge", "code", "definitions", "figure", "link", "slug", "table"]
+__all__ = ["Page", "badge", "code", "definitions", "edit_this", "figure", "link", "slug", "table"]
 
 _BADGES = {
     "native": "success",
@@ -55,6 +56,16 @@ def code(text: object) -> str:
 def link(text: str, to: str) -> str:
     """A link to a page or, with #, to a label of any page."""
     return f"[{text}]({to})"
+
+
+def edit_this(mnemonic: str) -> str:
+    """A link of a page of the reference to the Explorer with Python in it.
+
+    >>> edit_this("mma.sp::x")
+    '<a class="edit-this" href="../try/index.html?ins=mma.sp%3A%3Ax">Edit this in the Explorer</a>'
+    """
+    address = f"../try/index.html?ins={quote(mnemonic)}"
+    return f'<a class="edit-this" href="{address}">Edit this in the Explorer</a>'
 
 
 def badge(word: str) -> str:

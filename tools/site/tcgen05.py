@@ -22,16 +22,16 @@ from ptxlab.views import (
     tensor_registers,
 )
 
-from .markdown import Page, code, figure, table
+from .markdown import Page, code, edit_this, figure, table
 
 __all__ = ["page", "write"]
 
 
-def write(folder: Path) -> None:
-    write_atomically(folder / "tcgen05.md", str(page()))
+def write(folder: Path, *, web: bool = False) -> None:
+    write_atomically(folder / "tcgen05.md", str(page(web=web)))
 
 
-def page() -> Page:
+def page(*, web: bool = False) -> Page:
     out = Page(code("tcgen05"))
     out.add(
         "Blackwell's matrix instructions for the data centre: one thread multiplies, D stays in tensor "
@@ -80,6 +80,8 @@ def page() -> Page:
             out.heading(3, f"{sparse}kind::{form.kind}{ctas}, {form.shape}")
             listed = tensor_layouts(form)
             out.add(f"```text\n{name}\n```")
+            if web:
+                out.add(edit_this(name))
             out.add(table(listed.columns, [[str(value) for value in row] for row in listed.rows]))
             out.dropdown("Where its matrices are", figure(views.product(form)))
             if form.scale_a is not None:

@@ -1,7 +1,7 @@
 // A walk as a static page: its bar above one Explorer, which opens the saved data of a stop when it is reached.
 
 import { make } from "./common/util.js";
-import { StaticModel, openPage, showCode, unpack } from "./common/saved_model.js";
+import { StaticModel, openPage, showWaysOn, unpack } from "./common/saved_model.js";
 import { App } from "./app.js";
 import { WalkBar, stopAt } from "./walk/bar.js";
 import { drawFragments } from "./walk/fragments.js";
@@ -58,7 +58,7 @@ class SavedWalkPage {
     this.bar = new WalkBar(this, page);
     this.place = make("div", "static-view", page);
     this.fragments = make("div", "", page);
-    this.code = showCode(page, "");
+    this.showWays = showWaysOn(page);
     addEventListener("hashchange", () => {
       const stop = stopAt(location.hash, this.shown);
       if (stop < 0) return;
@@ -124,7 +124,7 @@ class SavedWalkPage {
     const data = await unpack(this.explorers[number]);
     if (number !== this.shown.number) return;
     drawFragments(this.fragments, stop.fragments);
-    this.code.textContent = stop.code;
+    this.showWays(stop.code, data?.live);
     this.place.hidden = !data;
     if (!data) return;
     if (this.model) {

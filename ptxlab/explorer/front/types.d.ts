@@ -816,6 +816,7 @@ type Columns = {
 interface SavedPage {
   notes: string[];
   code: string;
+  live: string;
   state: Traits;
   lanes: { [operand in Name]?: Columns };
   traces: Sent<Trace>[];

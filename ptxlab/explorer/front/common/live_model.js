@@ -102,9 +102,10 @@ export class LiveModel {
   }
 }
 
-// A link that is copied here is this page's address with the link in it.
+// A link that is copied here opens this page, wherever it is.
 /** @param {ExportAnswer} answer @returns {ExportAnswer} */
 function addressed(answer) {
   if (answer.export !== "link") return answer;
-  return { ...answer, text: `${location.origin}${location.pathname}#${answer.text}` };
+  const link = answer.text?.replace(/^[^#]*/, "");
+  return { ...answer, text: `${location.origin}${location.pathname}${link}` };
 }

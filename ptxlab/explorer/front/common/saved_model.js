@@ -195,10 +195,19 @@ export async function openPage(draw) {
   }
 }
 
-// How to open the same in a notebook.
-/** @param {HTMLElement} page @param {string} code */
-export function showCode(page, code) {
-  const again = make("details", "static-open", page);
-  make("summary", "", again).textContent = "Open in a notebook";
-  return make("pre", "", again, { tabindex: "0", title: "click to select all of it", text: code });
+// How to open the same where it can be edited: in a browser tab, and in a notebook.
+/** @param {HTMLElement} page */
+export function showWaysOn(page) {
+  const again = make("div", "static-open", page);
+  const live = make("a", "static-live", again, { target: "_blank", rel: "noopener", text: "Open live" });
+  live.title = "the same in a page that can be edited: Python runs in the browser";
+  const notebook = make("details", "", again);
+  make("summary", "", notebook).textContent = "Open in a notebook";
+  const code = make("pre", "", notebook, { tabindex: "0", title: "click to select all of it" });
+  /** @param {string} text @param {string} [address] */
+  return (text, address) => {
+    code.textContent = text;
+    live.hidden = !address;
+    if (address) live.href = address;
+  };
 }

@@ -19,7 +19,11 @@ import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
   ["code", "Copy Python", "Copy Python code that computes this D"],
-  ["link", "Copy link", "Copy a link: ptxlab.explore(link) opens what is on the screen"],
+  [
+    "link",
+    "Copy link",
+    "Copy a link: a browser opens what is on the screen, and so does ptxlab.explore(link)",
+  ],
   ["page", "Save page", "Save an HTML page that needs no notebook"],
 ];
 
