@@ -53,7 +53,12 @@ _LIMITS = """
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
   to every thread that waits, even to one that waited for an earlier phase.
-- Blocks of a cluster count as synchronised after any wait for an mbarrier or for the cluster's barrier.
+- Blocks of a cluster count as synchronised after the cluster's barrier and any wait for an mbarrier at
+  which another block arrives; what others wrote counts as visible only if that arrival has the scope of the
+  cluster, or a fence came before it. What they read may be overwritten after any wait for an mbarrier.
+- That a bulk copy overwrites what ordinary loads read is looked for in global memory, and only if no
+  instruction has used the value by then. In shared memory it is not: CUTLASS's pipelines hand stages back
+  without a proxy fence.
 - Accesses that are volatile, relaxed or atomic on both sides are no race; a fence between them is not missed.
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.

@@ -36,6 +36,7 @@ KIND_OF = {
     "bulk_source": "missing wait",
     "bulk_result": "missing wait",
     "bulk_proxy": "missing proxy fence",
+    "bulk_overwrite": "missing proxy fence",
     "init_fence": "mbarrier.init without fence",
     "wgmma_proxy": "missing proxy fence",
     "wgmma_copied": "cp.async without proxy fence",
@@ -43,7 +44,8 @@ KIND_OF = {
     "wgmma_fence": "missing wgmma.fence",
     "wide_atomics": "not atomic",
     "cta_scope": "narrow scope",
-    "default_scope": "default scope",
+    "default_scope": "narrow scope",
+    "hand_back": "default scope",
 }
 _THREADS = 128
 _WORDS = 65536

@@ -234,10 +234,11 @@ _KINDS = (
     ),
     HazardKind(
         "missing proxy fence",
-        "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, or TMA uses a tensor map "
-        "that the kernel changed, without a fence between the proxies",
-        "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
-        "that starts the copy; fence.proxy.tensormap after tensormap.replace",
+        "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, or a bulk copy overwrites "
+        "global memory while ordinary loads of it may be under way, or TMA uses a tensor map that the kernel "
+        "changed, without a fence between the proxies",
+        "fence.proxy.async after the stores or loads: by every thread before the barrier, or after it by the "
+        "thread that starts the copy; fence.proxy.tensormap after tensormap.replace",
         published='the PTX ISA, "Async proxy", asks for it, of bulk copies as well',
     ),
     HazardKind(
@@ -293,14 +294,16 @@ _KINDS = (
     ),
     HazardKind(
         "narrow scope",
-        "Blocks of a cluster synchronise through an mbarrier with scope .cta, which is for one block",
+        "Blocks of a cluster synchronise through an mbarrier with scope .cta, which is for one block, or an "
+        "arrival there names no scope, for which PTX takes .cta, and what was written before is read",
         ".release.cluster for the arrival, .acquire.cluster for the wait",
         published='the PTX ISA, "Scope": other threads need not see what was written before',
     ),
     HazardKind(
         "default scope",
-        "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta",
-        ".release.cluster in the instruction, if the other block reads what was written before",
+        "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta; nothing that "
+        "its block wrote before is read behind it",
+        ".release.cluster in the instruction",
         grade="note",
         published="CUTLASS's ClusterBarrier arrives so, to hand stages back, where nothing is read",
     ),

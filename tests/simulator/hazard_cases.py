@@ -66,11 +66,14 @@ HAZARDS = {
     "result_read": "missing wait",
     "init_unfenced": "mbarrier.init without fence",
     "columns_kept": "tensor memory kept",
+    "remote_data": "narrow scope",
+    "bulk_over_loads": "missing proxy fence",
 }
 
 
 _TWO_BLOCKS = {
     "neighbours", "ended", "not_started", "wide_maximum", "own_scope", "remote_arrival", "remote_default",
+    "remote_data",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from .load_uses import LoadUses
 from .shadow import ID, Shadow
 
 #: Hazards of what is loaded: they count once it matters.
-_OF_VALUES = {"race", "uninitialised memory"}
+_OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
 _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
 #: What another access did, in the words of a sentence.
@@ -89,6 +89,10 @@ class AccessReports:
         self._values = values
         self._batch = batch
         self._launched = launched
+        #: Arrivals without the scope .cluster, by the block of the mbarrier and the one that arrives, and
+        #: those that something was reported of.
+        self.unscoped_arrivals: dict[tuple[int, int], PtxInstruction] = {}
+        self.relied_upon: set[int] = set()
 
     def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
@@ -103,6 +107,7 @@ class AccessReports:
         place = self._place(touch, span)
         between = _between(other, access.instruction, other_verb)
         action = f"{touch.verb} what {{partner}} {other_verb} in {line_text(other)}"
+        kind = "race"
         if block != partner_block:
             first, second = (self._block_name(each) for each in sorted([partner_block, block]))
             partners = f"block {self._block_name(partner_block)}"
@@ -112,6 +117,12 @@ class AccessReports:
                 remedy = _WIDER
             elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
+            arrival = self.unscoped_arrivals.get((block, partner_block))
+            if arrival is not None and other_verb == "wrote":
+                kind = "narrow scope"
+                self.relied_upon.add(id(arrival))
+                what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")
+                remedy = f"state .release.cluster in the mbarrier.arrive of {line_text(arrival)}"
         elif partner >> 5 == thread >> 5:
             numbers = np.unique(unordered.before[pair] & ID) % 32
             partners = lanes_text(numbers.tolist())
@@ -132,7 +143,7 @@ class AccessReports:
             remedy = f"put __syncthreads() {between}"
         what = what.replace("{partner}", partners)
         if idle is None:
-            self._add("race", touch, which, span, what, remedy, other)
+            self._add(kind, touch, which, span, what, remedy, other)
             return
         self._values.doubt_idle(
             idle.uses, idle.threads, "race", access.instruction, touch.threads[which], what, remedy=remedy,
@@ -183,6 +194,16 @@ class AccessReports:
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_text(other)}, before the barrier"
         self._add(kind, touch, which, span, what, remedy, other)
+
+    def overtaken_load(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
+        """A bulk copy over what a load, perhaps still under way, reads without a proxy fence after it."""
+        span = self._span(touch, which)
+        what = (
+            f"{{who}}: {_short_name(touch.access.instruction)} overwrites {self._place(touch, span)}, which "
+            f"{line_text(other)} reads with {other.opcode}, through another proxy; the load may be under way"
+        )
+        remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
+        self._add("missing proxy fence", touch, which, span, what, remedy, other)
 
     def unfenced_barrier(
         self, touch: Touch, threads: NDArray[Any], place: int, other: PtxInstruction

@@ -75,10 +75,14 @@ class AccessCheck(Observer):
             self._published, self._acquired = (
                 np.concatenate([each, more]) for each in (self._published, self._acquired)
             )
-        self._remote_arrivals: set[tuple[int, int]] = set()  # blocks and addresses of mbarriers
+        #: By block and address of an mbarrier: other blocks that arrive there, and up to when they vouch for
+        #: what they wrote.
+        self._remote_arrivals: dict[tuple[int, int], dict[int, int]] = {}
+        self._unscoped: dict[int, tuple[PtxInstruction, NDArray[Any]]] = {}  # arrivals there without a scope
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
         self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._fenced_everywhere = np.zeros(batch.size, dtype=np.int64)  # fence.proxy.async for global memory
         self._set_limit()
 
     def end(self) -> None:
@@ -95,6 +99,9 @@ class AccessCheck(Observer):
                     space="shared",
                 )  # fmt: skip
         self._presence.check_ends()
+        for instruction, threads in self._unscoped.values():
+            if id(instruction) not in self._reports.relied_upon:
+                self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         self._launched += self._batch.size
 
     def _tick(self, instruction: PtxInstruction) -> None:
@@ -104,7 +111,10 @@ class AccessCheck(Observer):
         self._instructions.append(instruction)
 
     def _set_limit(self) -> None:
-        self._limit = int(self._clocks.block_time.min()) + 1 << TIME_SHIFT
+        known = int(self._clocks.block_time.min())
+        if self._batch.grid.cluster_size > 1:
+            known = min(known, int(self._clocks.cluster_writes.min()))
+        self._limit = known + 1 << TIME_SHIFT
 
     # -- accesses --------------------------------------------------------------------------------------------
 
@@ -214,7 +224,7 @@ class AccessCheck(Observer):
         touch = Touch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
-        unordered = self._unordered(before, threads, strong, traits.narrow)
+        unordered = self._unordered(before, threads, strong, traits.narrow, "wrote")
         if unordered is not None:
             self._report_unordered(touch, before, unordered, "wrote")
         stamp = self._time << TIME_SHIFT
@@ -233,7 +243,7 @@ class AccessCheck(Observer):
             self._note_read(touch, traits)
             return
         for readers in shadow.readers():
-            unordered = self._unordered(readers[entries], threads, strong, traits.narrow)
+            unordered = self._unordered(readers[entries], threads, strong, traits.narrow, "reads")
             if unordered is not None:
                 self._report_unordered(touch, readers[entries], unordered, "reads")
         if traits.announced:
@@ -259,7 +269,7 @@ class AccessCheck(Observer):
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = Touch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
-            unordered = self._unordered(before, threads, strong, traits.narrow, True)
+            unordered = self._unordered(before, threads, strong, traits.narrow, "wrote", True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "wrote", True)
         stamps = threads + stamp
@@ -270,9 +280,11 @@ class AccessCheck(Observer):
         shadow.was_written = True
         for readers in shadow.readers() if shadow.was_read else ():
             before = readers[entries]
+            if access.proxy == "async":
+                self._check_overtaking(touch, before)
             unordered = None
             if before.any():
-                unordered = self._unordered(before, threads, strong, traits.narrow, True)
+                unordered = self._unordered(before, threads, strong, traits.narrow, "reads", True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "reads", True)
                 if readers is shadow.reader:
@@ -290,9 +302,11 @@ class AccessCheck(Observer):
         threads: NDArray[Any],
         strong: bool,
         narrow: bool,
+        other_verb: OtherVerb,
         everywhere: bool = False,
     ) -> NDArray[np.intp] | None:
         """Which of the accesses before are not ordered before those of now."""
+        written = other_verb == "wrote"
         limit, first = (1, self._launched) if everywhere else (self._limit, 0)
         if not len(before) or before.max() < limit:
             return None
@@ -310,15 +324,15 @@ class AccessCheck(Observer):
         others = stamps & ID
         kinds = stamps & (PENDING | WORK)
         if everywhere:
-            fine = self._ordered_everywhere(ours, others, times) & (kinds == 0)
+            fine = self._ordered_everywhere(ours, others, times, written) & (kinds == 0)
         elif not kinds.any():
-            fine = self._clocks.ordered(ours, others, times)
+            fine = self._clocks.ordered(ours, others, times, written)
         elif (kinds == WORK).all():
             fine = self._clocks.knows_work(ours, others, times)
         else:
             fine = np.zeros(len(which), dtype=np.bool_)
             plain, work = kinds == 0, kinds & WORK != 0
-            fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
+            fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain], written)
             fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
         if strong:
             atomic = stamps & ATOMIC != 0
@@ -336,7 +350,7 @@ class AccessCheck(Observer):
         return self._clocks_uniform
 
     def _ordered_everywhere(
-        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
+        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
     ) -> NDArray[np.bool_]:
         """As `Clocks.ordered`, for threads of the launch."""
         lanes = self._batch.block_lanes
@@ -344,7 +358,7 @@ class AccessCheck(Observer):
         fine = (times <= self._published[others // lanes]) & (times < self._acquired[block])
         fine &= block != others // lanes
         here = others >= self._launched
-        fine[here] |= self._clocks.ordered(threads[here], others[here] - self._launched, times[here])
+        fine[here] |= self._clocks.ordered(threads[here], others[here] - self._launched, times[here], written)
         return np.asarray(fine)
 
     # -- noting ----------------------------------------------------------------------------------------------
@@ -470,9 +484,7 @@ class AccessCheck(Observer):
             else:
                 own = owners == threads // clocks.lanes
                 clocks.release(threads[own], places[own], self._time)
-                clocks.release_remote(threads[~own], owners[~own], places[~own])
-                self._check_scope(event, threads[~own])
-                self._remote_arrivals |= set(zip(owners[~own].tolist(), places[~own].tolist(), strict=True))
+                self._arrive_remotely(event, threads[~own], owners[~own], places[~own])
         elif kind == "mbarrier.init":
             self._initialise(event)
         elif kind.startswith("fence.mbarrier_init"):
@@ -482,10 +494,8 @@ class AccessCheck(Observer):
             clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
         elif kind == "mbarrier.wait":
             owners, places = self._barriers(event)
-            if self._remote_arrivals and "cta" in event.instruction.parts:
-                mine = np.broadcast_to(places, threads.shape).tolist()
-                keys = zip((threads // clocks.lanes).tolist(), mine, strict=True)
-                self._check_scope(event, threads[[key in self._remote_arrivals for key in keys]])
+            if self._remote_arrivals:
+                self._learn_of_cluster(event, places)
             if owners is None:
                 clocks.acquire(threads, places)
             else:
@@ -497,6 +507,8 @@ class AccessCheck(Observer):
             self._acquire(threads, True)
         elif kind.startswith("fence.proxy.async"):
             clocks.fence(threads, self._time)
+            if not any(part.startswith("shared") for part in event.instruction.parts):
+                self._fenced_everywhere[threads] = self._time
         elif kind.endswith("commit_group"):
             if self._uniform and not self._is_uniform(threads):
                 self._separate_blocks()
@@ -543,21 +555,54 @@ class AccessCheck(Observer):
             if not times.any():
                 del self._initialised[place]
 
-    def _check_scope(self, event: Synchronisation, threads: NDArray[Any]) -> None:
+    def _arrive_remotely(
+        self, event: Synchronisation, threads: NDArray[Any], owners: NDArray[Any], places: NDArray[Any]
+    ) -> None:
+        """Threads arrive at mbarriers of other blocks.
+
+        With `.cluster` they vouch for all that their block wrote, otherwise for what a fence has published.
+        """
+        instruction, clocks = event.instruction, self._clocks
+        clocks.release_remote(threads, owners, places)
+        wide = not {"cluster", "gpu", "sys"}.isdisjoint(instruction.parts)
+        if not wide and "cta" in instruction.parts:
+            self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
+        elif not wide:
+            self._unscoped.setdefault(id(instruction), (instruction, threads))
+        time = self._time if wide else int(clocks.published[threads >> 5].max())
+        blocks = threads // clocks.lanes
+        for owner, place, block in set(zip(owners.tolist(), places.tolist(), blocks.tolist(), strict=True)):
+            arrivals = self._remote_arrivals.setdefault((owner, place), {})
+            arrivals[block] = max(time, arrivals.get(block, 0))
+            if not wide:
+                self._reports.unscoped_arrivals[owner, block] = instruction
+
+    def _learn_of_cluster(self, event: Synchronisation, places: NDArray[np.int64]) -> None:
+        """Threads wait for mbarriers at which other blocks arrive: they know what was written before.
+
+        Of blocks that do not arrive there they count as knowing all: those that do may have heard of it.
+        """
+        clocks, size = self._clocks, self._batch.grid.cluster_size
+        blocks = (event.threads // clocks.lanes).tolist()
+        keys = list(zip(blocks, np.broadcast_to(places, event.threads.shape).tolist(), strict=True))
+        for block, place in set(keys) & set(self._remote_arrivals):
+            times = np.full(size, self._time)
+            for other, time in self._remote_arrivals[block, place].items():
+                times[other % size] = time
+            np.maximum(clocks.cluster_writes[block], times, out=clocks.cluster_writes[block])
+        if "cta" in event.instruction.parts:
+            remote = event.threads[[key in self._remote_arrivals for key in keys]]
+            if len(remote):
+                what = "wait{s} for an mbarrier of its block, where another block arrives,"
+                self._report_scope(event.instruction, remote, what)
+
+    def _report_scope(self, instruction: PtxInstruction, threads: NDArray[Any], what: str) -> None:
         """Threads synchronise with another block through an mbarrier: without `.cluster` it is for one."""
-        parts = event.instruction.parts
-        if not len(threads) or parts[0] != "mbarrier" or not {"cluster", "gpu", "sys"}.isdisjoint(parts):
-            return
-        verb = "arrive{s} at" if event.kind == "mbarrier.arrive" else "wait{s} for"
-        whose = (
-            "another block" if event.kind == "mbarrier.arrive" else "its block, where another block arrives,"
-        )
+        named = "cta" in instruction.parts
+        ending = "" if named else ", which counts where the instruction names none"
         self._report.add(
-            "narrow scope" if "cta" in parts else "default scope",
-            event.instruction, self._batch, threads,
-            f"{{who}} {verb} an mbarrier of {whose} with scope .cta"
-            + ("" if "cta" in parts else ", which counts where the instruction names none"),
-            space="shared",
+            "narrow scope" if named else "default scope", instruction, self._batch, threads,
+            f"{{who}} {what} with scope .cta{ending}", space="shared",
         )  # fmt: skip
 
     def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
@@ -616,6 +661,8 @@ class AccessCheck(Observer):
         clocks = self._clocks
         for times in (clocks.cluster_time, clocks.block_time):
             times[members] = np.maximum(times[members], self._cluster_arrival[members])
+        arrivals = np.repeat(self._cluster_arrival[members], size).reshape(-1, size)
+        clocks.cluster_writes[members] = np.maximum(clocks.cluster_writes[members], arrivals)
         self._set_limit()
 
     def _complete_copies(
@@ -659,6 +706,9 @@ class AccessCheck(Observer):
         self._separate_if(touch.access.space == "shared")
         if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
+        if touch.access.space == "shared" and self._batch.grid.cluster_size > 1:
+            absent = self._presence.may_be_absent(touch.threads[which], before[which] & ID)
+            which = which[~absent]  # that is reported
         times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:16]:
             other = self._instructions[int(time)]
@@ -695,7 +745,7 @@ class AccessCheck(Observer):
         for writer, block in pairs.T.tolist():
             others = np.arange(block * lanes, (block + 1) * lanes)
             others = others[others != writer]
-            known = self._clocks.known(np.full(len(others), writer), others)
+            known = self._clocks.known(np.full(len(others), writer), others, written=False)
             if unordered.everywhere and writer // lanes != block:
                 published = self._published[block + first // lanes]
                 known = np.maximum(known, min(published, self._acquired[(writer + first) // lanes] - 1))
@@ -755,6 +805,23 @@ class AccessCheck(Observer):
             other = self._instructions[int(time)]
             if other is not None:
                 self._reports.unfenced_store(touch, bad[times == time], other)
+
+    def _check_overtaking(self, touch: Touch, before: NDArray[Any]) -> None:
+        """Loads that may be under way when a bulk copy, another proxy, overwrites global memory.
+
+        What was loaded has not been used so far, and no `fence.proxy.async` came after it.
+        """
+        generic = (before & (PENDING | WORK) == 0) & (before & ID >= self._launched) & (before != 0)
+        which = np.flatnonzero(generic)
+        readers, times = (before[which] & ID) - self._launched, before[which] >> TIME_SHIFT & TIME
+        fenced = self._fenced_everywhere
+        bad = np.maximum(fenced[readers], fenced[touch.threads[which]]) < times
+        for time in np.unique(times[bad])[:16]:
+            other, ours = self._instructions[int(time)], bad & (times == time)
+            uses = None if other is None else self._load_uses(other)
+            if other is None or uses is None or self._values.were_used(uses, readers[ours], times[ours]):
+                continue
+            self._reports.overtaken_load(touch, which[ours], other)
 
 
 def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -41,7 +41,10 @@ class Clocks:
         self.batch = batch
         self.lanes = batch.block_lanes
         self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
-        self.cluster_time = np.full(batch.count, time, dtype=np.int64)  # the last of other blocks
+        #: Up to when it knows of other blocks of its cluster: what they read, and what each of them wrote.
+        self.cluster_time = np.full(batch.count, time, dtype=np.int64)
+        self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time, dtype=np.int64)
+        self._begun = time
         self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
@@ -149,18 +152,25 @@ class Clocks:
 
     # -- order -----------------------------------------------------------------------------------------------
 
-    def ordered(self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether what others did at these times comes before what the threads do now.
+    def ordered(
+        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
+    ) -> NDArray[np.bool_]:
+        """Whether what others did at these times, wrote or else read, comes before what the threads do now.
 
         All are indices into the batch. Where ordering might come from flags and fences, it is assumed.
         """
-        return np.asarray((threads == others) | (times <= self.known(threads, others)))
+        return np.asarray((threads == others) | (times <= self.known(threads, others, written)))
 
-    def known(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
-        """Up to what time that which others did comes before what the threads do now."""
+    def known(self, threads: NDArray[Any], others: NDArray[Any], written: bool) -> NDArray[np.int64]:
+        """Up to what time that which others wrote, or else read, comes before what the threads do now."""
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
-        known = np.where(block == other_block, self.block_time[block], self.cluster_time[block])
+        size = self.batch.grid.cluster_size
+        away: NDArray[np.int64] | int = self._begun
+        if size > 1:
+            away = self.cluster_writes[block, other_block % size] if written else self.cluster_time[block]
+            away = np.where(block // size == other_block // size, away, self._begun)
+        known = np.where(block == other_block, self.block_time[block], away)
         known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
         if self._matrix is not None:
             learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]

@@ -104,6 +104,11 @@ class ClusterPresence:
         for owner in np.unique(owners[remote]).tolist():
             self._users[owner] = piece.threads[remote[owners[remote] == owner]]
 
+    def may_be_absent(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether others are of another block, which is not known to have started."""
+        block, other = threads // self._batch.block_lanes, others // self._batch.block_lanes
+        return np.asarray((block != other) & (self._clocks.cluster_time[block] == self._begun))
+
     def check_ends(self) -> None:
         """Blocks that may end while others still use their shared memory."""
         left = np.flatnonzero(self._used > self._clocks.cluster_time)

@@ -517,6 +517,38 @@ extern "C" __global__ void init_unfenced(const u32* in, u32* out) {  // no fence
     out[threadIdx.x] = s[threadIdx.x];
 }
 
+extern "C" __global__ void __cluster_dims__(2) remote_data(int* x) {  // what was stored before an arrival without scope is read
+    __shared__ u32 s[64];
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
+    cluster_barrier();
+    u32 there, data;
+    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %2, r;\n"
+        "mapa.shared::cluster.u32 %1, %3, r; }" : "=r"(there), "=r"(data) : "r"(b), "r"(shared_address(s + threadIdx.x)));
+    asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(data), "r"(threadIdx.x) : "memory");
+    IF_BROKEN(asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");)
+    IF_FIXED(asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");)
+    wait(b, 0);
+    x[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
+    cluster_barrier();
+}
+
+extern "C" __global__ void bulk_over_loads(u32* x, u32* out) {  // a bulk copy overwrites what may still be loaded
+    __shared__ __align__(128) u32 s[64];
+    s[threadIdx.x] = threadIdx.x * 3;
+    asm volatile("fence.proxy.async;" ::: "memory");
+    const u32 before = ((volatile u32*)x)[63 - threadIdx.x];
+    IF_FIXED(asm volatile("fence.proxy.async;" ::: "memory");)
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;\ncp.async.bulk.commit_group;\n"
+            "cp.async.bulk.wait_group 0;" :: "l"(x), "r"(shared_address(s)) : "memory");
+    }
+    out[threadIdx.x] = before;
+}
+
 #if __CUDA_ARCH__ >= 1000
 extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody frees
     __shared__ u32 columns;

@@ -191,6 +191,25 @@ PROBE(bulk_proxy) {  // fence.proxy.async between stores to shared memory and a 
     }
     count(counts, wrong, iterations);
 }
+PROBE(bulk_overwrite) {  // fence.proxy.async between loads of global memory and a bulk copy that overwrites it
+    __shared__ __align__(128) volatile u32 s[64 * 128];
+    u32 wrong = 0, t = threadIdx.x;
+    u32* out = scratch + blockIdx.x * 128;
+    for (int i = 0; i < 64; ++i) s[i * 128 + t] = value(i, t);
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    for (int i = 0; i < iterations; ++i) {
+        if (t == 0) {
+            store_bulk(out, shared_address((void*)(s + i % 64 * 128)), 512);
+            asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        }
+        __syncthreads();
+        wrong += look(out + t) != value(i % 64, t);
+        IF_FIXED(asm volatile("fence.proxy.async;" ::: "memory");)
+        __syncthreads();
+    }
+    count(counts, wrong, iterations);
+}
 PROBE(init_fence) {  // a fence between mbarrier.init and a bulk copy of another warp that arrives there
     __shared__ __align__(128) volatile u32 s[128];
     __shared__ u64 bar;
@@ -342,7 +361,7 @@ template <int scope> __device__ __forceinline__ void arrive(u32 bar) {
     if (scope == 1) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(bar) : "memory");
     if (scope == 2) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(bar) : "memory");
 }
-template <int scope> __device__ __forceinline__ void hand_over(u64* counts, u32* scratch, int iterations) {
+template <int scope, int back = 2> __device__ __forceinline__ void hand_over(u64* counts, u32* scratch, int iterations) {
     // Block 0 of the cluster writes to shared memory of block 1 and to global memory, and arrives there.
     __shared__ volatile u32 s[128];
     __shared__ u64 full, empty;
@@ -376,7 +395,7 @@ template <int scope> __device__ __forceinline__ void hand_over(u64* counts, u32*
             u32 seen;
             asm volatile("ld.global.u32 %0, [%1];" : "=r"(seen) : "l"((const u32*)out + (127 - t)) : "memory");
             wrong += seen != y;
-            arrive<2>(ours);
+            arrive<back>(ours);
         }
     }
     cluster_barrier();
@@ -387,4 +406,7 @@ CLUSTER_PROBE(cta_scope) {  // .release.cluster and .acquire.cluster instead of 
 }
 CLUSTER_PROBE(default_scope) {  // .release.cluster in an arrival at another block's mbarrier
     hand_over<IF_FIXED(2) IF_BROKEN(1)>(counts, scratch, iterations);
+}
+CLUSTER_PROBE(hand_back) {  // .release.cluster in an arrival there, after which what was read is overwritten
+    hand_over<2, IF_FIXED(2) IF_BROKEN(1)>(counts, scratch, iterations);
 }
