@@ -162,15 +162,21 @@ def kernel(
 
 
 def simulating(
-    chip: str = "H200", *, check: bool | str = True, show: bool | None = None, trace: bool | int = False
+    chip: str = "H200",
+    *,
+    check: bool | str = True,
+    show: bool | None = None,
+    trace: bool | int = False,
+    profile: bool = False,
 ) -> Session[Simulation]:
     """A context in which launches of Triton, Gluon and Numba run on the simulator, unmodified.
 
     Arrays are NumPy's, torch's on the CPU, or whatever has `__array_interface__`; kernels write them in
     place. The session lists what came of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
-    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. All threads are concerned, since the
-    frameworks have one driver for all: a launch belongs to the session that its thread opened last, or else
-    to the newest. ::
+    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. With `profile` the session has the
+    predicted time of each launch, too (`session.profiles`), and Triton's autotuner chooses by it. All threads
+    are concerned, since the frameworks have one driver for all: a launch belongs to the session that its
+    thread opened last, or else to the newest. ::
 
         with ptxlab.simulating() as session:
             add[(8,)](x, y, out, 1000, BLOCK=128)
@@ -178,4 +184,4 @@ def simulating(
     """
     from .adapters.session import Session
 
-    return Session(Simulation, chip, check, show, trace)
+    return Session(Simulation, chip, check, show, trace, profile)

@@ -23,6 +23,7 @@ from ..errors import PtxlabError, counted, quoted
 from ..gpu.compiler import compile_ptx
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.launch_profile import LaunchProfile
 from .arrays import device_memory, host_array, is_array
 from .session import current_session
 from .source import python_source
@@ -93,6 +94,18 @@ class NumbaKernel(Generic[R]):
         """
         kernel, passed = self.prepared(arguments)
         return kernel.simulate(grid, block, *device_memory(passed), shared=shared, **options)
+
+    def profile(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        chip: str = "H200",
+    ) -> LaunchProfile:
+        """The predicted time of that launch; see `Kernel.profile`."""
+        kernel, passed = self.prepared(arguments)
+        return kernel.profile(grid, block, *device_memory(passed), shared=shared, chip=chip)
 
     def prepared(self, arguments: Sequence[object]) -> tuple[Kernel[R], list[object]]:
         """The kernel for these arguments, and what its PTX takes."""

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from .._util.arguments import as_text
+from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.targets import CHIPS, PRODUCTS
 from ..simulator import Result
 from ..simulator.kernel import Kernel, as_check
+from ..simulator.launch_profile import LaunchProfile
 from .arrays import device_memory
 
 R = TypeVar("R", bound=Result)
@@ -35,7 +36,8 @@ _LOCK = threading.RLock()
 class Session(Generic[R]):
     """Launches that run on the simulator; `results` has what came of each, in their order.
 
-    `target` is what kernels are compiled for, e.g. "sm_90a".
+    `target` is what kernels are compiled for, e.g. "sm_90a"; if launches are `profiled`, `profiles` has the
+    predicted time of each.
     """
 
     def __init__(
@@ -45,11 +47,14 @@ class Session(Generic[R]):
         check: bool | str = True,
         show: bool | None = None,
         trace: bool | int = False,
+        profile: bool = False,
     ) -> None:
         self.chip = as_text(chip, "chip")
         self.target = _target_of(self.chip)
         self.result_type = result_type
         self.results: list[R] = []
+        self.profiled = as_flag(profile, "profile")
+        self.profiles: list[LaunchProfile] = []
         self._check, self._show, self._trace = as_check(check), show, trace
         self._thread = 0
         #: What adapters keep for as long as the session lasts.
@@ -94,11 +99,15 @@ class Session(Generic[R]):
         shared: int,
         cluster: int | tuple[int, ...] | None = None,
     ) -> R:
-        """Run a launch whose arrays are NumPy's, and list its result."""
+        """Run a launch whose arrays are NumPy's, and list what came of it."""
+        passed = device_memory(arguments)
+        if self.profiled:
+            profile = kernel.profile(grid, block, *passed, shared=shared, cluster=cluster, chip=self.chip)
+            self.profiles.append(profile)
         result = kernel.simulate(
             grid,
             block,
-            *device_memory(arguments),
+            *passed,
             shared=shared,
             cluster=cluster,
             check=self._check,

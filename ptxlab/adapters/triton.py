@@ -29,6 +29,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..memory import TensorMap, tensor_map
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, SWIZZLES, array_at, device_memory, host_array, is_array
 from .session import Session, current_session
@@ -124,6 +125,18 @@ class TritonKernel(Generic[R]):
             shared=self.shared,
             cluster=cluster,
             **options,
+        )
+
+    def profile(self, grid: int | tuple[int, ...], *arguments: object, chip: str = "H200") -> LaunchProfile:
+        """The predicted time of that launch; see `Kernel.profile`. So configurations can be compared."""
+        blocks, passed, cluster = self._launch(grid, arguments)
+        return self.kernel.profile(
+            blocks,
+            self.block,
+            *device_memory([host_array(each) if is_array(each) else each for each in passed]),
+            shared=self.shared,
+            cluster=cluster,
+            chip=chip,
         )
 
     def launch(self, grid: int | tuple[int, ...], *arguments: object, stream: object = None) -> None:
@@ -397,14 +410,18 @@ def _specialisable(value: Any) -> Any:
 
 _NOTHING_TIMED = (
     "autotuning inside ptxlab.simulating(): nothing is timed; every configuration runs once, which checks "
-    "it, and the first that runs is used"
+    "it, and the first that runs is used; ptxlab.simulating(profile=True) takes the one of the least "
+    "predicted time"
 )
 
 
 def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] = (), **_: object) -> Any:
-    """Run a configuration once; all take the same time."""
+    """Run a configuration once, and give its predicted time in ms, or 0 if launches are not profiled."""
+    profiles = _session().profiles
+    before = len(profiles)
     kernel_call()
-    return [0.0] * len(quantiles) if quantiles else 0.0
+    time = sum(each.microseconds for each in profiles[before:]) / 1e3
+    return [time] * len(quantiles) if quantiles else time
 
 
 def install() -> Callable[[], None]:
@@ -424,7 +441,7 @@ def install() -> Callable[[], None]:
         session = current_session()
         if session is None:
             return run(self, *arguments, **options)
-        if len(self.configs) > 1 and _NOTHING_TIMED not in session.kept:
+        if len(self.configs) > 1 and not session.profiled and _NOTHING_TIMED not in session.kept:
             session.kept[_NOTHING_TIMED] = True
             warnings.warn(_NOTHING_TIMED, stacklevel=3)
         state = dict(self.__dict__)

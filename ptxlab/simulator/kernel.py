@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePath
@@ -22,7 +23,8 @@ from ..gpu.sass import disassemble
 from ..gpu.sass import read as read_sass
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
-from .arguments import Array, Struct, as_cluster, as_grid, check_arguments
+from ..memory.tensor_maps import MapPointer
+from .arguments import Array, KernelArgument, Struct, as_cluster, as_grid, check_arguments, values_of
 from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
@@ -280,13 +282,14 @@ class Kernel(Generic[R]):
         shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
         if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
-        values = check_arguments(self.function, [_copied(each) for each in arguments], self.title)
+        values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
         code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
         setup = Setup(shape, tuple(values))
         ptx = self.source is self.ptx
-        launch = profile(self._image, setup, code, clockwork, name=self.title, ptx=ptx)
+        with _unchanged(values):
+            launch = profile(self._image, setup, code, clockwork, name=self.title, ptx=ptx)
         return self._result_type.launch_profile(replace(launch, source=self.source))
 
     def sass(self, target: str | None = None) -> str:
@@ -424,13 +427,21 @@ def _python_origin(function: Function) -> str | None:
     return "".join(lines) if max(place.line for place in places) <= len(lines) else None
 
 
-def _copied(argument: object) -> object:
-    """An argument whose arrays are copies."""
-    if isinstance(argument, np.ndarray):
-        return argument.copy()
-    if isinstance(argument, tuple):
-        return tuple(_copied(each) for each in argument)
-    return argument
+@contextmanager
+def _unchanged(arguments: Sequence[KernelArgument]) -> Iterator[None]:
+    """Arrays that a kernel reaches, also through tensor maps, have afterwards what they had before."""
+    arrays = []
+    for _, value in values_of(arguments):
+        if isinstance(value, Array):
+            arrays += [value.values, *value.reaches]
+        elif isinstance(value, TensorMap | MapPointer):
+            arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
+    kept = [(each, each.copy()) for each in arrays if each.flags.writeable]
+    try:
+        yield
+    finally:
+        for array, before in kept:
+            array[...] = before
 
 
 def _passed(value: Array | Value) -> Value:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.adapters.session import Session
 from ptxlab.simulation import Simulation
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
@@ -210,6 +211,18 @@ def test_hazards_of_ptx_without_its_source_stand_at_lines_of_the_ptx() -> None:
     (note,) = result.notes
     lines = {line.number: line for line in margin(result)}
     assert lines[note.ptx_line].notes and "wgmma" in lines[note.ptx_line].text
+
+
+def test_a_session_profiles_its_launches() -> None:
+    """And gives its arrays to the simulation as they were: a launch is not done twice."""
+    session = Session(Simulation, "H200", show=False, profile=True)
+    case = CASES["locked_sum"]
+    x, total, lock, *hidden = case.arguments()
+    session.simulate(_kernel("locked_sum"), case.grid, case.block, [x, total, lock, *hidden], case.shared)
+    assert total[0] == x.sum() and lock[0] == 0
+    (profile,), (result,) = session.profiles, session.results
+    assert profile.microseconds > 1 and profile.name == result.name == "locked_sum"
+    assert not Session(Simulation, "H200").profiled
 
 
 @pytest.mark.gpu

@@ -140,6 +140,20 @@ def test_autotuning_times_nothing_and_says_so(arrays: tuple[Any, Any, Any]) -> N
         triton.testing.do_bench(lambda: None)
 
 
+def test_autotuning_by_predicted_times(arrays: tuple[Any, Any, Any]) -> None:
+    """The configuration of the least time is used, and a compiled kernel has the same profile."""
+    x, _, out = arrays
+    tuned, grid = kernels.tuned, lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)
+    with ptxlab.simulating(show=False, profile=True) as session:
+        tuned[grid](x, out, 1000)
+        times = [each.microseconds for each in session.profiles]
+        assert len(times) == 3 and 1 < times[2] == min(times[:2])
+        compiled = kernels.tuned.fn.warmup(x, out, 1000, BLOCK=128, grid=(8,))
+        profile = ptxlab.kernel(compiled).profile(8, x, out, 1000)
+    assert np.array_equal(out, 2 * x)
+    assert profile.name == "tuned" and profile.microseconds == pytest.approx(min(times), rel=0.5)
+
+
 def test_the_former_driver_comes_back(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     former = triton.runtime.driver._active
