@@ -8,6 +8,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target
 from ..simulator import Result
 from ..simulator.kernel import Kernel
+from .session import fitting
 
 if TYPE_CHECKING:
     from .numba import NumbaKernel
@@ -24,8 +25,8 @@ def compiled_kernel(
     """A kernel from what a framework compiled, or will compile; `name` is the signature for Numba."""
     owners = {(base.__module__.partition(".")[0], base.__name__) for base in type(compiled).__mro__}
     if ("triton", "CompiledKernel") in owners:
-        from .triton import TritonKernel
-
+        with fitting("triton"):
+            from .triton import TritonKernel
         return TritonKernel.of(result_type, compiled)
     if ("triton", "KernelInterface") in owners:
         raise PtxlabError(
@@ -33,13 +34,13 @@ def compiled_kernel(
             "triton.compile(...) gives, or launch it inside ptxlab.simulating()"
         )
     if ("numba", "CUDADispatcher") in owners:
-        from .numba import NumbaKernel
-
+        with fitting("numba.cuda"):
+            from .numba import NumbaKernel
         number = int(check_target(target).removeprefix("sm_").rstrip("af"))
         return NumbaKernel(result_type, compiled, name, divmod(number, 10))
     if ("cutlass", "JitCompiledFunction") in owners:
-        from .cute import compiled_function
-
+        with fitting("cutlass"):
+            from .cute import compiled_function
         return compiled_function(result_type, compiled, name)
     if ("cupy", "RawKernel") in owners:
         from .cupy import raw_kernel

@@ -16,4 +16,4 @@ def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
     code, name = compiled.code, compiled.name
     if code is None:
         raise PtxlabError(f"the RawKernel {name} was made from a file; it has no CUDA C++ to compile")
-    return build_kernel(result_type, code, name, target, tuple(compiled.options))
+    return build_kernel(result_type, code, name, target, compiled.options)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
@@ -75,9 +76,14 @@ class Session(Generic[R]):
 
     def __enter__(self) -> Session[R]:
         with _LOCK:
-            for name in _frameworks():
-                if name not in _RESTORE:
-                    _RESTORE[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
+            try:
+                for name in _frameworks():
+                    if name not in _RESTORE:
+                        with fitting(name):
+                            _RESTORE[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
+            except PtxlabError:
+                _restore_frameworks()
+                raise
             self._thread = threading.get_ident()
             _SESSIONS.append(self)
         return self
@@ -87,8 +93,7 @@ class Session(Generic[R]):
     ) -> None:
         with _LOCK:
             _SESSIONS.remove(self)
-            while not _SESSIONS and _RESTORE:
-                _RESTORE.popitem()[1]()
+            _restore_frameworks()
 
     def simulate(
         self,
@@ -116,6 +121,27 @@ class Session(Generic[R]):
         )
         self.results.append(result)
         return result
+
+
+@contextmanager
+def fitting(framework: str) -> Iterator[None]:
+    """Where an adapter is loaded: a version of its framework without what it needs is told in a sentence."""
+    try:
+        yield
+    except (AttributeError, ImportError, KeyError) as error:
+        module = sys.modules.get(framework.partition(".")[0])
+        version = quoted(getattr(module, "__version__", "of a version that it does not say"))
+        reason = quoted(f"{type(error).__name__}: {error}", 120)
+        raise PtxlabError(
+            f"{framework} {version}: ptxlab does not know this version, which lacks what it builds on "
+            f"({reason}); other-compilers.md of the guide says which versions were tried"
+        ) from error
+
+
+def _restore_frameworks() -> None:
+    """Undo what adapters have changed, once no session is open."""
+    while not _SESSIONS and _RESTORE:
+        _RESTORE.popitem()[1]()
 
 
 def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:

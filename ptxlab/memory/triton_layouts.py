@@ -8,12 +8,13 @@ own `to_linear_layout` gives the same bases (`tests/memory/test_triton_layouts.p
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._util.arguments import as_shape
+from .._util.arguments import as_int, as_shape
 from ..errors import PtxlabError, listing, quoted
 from ..isa.cute import CuteLayout, IntTuple
 from ..isa.layout import Layout
@@ -40,6 +41,8 @@ _ATTRIBUTES = {
     "colStride": "col_stride", "twoCTAs": "two_ctas",
 }  # fmt: skip
 _DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "linear")
+_LARGEST = 1 << 16  # number in a layout
+_MOST_BASES = 16  # of registers, lanes or warps each
 _SHARED = ("nvmma_shared", "swizzled_shared")
 _TEXT = re.compile(r"#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.(\w+)\s*<\s*\{?(.*?)\}?\s*>", re.DOTALL)
 _TYPES = {8: "tf32", 16: "f16", 32: "e4m3"}  # of wgmma and mma by their depth, as one example
@@ -91,6 +94,37 @@ class TritonLayout:
             raise PtxlabError(f"Triton's layout {self}: it says no {name}")
         return value
 
+    def _number(self, name: str) -> int:
+        return self._checked(name, self._field(name))
+
+    def _numbers(self, name: str, count: int = 2) -> list[int]:
+        """A list of at least so many numbers."""
+        values = self._field(name)
+        if not isinstance(values, list | tuple) or len(values) < count:
+            raise PtxlabError(
+                f"Triton's layout {self}: {name} = {quoted(values)}; it has {count} numbers or more"
+            )
+        return [self._checked(name, value) for value in values]
+
+    def _checked(self, name: str, value: object) -> int:
+        number = as_int(value, f"Triton's layout {self}: {name}")
+        if not 0 <= number <= _LARGEST:
+            raise PtxlabError(f"Triton's layout {self}: {name} = {quoted(number)}; it is at most {_LARGEST}")
+        return number
+
+    def _order(self) -> tuple[int, int]:
+        """The axes, fastest first."""
+        order = tuple(self._numbers("order"))
+        if sorted(order) != [0, 1]:
+            raise PtxlabError(f"Triton's layout {self}: order = {list(order)}; shown are two axes, 0 and 1")
+        return order[0], order[1]
+
+    def _warps(self) -> list[int]:
+        warps = self._numbers("warpsPerCTA")
+        if math.prod(warps) > 32:
+            raise PtxlabError(f"Triton's layout {self}: {math.prod(warps)} warps; a block has at most 32")
+        return warps
+
     @property
     def place(self) -> str:
         """Where its elements are: registers, shared or tensor memory."""
@@ -101,13 +135,13 @@ class TritonLayout:
     @property
     def version(self) -> int:
         """Of the tensor cores: 2 is `mma`, 3 `wgmma`; 0 for other layouts."""
-        return int(self._field("versionMajor")) if self.kind == "nvidia_mma" else 0
+        return self._number("versionMajor") if self.kind == "nvidia_mma" else 0
 
     @property
     def instruction(self) -> str:
         """The instruction whose operand it is, in PTX's words; "" if any load or store has it."""
         if self.kind == "nvidia_mma":
-            shape = self._field("instrShape")
+            shape = self._numbers("instrShape", 3 if self.version == 3 else 2)
             if self.version == 3:
                 return f"wgmma.m64n{shape[1]}k{shape[2]}"
             return "mma.m16n8" + (f"k{shape[2]}" if len(shape) > 2 else "")
@@ -133,16 +167,15 @@ class TritonLayout:
     @property
     def bits(self) -> int | None:
         """Of an element, if the layout says it."""
-        width = self.fields.get("elementBitWidth")
-        return None if width is None else int(width)
+        return self._number("elementBitWidth") if "elementBitWidth" in self.fields else None
 
     def bases(self, shape: tuple[int, int]) -> dict[str, _Bases]:
         """Where each bit of register, lane and warp goes in a tensor of this shape, as (row, column)."""
         rows, columns = as_shape(shape, "shape")
         if self.kind == "linear":
-            return {name: [_pair(each) for each in self._field(name, [])] for name in _INPUTS}
+            return {name: self._pairs(name) for name in _INPUTS}
         if self.kind == "blocked":
-            found, order = self._blocked(), tuple(self._field("order"))
+            found, order = self._blocked(), self._order()
         elif self.kind == "nvidia_mma":
             found, order = self._mma(), (1, 0)
         elif self.kind == "dot_op":
@@ -151,38 +184,49 @@ class TritonLayout:
             raise PtxlabError(f"Triton's layout {self}: it is not in registers")
         return _repeated(found, (rows, columns), order)
 
+    def _pairs(self, name: str) -> _Bases:
+        """The bases that a linear layout states for registers, lanes or warps."""
+        pairs = self._field(name, [])
+        if not isinstance(pairs, list | tuple) or len(pairs) > _MOST_BASES:
+            raise PtxlabError(f"Triton's layout {self}: {name} = {quoted(pairs)}; it is a list of bases")
+        for basis in pairs:
+            if not isinstance(basis, list | tuple) or len(basis) != 2:
+                raise PtxlabError(f"a basis {quoted(basis)}: a picture shows layouts of two dimensions")
+        return [(self._checked(name, row), self._checked(name, column)) for row, column in pairs]
+
     def registers(self, shape: tuple[int, int]) -> Layout:
         """Which thread holds which element of a tensor, as a layout of all threads."""
         return Layout.from_bases(self.bases(shape), as_shape(shape, "shape"))
 
     def _blocked(self) -> dict[str, _Bases]:
-        order = self._field("order")
+        order = self._order()
         names = dict(zip(_INPUTS, ("sizePerThread", "threadsPerWarp", "warpsPerCTA"), strict=True))
         found: dict[str, _Bases] = {}
         step = [1, 1]
         for name, field in names.items():
-            found[name] = _bits(self._field(field), step, order)
+            sizes = self._warps() if name == "warp" else self._numbers(field)
+            found[name] = _bits(sizes, step, order)
         return found
 
     def _mma(self) -> dict[str, _Bases]:
         if self.version not in (2, 3):
             raise PtxlabError(f"Triton's layout {self}: version {self.version}; shown are 2 (mma), 3 (wgmma)")
-        columns = int(self._field("instrShape")[-2]) if self.version == 3 else 8
+        columns = self._numbers("instrShape", 3)[-2] if self.version == 3 else 8
         register = [(0, 1), (8, 0), *((0, 8 << bit) for bit in range((columns // 8).bit_length() - 1))]
         order = (0, 1) if self.version == 3 else (1, 0)
-        warp = _bits(self._field("warpsPerCTA"), [16, columns], order)
+        warp = _bits(self._warps(), [16, columns], order)
         return {"register": register, "lane": list(_LANES), "warp": warp}
 
     def _operand(self) -> tuple[dict[str, _Bases], tuple[int, int]]:
         parent = TritonLayout.read(self._field("parent"))
-        width, is_b = int(self._field("kWidth")), self._field("opIdx") == 1
+        width, is_b = self._number("kWidth"), self._field("opIdx") == 1
         if parent.version not in (2, 3) or (parent.version == 3 and is_b):
             raise PtxlabError(f"Triton's layout {self} of {parent}: that operand is not in registers")
         along = [(0, 1 << bit) for bit in range(width.bit_length() - 1)]
         lane: _Bases = [(0, width), (0, 2 * width), (1, 0), (2, 0), (4, 0)]
         far: _Bases = [(0, 4 * width)] if is_b else [(8, 0), (0, 4 * width)]
         order = (0, 1) if parent.version == 3 else (1, 0)
-        counts = parent._field("warpsPerCTA")
+        counts = parent._warps()
         warp = [  # along the axis that the operand lacks, all have the same
             (row, 0) if not is_b else (column, 0) for row, column in _bits(counts, [16, 8], order)
         ]
@@ -196,16 +240,16 @@ class TritonLayout:
         rows, columns = as_shape(shape, "shape")
         if self.kind not in _SHARED:
             raise PtxlabError(f"Triton's layout {self}: it is not in shared memory")
-        bits = self.bits or bits
+        bits = self.bits or as_int(bits, "bits")
         if self.kind == "nvmma_shared":
-            swap, width = bool(self._field("transposed", False)), int(self._field("swizzlingByteWidth"))
+            swap, width = bool(self._field("transposed", False)), self._number("swizzlingByteWidth")
             swizzle = CuteSwizzle((max(width, 16) // 16).bit_length() - 1, 4, 3)
             long, short = (columns, rows) if swap else (rows, columns)
-            part = min(short, 8 * max(width, 16) // bits)
+            part = min(short, max(8 * max(width, 16) // max(bits, 1), 1))
             modes = (long, part), (part, 1), (short // part, long * part)
         else:
-            order = tuple(self._field("order"))
-            vec, per, phases = (int(self._field(name)) for name in ("vec", "perPhase", "maxPhase"))
+            order = self._order()
+            vec, per, phases = (max(self._number(name), 1) for name in ("vec", "perPhase", "maxPhase"))
             swap = order == (0, 1)
             long, short = (columns, rows) if swap else (rows, columns)
             base = vec.bit_length() - 1
@@ -221,12 +265,6 @@ class TritonLayout:
 
 _INPUTS = ("register", "lane", "warp")
 _LANES = ((0, 2), (0, 4), (1, 0), (2, 0), (4, 0))  # of C of every mma
-
-
-def _pair(basis: Sequence[int]) -> tuple[int, int]:
-    if len(basis) != 2:
-        raise PtxlabError(f"a basis {list(basis)}: a picture shows layouts of two dimensions")
-    return int(basis[0]), int(basis[1])
 
 
 def _bits(sizes: Sequence[int], step: list[int], order: Sequence[int]) -> _Bases:

@@ -160,7 +160,7 @@ def _two_results(
 def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: Context) -> Read:
     """As `reader`; a vector operand is one register of the joined width."""
     if isinstance(operand, Vector):
-        return _joined(operand, instruction, context)
+        return _joined(operand, bits, instruction, context)
     return reader(operand, bits, instruction, context)
 
 
@@ -192,7 +192,7 @@ def _with_carry(
 # -- mov -----------------------------------------------------------------------------------------------------
 
 
-def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> Read:
+def _joined(operand: Vector, wanted: int, instruction: PtxInstruction, context: Context) -> Read:
     """Registers of a vector as one wide one, the first in the lowest bits."""
     widths = [type_bits(item.type) if isinstance(item, Register) else None for item in operand.items]
     known = [width for width in widths if width]
@@ -200,6 +200,10 @@ def _joined(operand: Vector, instruction: PtxInstruction, context: Context) -> R
         raise unsupported(instruction, f"{instruction.opcode} of constants")
     bits = known[0]
     total = bits * len(operand.items)
+    if total != wanted:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode} takes {wanted} bits here, found registers of {total}"
+        )
     if total not in UNSIGNED:
         raise unsupported(instruction, f"a register of {total} bits")
     dtype = UNSIGNED[total]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
@@ -147,6 +147,11 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
     if len(parameters) != len(arguments):
         raise PtxlabError(
             f"{instruction.where}: {name} takes {len(parameters)} arguments, the call has {len(arguments)}"
+        )
+    if len(program.function.returns) != len(results):
+        returned = counted(len(program.function.returns), "value")
+        raise PtxlabError(
+            f"{instruction.where}: {name} returns {returned}, the call takes {len(results) or 'none'}"
         )
     memory = machine.memory
     for parameter, argument in zip(parameters, arguments, strict=True):

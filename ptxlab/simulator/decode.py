@@ -249,7 +249,7 @@ _CATALOGUED = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05")
 def check_legal(instruction: PtxInstruction, module: Module) -> None:
     """Refuse an instruction that the assembler does not take in this module."""
     _check_target(instruction, module)
-    fault = _order_fault(instruction) or _type_fault(instruction) or _result_fault(instruction)
+    fault = _order_fault(instruction) or _type_fault(instruction) or _operand_fault(instruction)
     if fault is not None:
         raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {fault}")
 
@@ -398,8 +398,11 @@ def _type_fault(instruction: PtxInstruction) -> str | None:
 # -- results that are not wanted -----------------------------------------------------------------------------
 
 
-def _result_fault(instruction: PtxInstruction) -> str | None:
-    """What is wrong with ``_`` in place of a result."""
+def _operand_fault(instruction: PtxInstruction) -> str | None:
+    """Operands that are missing, or ``_`` in place of a result."""
+    found = len(instruction.operands)
+    if found < 2 and instruction.parts[0] in ("mov", "st", "stmatrix"):
+        return f"it has at least 2 operands, found {found or 'none'}"
     result = instruction.operands[0] if instruction.operands else None
     if isinstance(result, Vector) and result.items:
         unwanted = all(isinstance(item, Sink) for item in result.items)

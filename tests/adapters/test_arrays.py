@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import ml_dtypes
@@ -129,3 +131,15 @@ def test_cupys_kernels_are_compiled_again() -> None:
     assert (x == 2).all()
     kind.code = None  # type: ignore[attr-defined]
     refuses("twice was made from a file", ptxlab.kernel, kind())
+
+
+def test_a_framework_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an adapter builds on may be gone; then nothing of other frameworks stays changed."""
+    other = types.ModuleType("warp")
+    other.__version__ = "9.9"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "warp", other)
+    for name in ("triton", "numba.cuda", "cutlass.cute", "tilelang", "ptxlab.adapters.warp"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ptxlab.PtxlabError, match=r"warp '9\.9': ptxlab does not know this version"):
+        ptxlab.simulating().__enter__()
+    assert not sessions._SESSIONS and not sessions._RESTORE

@@ -171,7 +171,16 @@ class Lines:
                 *option("--block", "32", "2000"),
                 *option("--cluster", "1", "2,0"),
             ]
+            if command == "profile":
+                words += [
+                    *option("--compare", *self.files),
+                    *option("--chip", "H200", "H2O"),
+                    *option("--json"),
+                ]
             return [self.rng.choice([*self.files, *WORDS]), *sizes, *words]
+        if command == "check":
+            flags = [*option("--json"), *option("--sarif"), *option("--argument", "x", "--help")]
+            return [self.rng.choice([*self.files, *WORDS]), *flags]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]
         return [self.rng.choice(["bash", "zsh", "fish", *WORDS])]

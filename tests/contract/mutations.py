@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import itertools
 import random
+import re
 import signal
 import threading
 import traceback
@@ -21,6 +22,7 @@ from ptxlab import PtxlabError
 from . import hostile
 
 SECONDS = 10  # that a call may take
+_TOKENS = re.compile(r"[\w.%:$]+|\S|\s+")
 _MOST_LETTERS = 700  # of a message: a sentence with a list of what would be right
 _MOST_REPEATED = 80  # letters of the input in a message
 
@@ -110,6 +112,32 @@ def variants(value: Any) -> list[hostile.Value]:
         ("huge batch", lambda: np.broadcast_to(array, (1 << 40, *array.shape))),
     ]
     return odd
+
+
+def damaged(text: str, choice: random.Random, odd: Sequence[str]) -> str:
+    """A text with one to three places damaged; `odd` are words that may come in."""
+    tokens = _TOKENS.findall(text)
+    for _ in range(choice.choice((1, 1, 1, 2, 3))):
+        at, other = choice.randrange(len(tokens)), choice.randrange(len(tokens))
+        kind = choice.randrange(9)
+        if kind == 0:
+            tokens = list("".join(tokens)[: choice.randrange(len("".join(tokens)) + 1)]) or [""]
+        elif kind == 1:
+            del tokens[at : at + choice.randrange(1, 9)]
+            tokens = tokens or [""]
+        elif kind == 2:
+            tokens[at:at] = tokens[other : other + choice.randrange(1, 20)]
+        elif kind in (3, 4):
+            tokens[at], tokens[other] = tokens[other], tokens[at]
+        elif kind == 5:
+            tokens[at] = tokens[other]
+        elif kind == 6:
+            letters = list(tokens[at])
+            letters[choice.randrange(len(letters) + 1) : 1] = chr(choice.randrange(32, 127))
+            tokens[at] = "".join(letters)
+        else:
+            tokens[at] = choice.choice(odd)
+    return "".join(tokens)
 
 
 def _arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> list[str]:

@@ -137,6 +137,17 @@ def _top() -> Iterator[Call]:
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, model="sm_90",
         check="error", limit=1000, trace=1,
     )  # fmt: skip
+    yield call(
+        "Kernel.profile",
+        lambda grid, block, out, x, shared, cluster, chip: kernel.profile(
+            grid, block, out, x, shared=shared, cluster=cluster, chip=chip
+        ),
+        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, chip="H200",
+    )  # fmt: skip
+    place = Path(tempfile.mkdtemp()) / "launch.json"
+    yield call("Profile.perfetto", ptxlab.kernel(_KERNEL).profile(1, 32).perfetto, path=str(place))
+    yield call("Kernel.sass", kernel.sass, target="sm_90a")
+    yield call("ptxlab.kernel of CuPy", _of_cupy, code=PTX, name="put", options=())
     source = (
         'extern "C" __global__ void f(unsigned* x) { asm volatile('
         '"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, '
@@ -161,6 +172,12 @@ def _top() -> Iterator[Call]:
     yield from calls_of("numerics", numerics, "has model_for", ins=f16, chip="sm_90")
     yield call("Model.fits", ptxlab.models()[0].fits, ins=f16)
     yield from calls_of("isa", targets, "check_target chip_of_target generation", target="sm_90")
+
+
+def _of_cupy(code: Any, name: Any, options: Any) -> Any:
+    """CuPy's object, as its adapter sees it: nothing of CuPy is imported."""
+    fields = {"__module__": "cupy", "code": code, "name": name, "options": options}
+    return ptxlab.kernel(type("RawKernel", (), fields)())
 
 
 def _forms() -> Iterator[Call]:
@@ -276,7 +293,15 @@ def _memory() -> Iterator[Call]:
                atomic=False, active=np.ones(32, dtype=bool))  # fmt: skip
     swizzled = "Swizzle<3,3,3> o (64,64):(64,1)"
     yield call("SharedLayout.read", memory.SharedLayout.read, text=swizzled, bits=16)
+    tile_of_cute = memory.SharedLayout.read(swizzled, 16)
     yield call("TritonLayout.read", memory.TritonLayout.read, layout="#ttg.linear<{lane = [[0, 1]]}>")
+    yield call("SharedLayout.address", lambda row, column: tile_of_cute.address(row, column), row=[0, 1],
+               column=0)  # fmt: skip
+    blocked = "sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]"
+    yield from calls_of("TritonLayout", memory.TritonLayout.read(f"#ttg.blocked<{{{blocked}}}>"),
+                        "bases registers", shape=(64, 64))  # fmt: skip
+    swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    yield call("TritonLayout.shared", memory.TritonLayout.read(swizzled).shared, shape=(64, 64), bits=16)
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,

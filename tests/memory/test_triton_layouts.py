@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,10 @@ import pytest
 import ptxlab
 from ptxlab import figures, views
 from ptxlab.errors import PtxlabError
-from ptxlab.memory import Tile
+from ptxlab.memory import SharedLayout, Tile
 from ptxlab.memory.triton_layouts import TritonLayout
 from tests.cases import each
+from tests.contract.mutations import Call, attempt, damaged
 
 _WGMMA = (
     "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>"
@@ -167,8 +171,41 @@ def test_pictures_of_layouts() -> None:
     assert figures.named_layout(nvmma, (8, 64)).data
 
 
+def _try_text(text: str, shape: tuple[int, int]) -> None:
+    """All that a text may be, one after the other."""
+    for use in (
+        lambda: TritonLayout.read(text).registers(shape),
+        lambda: TritonLayout.read(text).shared(shape),
+        lambda: (TritonLayout.read(text).instruction, TritonLayout.read(text).role),
+        lambda: SharedLayout.read(text, 16).address(0),
+    ):
+        with contextlib.suppress(PtxlabError):
+            use()
+    views.named_layout(text, shape, bits=16)
+
+
+def test_damaged_texts() -> None:
+    """PTXLAB_FUZZ=20000 tries more."""
+    choice = random.Random(35)
+    texts = [*(row[0] for row in _PRINTED), "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, "
+             "order = [1, 0]}>", "#ttg.nvmma_shared<{swizzlingByteWidth = 128, elementBitWidth = 16}>",
+             "#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0]], warp = []}>",
+             "Sw<3,4,3> o smem_ptr[16b](unset) o ((8,8),64):((64,512),1)"]  # fmt: skip
+    odd = ("", "0", "-1", "99999999999", "9" * 30, "[]", "[[]]", "[2, 3, 4]", "[4, 641]", "true", "1.5", "o")
+    failures = []
+    for _ in range(int(os.environ.get("PTXLAB_FUZZ", "200"))):
+        text = damaged(choice.choice(texts), choice, odd)
+        shape = choice.choice([(64, 64), (8, 64), (1, 1), (16, 3)])
+        call = Call("layout", lambda shape=shape: (_try_text, {"shape": shape}))
+        failures.append(attempt(call, "text", text, lambda text=text: text))
+    assert [str(failure) for failure in failures if failure] == []
+
+
 def test_refusals_say_what_would_be_right() -> None:
     for layout, words in {
+        _WGMMA.replace("[4, 1]", "[4, 641]"): "2564 warps; a block has at most 32",
+        _MMA.replace("[16, 8]", "16"): "instrShape = 16; it has 2 numbers or more",
+        _BLOCKED.format([1, 1], [4, 8], [4, 1], [1, 7]): "order = .1, 7.; shown are two axes",
         "#ttg.slice<{dim = 0}>": "blocked",
         "#ttg.nvidia_mma": "it is written",
         _MMA.replace("versionMajor = 2", "versionMajor = 1"): "2 .mma.",

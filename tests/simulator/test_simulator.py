@@ -572,7 +572,7 @@ def test_spellings_that_the_assembler_refuses() -> None:
         "ld.global.b32 %r2, g[%r1];": "where a constant (an index in a register is not simulated) belongs",
         "ld.global.b32 %r2, [99999999999999999999];": "reads 4 bytes at 0x6bc75e2d630fffff",
         "mov %r2, 1;": "mov lacks a type, such as .u32",
-        "mov.u32 %r2;": "mov.u32 has operands that are not understood",
+        "mov.u32 %r2;": "mov.u32: it has at least 2 operands, found 1",
         "bar.red.popc.u32 %r2, 99, %p1;": "barrier 99: there are 0 to 15",
         "cp.async.trans.commit_group;": "cp.async.trans.commit_group is not simulated yet",
         "mul.u32.lo %r2, %r1, 3;": "mul.u32.lo: .lo belongs directly behind mul",

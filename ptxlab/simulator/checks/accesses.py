@@ -610,8 +610,10 @@ class AccessCheck(Observer):
         places = np.asarray(event.key).astype(np.int64, copy=False)
         if not (places >> RANK_SHIFT).any():
             return None, places
-        blocks = event.threads // self._clocks.lanes
-        return cluster_places(places, blocks, self._batch.grid.cluster_size)
+        blocks, cluster = event.threads // self._clocks.lanes, self._batch.grid.cluster_size
+        owners, offsets = cluster_places(places, blocks, cluster)
+        beyond = places >> RANK_SHIFT > cluster  # memory refuses these as soon as they are touched
+        return np.where(beyond, blocks, owners), offsets
 
     def _arrive(self, event: Synchronisation) -> None:
         number, parts = int(np.asarray(event.key)), event.instruction.parts
