@@ -76,7 +76,8 @@ def _recorded(name: str) -> Launch:
     if name == "locked_sum":
         grid = (2,)
     ptx = (FOLDER / f"{name}.ptx").read_text(encoding="utf-8")
-    return Launch(ptx, name, grid, case.block, arguments, case.shared)
+    entry = ptxlab.kernel(ptx).name
+    return Launch(ptx, entry, grid, case.block, arguments, case.shared)
 
 
 def _kernel(name: str) -> Launch:
@@ -100,7 +101,7 @@ def _attention(number: int, **constants: int) -> Launch:
 
 
 LAUNCHES: dict[str, Callable[[], Launch]] = {}
-for _name in ("softmax", "matmul", "locked_sum"):
+for _name in ("softmax", "matmul", "locked_sum", "cute_copy", "tilelang_product"):
     LAUNCHES[_name] = lambda name=_name: _recorded(name)  # type: ignore[misc]
 for _name in (
     "flag_between_warps", "last_block", "spin_lock", "neighbours", "ring", "multicast", "async_pipeline",
@@ -135,6 +136,18 @@ NOT_NEEDED: dict[str, dict[str, tuple[int, str]]] = {
     "gemm_wgmma_tma": {
         "mbarrier.try_wait": (2, _FIRST_TIME),
         "wgmma.fence": (1, _SAME_ACCUMULATORS),
+    },
+    "tilelang_product": {
+        "mbarrier.try_wait": (2, _FIRST_TIME),
+        "wgmma.fence": (2, _SAME_ACCUMULATORS),
+        "wgmma.commit_group": (
+            1,
+            "of the second step: its stage is not filled again, and the next waits for it",
+        ),
+        "wgmma.wait_group": (
+            1,
+            "of the second step: its stage is not filled again, and the next waits for it",
+        ),
     },
     "grouped_maps": {"bar.warp.sync": (2, "tensormap.cp_fenceproxy waits for all lanes; at the end")},
     "rung 8": {
