@@ -7,6 +7,7 @@ Random data, best of 20 runs in which both sides take turns.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import subprocess
 import time
@@ -26,6 +27,7 @@ ROUNDS = 5  # in which the two sides take turns
 PAUSE = 0.05  # seconds
 HEAD_START = 2_000_000  # cycles
 WGMMA = "wgmma.mma_async.sync.aligned.m64n256"
+SIZES = (1024, 2048, 4096, 8192)  # of the ladder's products
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def siblings() -> Iterator[Row]:
         kind = case.kind.split(",")[0]
         for size, goal in case.goals.items():
             a, b = operands(kind, size)
-            rung = gemm.rung(8, case.form, result=case.result, **case.constants)
+            rung = gemm.rung(12, case.form, result=case.result, **case.constants)
             work = 2 * size**3 / 1e12
             ours, theirs = best_seconds(partial(rung, a, b), library(kind, a, b))
             yield Row(case.kind, size, work / ours, work / theirs, goal)
@@ -199,14 +201,27 @@ def sparse() -> Iterator[Row]:
             yield Row(f"sparse {name}", size, work / seconds, work / library_seconds, goal, least)
 
 
-def rungs(size: int = 4096) -> Iterator[Row]:
-    """Every rung with f16."""
-    a, b = operands("f16", size)
-    work = 2 * size**3 / 1e12
-    ladder = [gemm.rung(row.number, result="f16") for row in gemm.ladder()]
-    *ours, theirs = best_seconds(*(partial(rung, a, b) for rung in ladder), library("f16", a, b))
-    for rung, seconds in zip(ladder, ours, strict=True):
-        yield Row(f"{rung.number} {rung.row.title}", size, work / seconds, work / theirs, 0)
+def rungs() -> Iterator[Row]:
+    """Every rung with f16, those of wgmma with FP8 and s8, too; rung 9 also with fewer stages."""
+    for kind in ("f16", "e4m3", "s8"):
+        case = next(each for each in CASES if each.kind == kind)
+        for size in SIZES:
+            ladder = {}
+            for row in gemm.ladder():
+                name = f"{row.number} {row.title}" + (f", {kind}" if kind != "f16" else "")
+                if row.family == "wgmma":
+                    ladder[name] = gemm.rung(row.number, case.form, result=case.result)
+                elif kind == "f16" and (row.number > 2 or size <= 4096):  # the slowest take too long
+                    ladder[name] = gemm.rung(row.number, result=case.result)
+                if row.number == 9 and size == 4096 and kind == "f16":
+                    for stages in (2, 3):
+                        ladder[f"{name}, {stages} stages"] = gemm.rung(9, result=case.result, stages=stages)
+            a, b = operands(kind, size)
+            runs = [partial(rung, a, b) for rung in ladder.values()]
+            *ours, theirs = best_seconds(*runs, library(kind, a, b))
+            work = 2 * size**3 / 1e12
+            for name, seconds in zip(ladder, ours, strict=True):
+                yield Row(name, size, work / seconds, work / theirs, 0)
 
 
 def machine() -> dict[str, str]:
@@ -228,11 +243,14 @@ def machine() -> dict[str, str]:
     return dict(zip(fields, (part.strip() for part in line.split(",")), strict=True))
 
 
-def measure(tell: Callable[[str], None] = print) -> dict[str, Any]:
+def measure(
+    tell: Callable[[str], None] = print,
+    sources: tuple[Callable[[], Iterator[Row]], ...] = (siblings, sparse, rungs),
+) -> dict[str, Any]:
     import torch
 
     rows = []
-    for source in (siblings, sparse, rungs):
+    for source in sources:
         for row in source():
             rows.append(row)
             tell(str(row))
@@ -247,9 +265,14 @@ def measure(tell: Callable[[str], None] = print) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm", description=__doc__)
     parser.add_argument("--record", action="store_true", help=f"keep the figures in {RESULTS.name}")
+    parser.add_argument("--ladder", action="store_true", help="only the rungs; other figures stay")
     args = parser.parse_args()
-    found = measure()
+    found = measure(sources=(rungs,)) if args.ladder else measure()
     print(found["machine"])
+    if args.ladder:
+        others = json.loads(RESULTS.read_text(encoding="utf-8"))["gemm"]
+        kept = [row for row in others["rows"] if not row["name"].startswith(tuple("123456789"))]
+        found = others | {"rows": kept + found["rows"]}
     if args.record:
         keep({"gemm": found})
 

@@ -149,8 +149,8 @@ def cases() -> Iterator[Case]:
                 continue
             yield Case(f"rung {row.number}, {size}", rung=(row.number, "", "f16", size))
         if size > 1024:
-            yield Case(f"rung 8, e4m3, {size}", rung=(8, f"{WGMMA}k32.f32.e4m3.e4m3", "bf16", size))
-            yield Case(f"rung 8, s8, {size}", rung=(8, f"{WGMMA}k32.s32.s8.s8", "s32", size))
+            yield Case(f"rung 12, e4m3, {size}", rung=(12, f"{WGMMA}k32.f32.e4m3.e4m3", "bf16", size))
+            yield Case(f"rung 12, s8, {size}", rung=(12, f"{WGMMA}k32.s32.s8.s8", "s32", size))
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------

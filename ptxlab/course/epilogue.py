@@ -217,7 +217,7 @@ def costs() -> LineChart:
     """
     elements = _SIZE * _SIZE
     ks = tuple(range(0, 1001, 40))
-    seconds = [2e6 * elements * k / (RATES[8] * 1e12) for k in ks]
+    seconds = [2e6 * elements * k / (RATES[12] * 1e12) for k in ks]
     lines = [
         Line(
             "product",
@@ -230,7 +230,7 @@ def costs() -> LineChart:
         time = 1e6 * elements * size / _H200.dram
         lines.append(Line(name, (ks[0], ks[-1]), (time, time), (f"{name}: {time:.0f} µs",) * 2, dashed=True))
     notes = (
-        f"D of {_SIZE} x {_SIZE}; a product at {RATES[8]} TFLOP/s (rung 8, measured on an H200)",
+        f"D of {_SIZE} x {_SIZE}; a product at {RATES[12]} TFLOP/s (rung 12, measured on an H200)",
         f"stores at {_H200.dram / 1e12:g} TB/s (the H200's DRAM as published)",
     )
     return LineChart("The product, and D on its way to DRAM", notes, tuple(lines), "K", "µs")

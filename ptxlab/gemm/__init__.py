@@ -1,8 +1,8 @@
 """A GEMM, from one warp that multiplies tiles out of global memory to a kernel as fast as cuBLAS.
 
-Eight kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose step
-along K takes 32 bytes of a row; two for a sparse A; and five of attention. They can be simulated without a
-GPU and launched on one.
+Twelve kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose
+step along K takes 32 bytes of a row; two for a sparse A; and five of attention. They can be simulated without
+a GPU and launched on one.
 """
 
 from __future__ import annotations

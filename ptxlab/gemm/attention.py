@@ -42,7 +42,7 @@ KERNELS: tuple[Row, ...] = (
             "HEAD": 128, "BLOCK_N": 128, "STAGES": 4, "CAUSAL": 1,
             "PRODUCER_REGISTERS": 24, "CONSUMER_REGISTERS": 240,
         }),
-        tensor_maps=True, stores_with_tma=True),
+        tensor_maps=True),
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 H200_PROCESSORS = 132
 MOST_SHARED = 227 << 10  # bytes of a block on sm_90
-_MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS")
+_MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS", "PERSISTENT", "TMA_STORES")
 
 R = TypeVar("R", bound=Result)
 
@@ -47,8 +47,6 @@ class Row:
     family: str  # of the instruction
     constants: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     tensor_maps: bool = False  # A and B are passed as TMA's descriptors
-    stores_with_tma: bool = False  # and D
-    persistent: bool = False  # as many blocks as run at once, not as many as there are tiles
 
     def __str__(self) -> str:
         return f"{self.number} {self.title}: {self.idea}"

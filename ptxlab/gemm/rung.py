@@ -53,7 +53,7 @@ _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
 _MOST = 1 << 31
 _ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
-_PIPELINED = (5, 6, 7)  # they load a stage while they multiply another
+_PIPELINED = (5, 6, 7, 8)  # they load a stage while they multiply another
 
 _DEFAULTS = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -63,6 +63,17 @@ _DEFAULTS = {
 
 _TILES = {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 2, "WARPS_N": 2}
 _WIDE = {"BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 3}
+
+#: Rungs 9 to 12 are one text with other constants; BLOCKS is how many blocks an SM is to hold.
+_SPECIALISED = "09_warp_specialised.cu"
+_RUNG_9 = {
+    "BLOCK_M": 128, "BLOCK_N": 256, "TILES_M": 1, "STAGES": 4, "BLOCKS": 1, "PERSISTENT": 0, "TMA_STORES": 0,
+    "CLUSTER_M": 1, "CLUSTER_N": 1, "GROUP": 1, "PROMOTE": 0, "B_BY_ROWS": 0, "PRODUCER_REGISTERS": 40,
+    "CONSUMER_REGISTERS": 232,
+}  # fmt: skip
+_RUNG_10 = _RUNG_9 | {"PERSISTENT": 1, "TMA_STORES": 1}
+_RUNG_11 = _RUNG_10 | {"CLUSTER_M": 2}
+_RUNG_12 = _RUNG_11 | {"GROUP": 8}
 
 #: Every rung adds one idea to the one before.
 LADDER: tuple[Row, ...] = (
@@ -84,14 +95,19 @@ LADDER: tuple[Row, ...] = (
     Row(7, "TMA",
         "TMA copies a whole tile for one thread that asks for it, and an mbarrier tells when it has come",
         "07_tma.cu", "wgmma", MappingProxyType(_WIDE), tensor_maps=True),
-    Row(8, "warp specialisation",
-        "every warp has one job, and no block ever stops: one loads, others multiply, clusters share tiles",
-        "08_warp_specialised.cu", "wgmma",
-        MappingProxyType({
-            "BLOCK_M": 128, "BLOCK_N": 256, "TILES_M": 1, "STAGES": 4, "CLUSTER_M": 2, "CLUSTER_N": 1,
-            "GROUP": 8, "PROMOTE": 0, "B_BY_ROWS": 0, "PRODUCER_REGISTERS": 40, "CONSUMER_REGISTERS": 232,
-        }),
-        tensor_maps=True, stores_with_tma=True, persistent=True),
+    Row(8, "tiles of 128 x 256", "each byte that was loaded is used more often: L2 is read a quarter less",
+        "07_tma.cu", "wgmma", MappingProxyType(_WIDE | {"BLOCK_N": 256, "STAGES": 4}), tensor_maps=True),
+    Row(9, "specialised warps",
+        "every warp has one job: a producer only loads, and gives its registers to those that multiply",
+        _SPECIALISED, "wgmma", MappingProxyType(_RUNG_9), tensor_maps=True),
+    Row(10, "persistent blocks",
+        "as many blocks as SMs compute tile after tile: the next is loaded while TMA stores the last",
+        _SPECIALISED, "wgmma", MappingProxyType(_RUNG_10), tensor_maps=True),
+    Row(11, "clusters",
+        "two blocks that need the same tile of B load half of it each, and multicast delivers both halves",
+        _SPECIALISED, "wgmma", MappingProxyType(_RUNG_11), tensor_maps=True),
+    Row(12, "tile order", "tiles computed at the same time share their rows of A and columns of B in L2",
+        _SPECIALISED, "wgmma", MappingProxyType(_RUNG_12), tensor_maps=True),
 )  # fmt: skip
 
 
@@ -99,9 +115,9 @@ LADDER: tuple[Row, ...] = (
 class Rung(GemmKernel):
     """A row of the ladder with an instruction; `rung` makes one.
 
-    >>> r = rung(8)
+    >>> r = rung(12)
     >>> r
-    <rung 8, warp specialisation: wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16, tiles of 128 x 256>
+    <rung 12, tile order: wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16, tiles of 128 x 256>
     >>> r.form.shape, r.threads, r.shared
     ('m64n256k16', 384, 229440)
     """
@@ -136,6 +152,16 @@ class Rung(GemmKernel):
         return self.constants.get("CLUSTER_M", 1) * self.constants.get("CLUSTER_N", 1)
 
     @property
+    def specialised(self) -> bool:
+        """Whether a warpgroup of its blocks only loads."""
+        return "PRODUCER_REGISTERS" in self.constants
+
+    @property
+    def stores_with_tma(self) -> bool:
+        """Whether TMA stores D, whose rows then begin at multiples of 16 bytes."""
+        return bool(self.constants.get("TMA_STORES", 0))
+
+    @property
     def box_a(self) -> tuple[int, int]:
         """Rows and bytes of A that one TMA load takes: a block's part of what its cluster shares."""
         return self.block_m // self.constants.get("CLUSTER_N", 1), _ROW
@@ -158,7 +184,7 @@ class Rung(GemmKernel):
         if self.row.family == "mma":
             return 32 * self.constants.get("WARPS_M", 1) * self.constants.get("WARPS_N", 1)
         multiplying = self.block_m // (self.constants.get("TILES_M", 1) * self.form.m)
-        return _WARPGROUP * (multiplying + self.row.persistent)
+        return _WARPGROUP * (multiplying + self.specialised)
 
     @property
     def shared(self) -> int:
@@ -167,7 +193,7 @@ class Rung(GemmKernel):
         size = stages * (self.block_m + self.block_n) * _ROW
         if self.row.tensor_maps:
             size += 16 * stages  # two barriers each
-        if self.row.stores_with_tma:
+        if self.stores_with_tma:
             size += 2 * STORE * (self.threads // _WARPGROUP - 1)
         return size
 
@@ -178,12 +204,13 @@ class Rung(GemmKernel):
             raise PtxlabError(
                 f"M={quoted(M)}, N={quoted(N)}, processors={quoted(processors)}: each is at least 1"
             )
-        tiles = -(-M // self.block_m) * -(-N // self.block_n)
-        if not self.row.persistent:
-            return tiles
-        high = -(-M // (self.block_m * self.constants["CLUSTER_M"]))
-        wide = -(-N // (self.block_n * self.constants["CLUSTER_N"]))
-        return self.cluster * max(1, min(high * wide, processors // self.cluster))
+        high = -(-M // (self.block_m * self.constants.get("CLUSTER_M", 1)))
+        wide = -(-N // (self.block_n * self.constants.get("CLUSTER_N", 1)))
+        clusters = high * wide
+        if self.constants.get("PERSISTENT", 0):
+            at_once = processors * self.constants["BLOCKS"] // self.cluster
+            clusters = max(1, min(clusters, at_once))
+        return self.cluster * clusters
 
     # -- a launch --------------------------------------------------------------------------------------------
 
@@ -192,7 +219,7 @@ class Rung(GemmKernel):
     ) -> Call:
         """A launch for these matrices: A [M, K], B [K, N], C [M, N], as values.
 
-        >>> r = rung(8)
+        >>> r = rung(12)
         >>> launch = r.call(np.ones((100, 80)), np.ones((80, 60)))
         >>> launch.grid, launch.D.shape
         (2, (100, 60))
@@ -205,13 +232,13 @@ class Rung(GemmKernel):
         check_not_empty(m, n, k)
         a = stored_rows(self.form.a, left)
         b = stored_rows(self.form.b, right if self.b_by_rows else right.T)
-        d = product_array(self.result, m, n, by_tma=self.row.stores_with_tma)
+        d = product_array(self.result, m, n, by_tma=self.stores_with_tma)
         arguments: list[Any] = [a, b, start_codes(self.form, C, m, n), d, m, n, a.shape[1]]
         if self.row.tensor_maps:
             tf32 = self.form.a_type == "tf32"
             arguments[0] = operand_map(a, self.box_a, tf32=tf32)
             arguments[1] = operand_map(b, self.box_b, tf32=tf32)
-        if self.row.stores_with_tma:
+        if self.stores_with_tma:
             arguments[3] = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
         return Call(self.grid(m, n, processors), self.threads, self.shared, tuple(arguments), d, n)
 
@@ -263,7 +290,7 @@ class Rung(GemmKernel):
                 "row below 2^31"
             )
         pitch, target = n * d.itemsize, d.pointer
-        if self.row.stores_with_tma and pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
+        if self.stores_with_tma and pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
             pitch = -(-pitch // CHUNK) * CHUNK
             target = call.scratch(m * pitch)
         c = call.arrays.get("C")
@@ -276,7 +303,7 @@ class Rung(GemmKernel):
             tf32 = self.form.a_type == "tf32"
             arguments[0] = map_bytes(left, self.box_a, tf32=tf32)
             arguments[1] = map_bytes(right, self.box_b, tf32=tf32)
-        if self.row.stores_with_tma:
+        if self.stores_with_tma:
             arguments[3] = map_bytes(Rows(target, m, pitch, pitch), self.box_d)
         grid = self.grid(m, n, processors())
         call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
@@ -296,7 +323,7 @@ def rung(
 
     `result` is the type in which D is stored: the accumulators' own, or f16 or bf16, to which f32 is rounded.
 
-    >>> rung(8, "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8", stages=3, block_n=128).form.mnemonic
+    >>> rung(12, "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8", stages=3, block_n=128).form.mnemonic
     'wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8'
     """
     rows = {row.number: row for row in LADDER}
@@ -337,9 +364,9 @@ def _check_tiles(made: Rung) -> None:
         units["BLOCK_N"] = (pair * ins.n * constants.get("WARPS_N", 1), "the columns that its warps fetch")
     else:
         units["BLOCK_M"] = (ins.m * constants.get("TILES_M", 1), "the rows of a warpgroup")
-    if row.stores_with_tma:
+    if made.specialised:
         shared = _ROWS_OF_SWIZZLE * constants["CLUSTER_M"]
-        stored = 8 * _ROW // dtype(made.result).bits
+        stored = 8 * _ROW // dtype(made.result).bits if made.stores_with_tma else 1
         if constants["B_BY_ROWS"]:
             if ins.a.dtype.bits != 16:
                 raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, not {ins.a_type}")
@@ -363,7 +390,7 @@ def _check_tiles(made: Rung) -> None:
 
 
 class _Shape(NamedTuple):
-    """A choice of tiles for rung 8, and the time that a tile of it takes, relative to the others."""
+    """A choice of tiles for rung 12, and the time that a tile of it takes, relative to the others."""
 
     block_n: int
     stages: int
@@ -398,12 +425,12 @@ def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
 def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
     """The rung for a product of this size with the bits of `ins`; None where no rung gives them.
 
-    `b_by_rows` says that B lies as [K, N], which rung 8 reads as it is with 16-bit types; other kernels get
-    a copy of B's columns. On sm_90a it is rung 8, if wgmma has the same arithmetic; elsewhere, and for
+    `b_by_rows` says that B lies as [K, N], which rung 12 reads as it is with 16-bit types; other kernels get
+    a copy of B's columns. On sm_90a it is rung 12, if wgmma has the same arithmetic; elsewhere, and for
     FP8 with `mma`, it is rung 5 with `ins` itself.
 
     >>> best_rung("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "sm_90a", 8192, 8192).number
-    8
+    12
     >>> best_rung("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "sm_90a", 8192, 8192).number
     5
     """
@@ -424,7 +451,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: boo
 
             tiles = min(_SHAPES, key=time)._asdict()
             del tiles["time"]
-            return _rung(8, wide, b_by_rows=int(by_rows), **tiles)
+            return _rung(12, wide, b_by_rows=int(by_rows), **tiles)
     if form.family == "mma" and form.shape.startswith("m16n8") and form.supports(target):
         return _rung(5, form) if form.k * form.a.dtype.bits == 8 * _STEP else None
     return None

@@ -23,6 +23,8 @@ _GENERATED = "instruction.cuh"
 #: Element of C and accumulator -> types to which D may be rounded when it is stored; the first is its own.
 RESULTS = {"f32": ("f32", "f16", "bf16"), "f16": ("f16",), "s32": ("s32",)}
 
+_MACROS = ("TMA_STORES",)  # constants on which the kernel's parameters depend
+
 _CPP = {"f32": "float", "s32": "int", "f16": "uint16_t", "bf16": "uint16_t"}
 _BYTES = {"f32": 4, "s32": 4, "f16": 2, "bf16": 2}
 
@@ -132,7 +134,8 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
         "#pragma once",
         "#include <stdint.h>",
         "",
-        *(f"constexpr int {name} = {value};" for name, value in sizes.items()),
+        *(f"constexpr int {name} = {value};" for name, value in sizes.items() if name not in _MACROS),
+        *(f"#define {name} {value}" for name, value in sizes.items() if name in _MACROS),
         f"typedef {accumulator} Accumulator;  // a register of D",
         f"typedef {_CPP[form.c_type]} Element;  // of C",
         f"typedef {_CPP[result]} Result;  // an element of D, as it is stored",

@@ -46,14 +46,14 @@ _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B tha
 SPARSE: tuple[Row, ...] = (
     Row(5, "mma.sp", "metadata travels with the tiles that cp.async copies", "sparse_mma.cu", "mma.sp",
         MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 2})),
-    Row(8, "wgmma.sp",
+    Row(12, "wgmma.sp",
         "sparse tensor cores eat B twice as fast: large tiles, and clusters that share B, feed them",
         "sparse_wgmma.cu", "wgmma.sp",
         MappingProxyType({
             "BLOCK_M": 256, "BLOCK_N": 192, "TILES_M": 2, "STEPS": 2, "STAGES": 4, "CLUSTER": 2, "GROUP": 8,
             "B_BY_ROWS": 0, "PRODUCER_REGISTERS": 40, "CONSUMER_REGISTERS": 232,
         }),
-        tensor_maps=True, persistent=True),
+        tensor_maps=True),
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ class SparseRung(GemmKernel):
     def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
         """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
         tiles = -(-M // (self.constants["BLOCK_M"] * self.cluster)) * -(-N // self.constants["BLOCK_N"])
-        if not self.row.persistent:
+        if not self.asynchronous:
             return tiles
         return self.cluster * max(1, min(tiles, processors // self.cluster))
 

@@ -685,7 +685,7 @@ def _gpu() -> Iterator[Call]:
 
 
 def _gemm() -> Iterator[Call]:
-    yield call("gemm.rung", gemm.rung, number=8, form=_WGMMA, result="f16", stages=3, promote=1, block_n=128)
+    yield call("gemm.rung", gemm.rung, number=12, form=_WGMMA, result="f16", stages=3, promote=1, block_n=128)
     yield call("gemm.attention", gemm.attention, number=5, head=64, causal=0)
     yield call("gemm.best_rung", gemm.best_rung, ins=_F16, target="sm_90a", M=100, N=200,
                b_by_rows=True)  # fmt: skip

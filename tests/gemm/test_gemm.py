@@ -50,12 +50,16 @@ CASES: list[tuple[int, str | None, dict[str, int], tuple[int, int, int]]] = [
     (5, MMA_E4M3, {"block_m": 16, "block_n": 16, "warps_m": 1, "warps_n": 1}, (10, 12, 40)),
     (6, None, {"block_m": 64, "block_n": 32, "stages": 2}, (70, 30, 200)),
     (7, None, {"block_m": 64, "block_n": 32, "stages": 2}, (70, 33, 200)),
-    (8, None, {"block_m": 64, "block_n": 32, "stages": 2}, (150, 37, 150)),
-    (8, E4M3, {"block_n": 32, "stages": 2, "cluster_m": 1}, (70, 61, 150)),
-    (8, S8, {"block_n": 32, "stages": 3, "cluster_m": 1, "cluster_n": 2}, (64, 70, 150)),
-    (8, TF32, {"block_n": 32, "block_m": 128, "tiles_m": 2, "stages": 2}, (130, 30, 36)),
-    (8, BF16, {"block_m": 64, "block_n": 64, "cluster_m": 1, "b_by_rows": 1, "stages": 2}, (20, 70, 70)),
-    (8, F16_IN_F16, {"block_m": 64, "block_n": 64, "stages": 2, "cluster_n": 2}, (20, 70, 40)),
+    (8, None, {"block_m": 64, "block_n": 32, "stages": 2}, (70, 37, 200)),
+    (9, E4M3, {"block_n": 8, "stages": 2, "block_m": 64}, (70, 21, 150)),
+    (10, S8, {"block_m": 64, "block_n": 32, "stages": 2}, (350, 37, 150)),
+    (11, None, {"block_m": 64, "block_n": 32, "stages": 2}, (300, 70, 150)),
+    (12, None, {"block_m": 64, "block_n": 32, "stages": 2, "group": 3}, (550, 70, 40)),
+    (12, E4M3, {"block_n": 32, "stages": 2, "cluster_m": 1}, (70, 61, 150)),
+    (12, S8, {"block_n": 32, "stages": 3, "cluster_m": 1, "cluster_n": 2}, (64, 70, 150)),
+    (12, TF32, {"block_n": 32, "block_m": 128, "tiles_m": 2, "stages": 2}, (130, 30, 36)),
+    (12, BF16, {"block_m": 64, "block_n": 64, "cluster_m": 1, "b_by_rows": 1, "stages": 2}, (20, 70, 70)),
+    (12, F16_IN_F16, {"block_m": 64, "block_n": 64, "stages": 2, "cluster_n": 2}, (20, 70, 40)),
 ]
 
 
@@ -73,7 +77,7 @@ def test_simulated_bits(
 
 
 def test_promotion_adds_parts_in_f32() -> None:
-    rung = gemm.rung(8, E4M3, block_n=32, stages=2, cluster_m=1, promote=2)
+    rung = gemm.rung(12, E4M3, block_n=32, stages=2, cluster_m=1, promote=2)
     A, B, C = problem(rung.form, 20, 30, 600)
     D, result = rung.simulate(A, B, C)
     expected = C.copy()
@@ -101,11 +105,12 @@ def test_the_descriptor_is_that_of_a_swizzled_tile() -> None:
     assert out[1] == along_n.descriptor(0x12400, k=16)
 
 
-def test_wgmmas_are_not_waited_for_one_by_one() -> None:
+@pytest.mark.parametrize("number", [9, 10, 12])
+def test_wgmmas_are_not_waited_for_one_by_one(number: int) -> None:
     """ptxas serialises them if it finds accumulators moved while a wgmma is under way."""
-    rung = gemm.rung(8, block_n=64)
+    rung = gemm.rung(number, result="f16")
     sass = gpu.disassemble(ptxlab.gpu.compiler.compile_kernel(rung.source, "sm_90a")[0])
-    assert sass.count("HGMMA.64x64x16.F32") == 8 and sass.count("WARPGROUP.DEPBAR") == 2
+    assert sass.count(f"HGMMA.64x{rung.block_n}x16.F32") == 8 and sass.count("WARPGROUP.DEPBAR") == 2
     assert "STL" not in sass
 
 
@@ -132,11 +137,11 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
         rung = gemm.best_rung(name, target, m, n)
         return None if rung is None else (rung.number, rung.form.shape)
 
-    assert chosen(MMA_F16) == (8, "m64n256k16")
-    assert chosen(MMA_F16, 512, 512) == (8, "m64n128k16")  # more tiles, more multiprocessors at work
+    assert chosen(MMA_F16) == (12, "m64n256k16")
+    assert chosen(MMA_F16, 512, 512) == (12, "m64n128k16")  # more tiles, more multiprocessors at work
     assert chosen(MMA_F16, target="sm_80") == (5, "m16n8k16")
     assert chosen(MMA_E4M3) == (5, "m16n8k32")  # through f16 on sm_90, unlike wgmma
-    assert chosen("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32") == (8, "m64n256k32")
+    assert chosen("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32") == (12, "m64n256k32")
     assert chosen("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32") == (5, "m16n8k32")
     assert chosen("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32") is None  # rounds twice as often
     assert chosen("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32") == (5, "m16n8k64")
@@ -145,19 +150,22 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: gemm.rung(9), "the ladder has rungs 1, 2, "),
-        (lambda: gemm.rung(8, MMA_F16), "rung 8 is a kernel of wgmma, found mma.sync"),
-        (lambda: gemm.rung(8, warps=3), "rung 8 has no constant 'warps'; there are block_m"),
-        (lambda: gemm.rung(8, stages=5), "rung 8 with these constants takes 278608 bytes of shared memory"),
-        (lambda: gemm.rung(8, S8, promote=1), "only f32 is promoted"),
-        (lambda: gemm.rung(8, block_n=100), "m64n100k16"),
-        (lambda: gemm.rung(8, block_n=24), "block_n=24; it takes multiples of 32, what clusters share"),
-        (lambda: gemm.rung(8, block_m=100), "block_m=100; it takes multiples of 64, the rows of a warpgroup"),
+        (lambda: gemm.rung(13), "the ladder has rungs 1, 2, "),
+        (lambda: gemm.rung(12, MMA_F16), "rung 12 is a kernel of wgmma, found mma.sync"),
+        (lambda: gemm.rung(12, warps=3), "rung 12 has no constant 'warps'; there are block_m"),
+        (lambda: gemm.rung(12, stages=5), "rung 12 with these constants takes 278608 bytes of shared memory"),
+        (lambda: gemm.rung(12, S8, promote=1), "only f32 is promoted"),
+        (lambda: gemm.rung(12, block_n=100), "m64n100k16"),
+        (lambda: gemm.rung(12, block_n=24), "block_n=24; it takes multiples of 32, what clusters share"),
+        (
+            lambda: gemm.rung(12, block_m=100),
+            "block_m=100; it takes multiples of 64, the rows of a warpgroup",
+        ),
         (lambda: gemm.rung(5, stages=1), "rung 5: stages=1; a pipeline has at least 2"),
         (lambda: gemm.rung(5, block_n=40), "block_n=40; it takes multiples of 32"),
-        (lambda: gemm.rung(8, S8, b_by_rows=1), "b_by_rows: wgmma transposes 16-bit types only, not s8"),
-        (lambda: gemm.rung(8, cluster_m=0), "rung 8: cluster_m must be at least 1"),
-        (lambda: gemm.rung(8, result="s32"), "result='s32': accumulators of f32 are stored as f32, f16"),
+        (lambda: gemm.rung(12, S8, b_by_rows=1), "b_by_rows: wgmma transposes 16-bit types only, not s8"),
+        (lambda: gemm.rung(12, cluster_m=0), "rung 12: cluster_m must be at least 1"),
+        (lambda: gemm.rung(12, result="s32"), "result='s32': accumulators of f32 are stored as f32, f16"),
         (
             lambda: gemm.rung(5, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
             "takes 16 bytes of a row; the ladder's kernels go along K in steps of 32",
@@ -178,7 +186,8 @@ def test_refusals(make: Any, sentence: str) -> None:
 @pytest.mark.gpu
 def test_any_shape_on_the_gpu() -> None:
     rng = np.random.default_rng(5)
-    forms = [(number, None) for number in range(1, 9)] + [(8, E4M3), (8, S8), (8, TF32), (5, MMA_E4M3)]
+    forms = [(number, None) for number in range(1, 13)] + [(5, MMA_E4M3)]
+    forms += [(number, form) for number in (7, 9, 10, 12) for form in (E4M3, S8, TF32)]
     for number, form in forms:
         rung = gemm.rung(number, form)
         if not gpu.available(rung.form):

@@ -110,7 +110,7 @@ for _name in (
 ):  # fmt: skip
     LAUNCHES[_name] = lambda name=_name: _kernel(name)  # type: ignore[misc]
 LAUNCHES["rung 5"] = lambda: _rung(5, 30, 34, 140, block_m=32, block_n=32, stages=2)
-LAUNCHES["rung 8"] = lambda: _rung(8, 150, 37, 150, block_m=64, block_n=32, stages=2)
+LAUNCHES["rung 12"] = lambda: _rung(12, 150, 37, 150, block_m=64, block_n=32, stages=2)
 LAUNCHES["attention 4"] = lambda: _attention(4, head=64, block_n=32, stages=2)
 
 _FIRST_TIME = "the stages are free when they are filled for the first time"
@@ -150,7 +150,7 @@ NOT_NEEDED: dict[str, dict[str, tuple[int, str]]] = {
         ),
     },
     "grouped_maps": {"bar.warp.sync": (2, "tensormap.cp_fenceproxy waits for all lanes; at the end")},
-    "rung 8": {
+    "rung 12": {
         "wgmma.fence": (1, _SAME_ACCUMULATORS),
         "bar.warp.sync": (1, "lanes of a warp come to a barrier together"),
     },

@@ -27,7 +27,7 @@ def page() -> Page:
     rows = recorded["rows"]
     out = Page("From one instruction to a GEMM")
     out.add(
-        "Eight kernels in CUDA C++ (`ptxlab/gemm/sources`), each with one idea more than the one "
+        "Twelve kernels in CUDA C++ (`ptxlab/gemm/sources`), each with one idea more than the one "
         "before. Each can be simulated and launched with the same arguments, and gives the bits of "
         "`ptxlab.matmul`: {doc}`/guide/kernels` has an example.",
         f"f16 with results in f16, M = N = K = {next(row['size'] for row in rows if _is_rung(row)):,}:",

@@ -6,6 +6,8 @@
 // a box of it: addresses, swizzle, and zeros outside the matrix are the hardware's business, and so is the
 // proxy fence. The bytes that arrive are counted by an mbarrier, one for each stage; whoever needs the tile waits for the
 // end of its phase. The barriers' parity tells this phase from the one before.
+//
+// Rung 8 is the same text with tiles of 128 x 256: (128 + 256) / (128 * 256) bytes for a product where 128 x 128 takes a third more.
 #include "ptx.cuh"
 #include "fragment.cuh"
 

@@ -4,7 +4,7 @@
 // each lane, 64 rows and 16 chunks. B is stored as [N, K] (each column of B is contiguous), D and C are [M, N]. A B of 16-bit
 // elements may also be stored as [K, N] (B_BY_ROWS): wgmma then transposes it as it reads.
 //
-// The kernel is that of rung 8: a producer, consumers, a ring of stages, persistent blocks in clusters. What is new:
+// The kernel is that of rung 12: a producer, consumers, a ring of stages, persistent blocks in clusters. What is new:
 //
 // - Whatever the type, one wgmma.sp takes 32 bytes of each stored row of A but 64 bytes of each column of B: A counts twice.
 //   It multiplies in the time of a dense instruction, so it needs B twice as fast. While the tensor cores multiply 64 x 256 at

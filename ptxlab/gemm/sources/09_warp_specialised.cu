@@ -1,17 +1,19 @@
-// Rung 8: every warp has one job, and no block ever stops.
+// Rungs 9 to 12: every warp has one job, and in the end no block ever stops. One text; the rungs differ in its constants.
 //
 // D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N]. With 16-bit elements
 // B may also be stored as [K, N] (B_BY_ROWS): wgmma then transposes it as it reads.
 //
-// One warpgroup, the producer, does nothing but ask TMA for tiles; the others, the consumers, do nothing but wgmma. They
-// meet at two mbarriers for each stage of a ring in shared memory: `full` ends a phase when the bytes have arrived, `empty`
-// when every consumer has read them. The producer gives its registers to the consumers (setmaxnreg).
+// Rung 9: one warpgroup, the producer, does nothing but ask TMA for tiles; the others, the consumers, do nothing but wgmma.
+// They meet at two mbarriers for each stage of a ring in shared memory: `full` ends a phase when the bytes have arrived,
+// `empty` when every consumer has read them. The producer gives its registers to the consumers (setmaxnreg).
 //
-// Blocks are persistent: as many as the GPU runs at once, each computing one tile of D after the other, so that the
-// producer already loads the next tile while the consumers still store the last one.
+// Rung 10: blocks are persistent, as many as the GPU runs at once, each computing one tile of D after the other. The producer
+// already loads the next tile while the consumers still store the last one, and TMA stores it (TMA_STORES).
 //
-// Blocks of a cluster work on neighbouring tiles. Those below each other need the same tile of B, those beside each
+// Rung 11: blocks of a cluster work on neighbouring tiles. Those below each other need the same tile of B, those beside each
 // other the same tile of A: each loads a part, and multicast delivers it to all. L2 is read that much less.
+//
+// Rung 12: the order of tiles (GROUP): those that are computed at the same time share rows of A and columns of B in L2.
 #include "ptx.cuh"
 #include "fragment.cuh"
 #include "store.cuh"
@@ -25,7 +27,8 @@ constexpr int STEP = 32;                                             // bytes al
 constexpr int A_BYTES = BLOCK_M * ROW;
 constexpr int B_BYTES = BLOCK_N * ROW;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int BARRIERS = STAGES * STAGE_BYTES + CONSUMERS * 2 * STORE_BYTES;  // where they lie in shared memory
+constexpr int STORES = STAGES * STAGE_BYTES;                         // where D's buffers lie in shared memory
+constexpr int BARRIERS = STORES + TMA_STORES * CONSUMERS * 2 * STORE_BYTES;  // and the barriers
 #include "ring.cuh"
 
 __device__ __forceinline__ void produce(
@@ -134,13 +137,14 @@ __device__ __forceinline__ void multiply_tile_promoted(
     }
 }
 
+template <typename Output>  // D's tensor map, or its address
 __device__ __forceinline__ void consume(
-    uint8_t* dynamic, const Element* C, const TensorMap& D, Tiles tiles, int M, int N, int K_bytes)
+    uint8_t* dynamic, const Element* C, const Output& D, Tiles tiles, int M, int N, int K_bytes)
 {
     const int consumer = threadIdx.x / WARPGROUP - 1;
     const uint32_t rank = cluster_rank(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
     const uint32_t memory = shared_address(dynamic);
-    uint8_t* buffers = dynamic + STAGES * STAGE_BYTES + consumer * 2 * STORE_BYTES;
+    uint8_t* buffers = dynamic + STORES + consumer * 2 * STORE_BYTES;
 
     Position at;
     int turn = 0;
@@ -157,14 +161,22 @@ __device__ __forceinline__ void consume(
         if constexpr (PROMOTE == 0) multiply_tile(memory, at, consumer, d, K_bytes);
         else multiply_tile_promoted(memory, at, consumer, d, K_bytes);
 #pragma unroll
-        for (int t = 0; t < TILES_M; ++t) store(buffers, turn, D, d[t], row + t * INSTRUCTION_M, column);
+        for (int t = 0; t < TILES_M; ++t) {
+            if constexpr (TMA_STORES) store(buffers, turn, D, d[t], row + t * INSTRUCTION_M, column);
+            else finish(d[t], D, row + t * INSTRUCTION_M, column, M, N);
+        }
     }
-    if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
+    if (TMA_STORES && threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1) gemm(
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) __cluster_dims__(CLUSTER, 1, 1) gemm(
     const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const Element* C,
-    const __grid_constant__ TensorMap D, int M, int N, int K_bytes)
+#if TMA_STORES
+    const __grid_constant__ TensorMap D,
+#else
+    Result* D,
+#endif
+    int M, int N, int K_bytes)
 {
     extern __shared__ __align__(1024) uint8_t dynamic[];
     const uint32_t memory = shared_address(dynamic);
