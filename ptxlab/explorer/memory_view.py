@@ -26,8 +26,10 @@ from ..memory.fragment_access import (
     Placement,
     lane_accesses,
     matrix_accesses,
+    place_layout,
     place_lines,
 )
+from ..memory.swizzle import SharedLayout
 from ..views.labels import index_range
 from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
@@ -46,11 +48,12 @@ class MemoryLayout:
     operand: Operand
     by: str
     major: Major
-    pitch: int | None  # None for wgmma's tiles, which have none
+    pitch: int | None  # None for wgmma's tiles and for layouts of CuTe, which have none
     swizzle: int
     placement: Placement
     accesses: tuple[Access, ...]
     shared: SharedTile | None = None  # of wgmma and tcgen05.mma, with its descriptor
+    cute: str = ""  # the layout of CuTe that it lies in, as it was given
 
     @property
     def wavefronts(self) -> int:
@@ -235,6 +238,8 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
     swizzle = 0 if request.swizzle is None else request.swizzle
     if request.descriptor is not None:
         return _described_layout(ins, name, operand, major, transposed, request)
+    if request.layout is not None:
+        return _cute_layout(ins, name, operand, request)
     choices = _choices(ins, operand, by, major, transposed)
     for what, chosen in {"by": by, "major": major, "swizzle": swizzle}.items():
         obstacles = {value: obstacle for _, value, obstacle in choices[what]}
@@ -276,6 +281,30 @@ def _described_layout(
     return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
 
 
+def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryRequest) -> MemoryLayout:
+    """As a layout of CuTe says, of the matrix or of a larger one whose first rows and columns it is."""
+    text = request.layout or ""
+    if operand.space == "shared":
+        raise PtxlabError(
+            f"layout={quoted(text)}: {ins.mnemonic} reads {request.name} through a descriptor: choose a "
+            "swizzle, or pass the descriptor"
+        )
+    for what, value in (("major", request.major), ("pitch", request.pitch), ("swizzle", request.swizzle)):
+        if value is not None:
+            raise PtxlabError(f"{what}={quoted(value)}: the layout says how {request.name} lies in memory")
+    layout = SharedLayout.read(text, operand.width)
+    placement = place_layout(operand, layout)
+    along_rows, along_columns = (np.diff(placement.offsets, axis=axis).ravel()[:1] for axis in (0, 1))
+    major: Major = "row" if np.abs(along_columns).sum() <= np.abs(along_rows).sum() else "column"
+    by = _usual_way(ins, operand, major) if request.by is None else request.by
+    if by not in _ways(ins, operand):
+        raise PtxlabError(f"by={quoted(by)}: there are {listing(_ways(ins, operand))}")
+    if by.startswith("wmma"):
+        raise PtxlabError(f"layout={quoted(text)}: {by} takes lines at equal distances: give a pitch")
+    accesses = _accesses(operand, placement, by)
+    return MemoryLayout(name, operand, by, major, None, 0, placement, accesses, cute=text)
+
+
 def _pitch_step(by: str) -> int:
     """The number of bytes of which the start of every line is a multiple."""
     return 4 if by in ("ld.shared", "st.shared") else 16
@@ -314,6 +343,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
         "major": layout.major,
         "pitch": layout.pitch,
         "swizzle": layout.swizzle,
+        "layout": layout.cute or None,
         "controls": _controls(state.ins, layout, transposed),
         "size": placement.size,
         "bits": placement.bits,
@@ -354,6 +384,9 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
         }
         for option, hint in hints.items()
     ]
+    if layout.cute:  # another choice takes its place
+        controls[2]["choices"].insert(0, [layout.cute.partition(" o ")[0], -1, ""])
+        controls[2]["value"] = -1
     if layout.pitch is not None:
         least = _line_bytes(layout.operand, layout.major)
         controls.insert(
@@ -484,7 +517,7 @@ def _facts(layout: MemoryLayout) -> list[str]:
             "through LDSM, the machine's ldmatrix" if is_row_load else "the compiler may choose other widths"
         )
         return [f"{layout.by} drawn as {moved}: {reason}"]
-    return [moved]
+    return [moved, *([layout.cute] if layout.cute else [])]
 
 
 def _steps(ins: Product, layout: MemoryLayout) -> list[dict[str, Any]]:

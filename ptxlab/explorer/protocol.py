@@ -59,6 +59,7 @@ class ShowMemory(Request):
     pitch: int | None = None
     swizzle: int | None = None
     descriptor: str | None = None
+    layout: str | None = None
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,7 @@ class MemoryRequest:
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
     descriptor: str | None = None  # of a tile of wgmma or tcgen05.mma, in hexadecimal, which says all
+    layout: str | None = None  # of CuTe, which says all: "Swizzle<3,3,3> o (16,64):(64,1)"
 
 
 @dataclass(frozen=True)

@@ -282,13 +282,15 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         pitch: int | None = None,
         swizzle: int | None = None,
         descriptor: int | str | None = None,
+        layout: str | None = None,
     ) -> None:
         """Show a matrix in shared memory, bank by bank, and the accesses that move it to or from registers.
 
         `by` is the instruction: "ldmatrix" or "ld.shared" for A and B, "stmatrix" or "st.shared" for D;
         wgmma and wmma have their own. `major` says whether a "row" or a "column" is contiguous, `pitch` how
         many bytes those are apart, and `swizzle` is 0, 32, 64 or 128. What is left out is as usual.
-        A tile of wgmma or tcgen05.mma can lie as a matrix descriptor says, 64 bits or their hexadecimal text.
+        A tile of wgmma or tcgen05.mma can lie as a matrix descriptor says, 64 bits or their hexadecimal text;
+        what goes through registers as a `layout` of CuTe says, ``"Swizzle<3,3,3> o (64,64):(64,1)"``.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.show_memory("A", pitch=128)
@@ -309,6 +311,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             None if pitch is None else as_int(pitch, "pitch"),
             None if swizzle is None else as_int(swizzle, "swizzle"),
             None if descriptor is None else _hexadecimal(descriptor),
+            None if layout is None else as_text(layout, "layout"),
         )
         panel.request(request)
 

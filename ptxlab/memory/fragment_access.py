@@ -20,7 +20,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.operand import Operand
 from .banks import BANKS, WIDTHS, Conflicts, conflicts, row_conflicts
 from .descriptors import Descriptor
-from .swizzle import SWIZZLES, swizzled
+from .swizzle import SWIZZLES, SharedLayout, swizzled
 from .tile import Tile
 
 #: Which index is contiguous: the columns of a row, or the rows of a column.
@@ -89,6 +89,31 @@ def place_lines(operand: Operand, major: Major, pitch: int, swizzle: int = 0) ->
     offsets = swizzled(line * pitch + bits // 8, swizzle)
     low = np.broadcast_to(bits % 8 + operand.padding, offsets.shape)
     return Placement(np.asarray(offsets, dtype=np.int64), np.asarray(low, dtype=np.int64), operand.width)
+
+
+def place_layout(operand: Operand, layout: SharedLayout) -> Placement:
+    """A matrix in a layout of CuTe: the first rows and columns of its two modes.
+
+    >>> import ptxlab
+    >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").a
+    >>> tile = SharedLayout.read("Swizzle<3,3,3> o (64,64):(64,1)", bits=16)
+    >>> place_layout(a, tile).offsets[:3, 0].tolist()
+    [0, 144, 288]
+    """
+    sizes = layout.layout.offsets().shape
+    text = f"layout {quoted(str(layout.layout))}"
+    if len(sizes) != 2 or any(size < needed for size, needed in zip(sizes, operand.shape, strict=True)):
+        raise PtxlabError(
+            f"{text}: {operand.name} has {operand.shape[0]} rows and {operand.shape[1]} columns, two modes"
+        )
+    rows, columns = np.ogrid[: operand.shape[0], : operand.shape[1]]
+    elements = layout.layout.offsets()[rows, columns]
+    if elements.min() < 0 or elements.max() * operand.width // 8 >= _MOST_BYTES:
+        raise PtxlabError(f"{text}: elements lie outside of {_MOST_BYTES} bytes of shared memory")
+    if len(np.unique(elements)) < elements.size:
+        raise PtxlabError(f"{text}: several elements of {operand.name} lie in the same place")
+    low = elements * operand.width % 8 + operand.padding
+    return Placement(layout.address(rows, columns), low, operand.width)
 
 
 def place_tile(operand: Operand, tile: Tile, descriptor: Descriptor | None = None) -> Placement:

@@ -46,6 +46,9 @@ SHOWN: list[tuple[str, dict[str, Any]]] = [
     (F16, {"name": "D", "swizzle": 128}),
     (F64, {"name": "B"}),
     (WGMMA, {"name": "D", "pitch": 272}),
+    (F16, {"name": "A", "layout": "Swizzle<3,3,3> o (64,64):(64,1)"}),
+    (F16, {"name": "A", "layout": "(16,(8,2)):(8,(1,128))"}),
+    (F16, {"name": "B", "layout": "(16,8):(1,64)", "by": "ld.shared"}),
 ]  # fmt: skip
 
 
@@ -209,3 +212,27 @@ def test_memory_is_sent_when_it_is_opened_or_laid_out_anew_and_at_no_edit() -> N
     ex.show_memory("D")
     ex.hide_memory()
     assert ex.view.memory == {}
+
+
+def test_layouts_of_cute() -> None:
+    """They place the matrix as a pitch and a swizzle of CUTLASS do, and take the place of both."""
+    cute = {"name": "A", "layout": "Swizzle<3,3,3> o (64,64):(64,1)"}
+    state, layout = shown(F16, **cute)
+    _, swizzled = shown(F16, name="A", pitch=128, swizzle=128)
+    assert np.array_equal(layout.placement.offsets, swizzled.placement.offsets)
+    assert (layout.wavefronts, layout.least, layout.by) == (4, 4, "ldmatrix")
+    data = memory_data(state, layout)
+    assert data["layout"] == cute["layout"] in data["facts"] and data["pitch"] is None
+    swizzles = next(each for each in data["controls"] if each["option"] == "swizzle")
+    assert swizzles["choices"][0] == ["Swizzle<3,3,3>", -1, ""] and swizzles["value"] == -1
+    _, plain = shown(F16, name="A", layout="(64,64):(64,1)")
+    assert plain.wavefronts == 32
+    refused = {
+        "16 rows and 16 columns, two modes": {"layout": "(8,64):(64,1)"},
+        "in the same place": {"layout": "(16,16):(0,1)"},
+        "swizzle=128: the layout says": {"layout": "(16,16):(16,1)", "swizzle": 128},
+        "there are": {"layout": "(16,16):(16,1)", "by": "wgmma"},
+    }
+    for sentence, options in refused.items():
+        refuses(sentence, shown, F16, name="A", **options)
+    refuses("through a descriptor", shown, WGMMA, name="B", layout="(16,64):(64,1)")

@@ -52,6 +52,7 @@ type Message =
       pitch?: number | null;
       swizzle?: number | null;
       descriptor?: string | null;
+      layout?: string | null;
     }
   | { type: "set_memory_field"; name: string; text: string }
   | { type: "hide_memory" }

@@ -509,6 +509,7 @@ interface MemoryData {
   major: "row" | "column";
   pitch: number | null;
   swizzle: number;
+  layout: string | null;
   controls: MemoryControl[];
   size: number;
   /** Of an element. */

@@ -340,7 +340,7 @@ class MemoryControls {
   /** @param {string} option @param {string | number} chosen */
   choose(option, chosen) {
     const { app, data } = this.view;
-    const { name, by, major, pitch, swizzle, controls } = data;
+    const { name, by, major, pitch, swizzle, layout, controls } = data;
     const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
     const isTile = pitch === null;
     if (option === "colour") {
@@ -352,7 +352,8 @@ class MemoryControls {
       app.send({ type: "set_option", name: modifier.name, value });
     } else {
       const kept = { name, by, major: isTile || modifier ? null : major, pitch, swizzle };
-      app.send({ type: "show_memory", ...kept, [option]: chosen });
+      const asked = layout && option === "by" ? { name, layout } : kept;
+      app.send({ type: "show_memory", ...asked, [option]: chosen });
     }
   }
 }
