@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from textwrap import wrap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +134,8 @@ def kinds() -> Picture:
             entry = forms.setdefault(name, (str(ins.scale_type), ins.k // ins.scale_vec, set()))
             entry[2].add(ins.a_type)
     texts = {
-        name: [scale, str(size), ", ".join(sorted(types))] for name, (scale, size, types) in forms.items()
+        name: [scale, str(size), "\n".join(wrap(", ".join(sorted(types)), 18))]
+        for name, (scale, size, types) in forms.items()
     }
     columns = ["type of a scale", "columns per scale", "types of A"]
     return table(texts, columns, "Every kind of instruction with .block_scale")

@@ -54,7 +54,7 @@ def narrow_lines(step: str) -> tuple[str, ...]:
     """
     lines = [""]
     for part in re.findall(r"[^._ ]+[._ ]?", step):
-        if len(lines[-1] + part.rstrip()) > 9:
+        if len(lines[-1] + part.rstrip()) > 8:
             lines.append("")
         lines[-1] += part
     return tuple(line.rstrip() for line in lines)

@@ -281,7 +281,12 @@ class Operand(MatrixOperand):
         size = f"{name or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         if not self.layout:
             return f"{size}, in shared memory"
-        return f"{size}, {counted(self.registers, 'register')} in each of {self.lanes} lanes"
+        return f"{size}, {counted(self.registers, 'register')} in each of {self.lanes} {self.holder}s"
+
+    @property
+    def holder(self) -> str:
+        """What has registers of it: a lane of a warp, or a thread of a warpgroup, 0 to 127."""
+        return "lane" if self.lanes <= 32 else "thread"
 
     # -- where things are ------------------------------------------------------------------------------------
 

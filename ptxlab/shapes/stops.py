@@ -236,7 +236,7 @@ class Stop:
         for name, operand in self.explained.items():
             registers = counted(operand.registers, "register")
             elements = counted(operand.elements_per_register, "element")
-            words.append(f"{name} has {registers} a lane, {elements} in each")
+            words.append(f"{name} has {registers} a {operand.holder}, {elements} in each")
         return f"{'; '.join(words)}."
 
     # -- the question --
@@ -256,8 +256,8 @@ class Stop:
         row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
         places = operand.where(row, column)
         return Question(
-            f"Which lane, and which of its registers, holds {name}[{row}][{column}]?",
-            "lane, register",
+            f"Which {operand.holder}, and which of its registers, holds {name}[{row}][{column}]?",
+            f"{operand.holder}, register",
             tuple((place.lane, place.register) for place in places),
         )
 
@@ -326,11 +326,12 @@ Register 2 of lane 5 holds A[1][10..11].
         lane, register = given
         if lane >= operand.lanes or register >= operand.registers:
             registers = counted(operand.registers, "register")
-            return f"There are {operand.lanes} lanes, each with {registers} of {name}, counted from 0."
+            holders = f"{operand.lanes} {operand.holder}s"
+            return f"There are {holders}, each with {registers} of {name}, counted from 0."
         cells = [(row, column) for _, row, column in operand.holds(lane, register)]
         rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
         where = f"{name}[{_indices(rows)}][{_indices(columns)}]"
-        return f"Register {register} of lane {lane} holds {where}."
+        return f"Register {register} of {operand.holder} {lane} holds {where}."
 
 
 def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question:
@@ -453,7 +454,7 @@ def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
 def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
     """What is new about an operand; nothing if it is where it was."""
     if earlier is None:
-        yield f"{name} has {counted(now.registers, 'register')} a lane"
+        yield f"{name} has {counted(now.registers, 'register')} a {now.holder}"
         return
     if _placing(earlier) == _placing(now):
         return
@@ -469,16 +470,16 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
         bits = counted(now.width, "bit")
         first = f"{name}[{_indices(rows)}][{_indices(columns)}]"
-        yield f"a register of {name} has {elements} of {bits} (lane 1 begins with {first})"
+        yield f"a register of {name} has {elements} of {bits} ({now.holder} 1 begins with {first})"
         return
     new = _added(earlier.layout, now.layout, now.elements_per_register)
     if new:
         yield f"{new[0]} of {name} {new[1]}"
     elif earlier.registers != now.registers:
-        yield f"{name} has {counted(now.registers, 'register')} a lane instead of {earlier.registers}"
+        yield f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
     else:
-        lane = [(row, column) for _, row, column in now.holds(1, 0)]
-        yield f"{name} is laid out differently (lane 1 begins with {name}[{lane[0][0]}][{lane[0][1]}])"
+        _, row, column = next(iter(now.holds(1, 0)))
+        yield f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
 
 
 def _added(before: Layout, now: Layout, per_register: int) -> tuple[str, str] | None:

@@ -300,7 +300,7 @@ def _fragments(stop: Stop) -> list[dict[str, Any]]:
         operand = stop.in_registers[name]
         rows, columns = operand.shape
         held = counted(operand.registers, "register")
-        title = f"{name}, {rows} × {columns} {operand.dtype.name}, {held} a lane"
+        title = f"{name}, {rows} × {columns} {operand.dtype.name}, {held} a {operand.holder}"
         fragments.append({**_image(name, operand), "title": title, "formula": formula})
     return fragments
 

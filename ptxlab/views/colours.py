@@ -99,12 +99,21 @@ def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
 
 
 def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
-    """The 32 lanes as 8 groups of 4, those that are read in colour."""
-    read = set(lanes.ravel().tolist())
+    """The 32 lanes of a warp as 8 groups of 4, those that are read in colour.
+
+    Those of several warps, in each of which the same are read, have the numbers of the first.
+    """
+    warps = np.unique(lanes // 32)
+    first = 32 * int(warps[0])
+    read = set((lanes.ravel() % 32).tolist())
+    names = [f"T{first + lane}" for lane in range(32)]
+    if len(warps) > 1:
+        title += " in warp 0, as in every warp"
     cells = tuple(
-        Cell(lane // 4, lane % 4, 1, 1, (f"T{lane}",), lane if lane in read else None) for lane in range(32)
+        Cell(lane // 4, lane % 4, 1, 1, (name,), lane if lane in read else None)
+        for lane, name in enumerate(names)
     )
-    texts = [f"lane {lane} is {'read' if lane in read else 'not read'}" for lane in range(32)]
+    texts = [f"{name} is {'read' if lane in read else 'not read'}" for lane, name in enumerate(names)]
     hover = np.array(texts, dtype=object).reshape(8, 4)
     return Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title, "lanes")
 
@@ -124,7 +133,8 @@ def colour_keys(colour: Colour, words: int, lanes: int, *, tensor: bool = False)
         return (colour_key(noun, texts, [hue * 4 + 1 for hue in hues], tooltips),)
     if colour == "warp" and lanes > 32:
         warps = range(min(lanes // 32, 4))
-        tooltips = [f"warp {warp}: lanes {32 * warp}..{32 * warp + 31}" for warp in warps]
+        held = "lanes" if tensor else "threads"
+        tooltips = [f"warp {warp}: {held} {32 * warp}..{32 * warp + 31}" for warp in warps]
         return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
     return (bank_key(),) if colour == "bank" else ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -113,7 +114,9 @@ def fragment(
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
     rows = range(op.shape[0]) if warp is None else holders_of(op).window(warp, op.name)[0]
     grid = _fragment_grid(form, op, label, lane, rows, dense)
-    notes = [*operand_notes(form, op, dense), *warp_notes(rows, warp)]
+    if warp is not None:  # a note names it
+        grid = replace(grid, row_groups=())
+    notes = [*operand_notes(form, op, dense), *warp_notes(op, rows, warp)]
     if not grid.labelled and _holds_rows_in_fours(op):
         notes.append("row m: lanes 4 (m % 8) to 4 (m % 8) + 3 of its warp")
     return Picture(whose, (*notes, *lane_colour_notes(op.lanes)), (grid,)).with_title(title)
@@ -237,8 +240,9 @@ def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
         low = 4 * int(e.elements[row, chunk])
         return (
             f"A[{row}][{column}], chunk {chunk} (columns {columns})\n"
-            f"if kept: lane {a.lanes[row, chunk * stored]}, {names}\n"
-            f"decided by: nibble {bit_range(low, low + 3)} of E in lane {e.lanes[row, chunk]}{selector}"
+            f"if kept: {ins.a.holder} {a.lanes[row, chunk * stored]}, {names}\n"
+            f"decided by: nibble {bit_range(low, low + 3)} of E in {ins.a.holder} "
+            f"{e.lanes[row, chunk]}{selector}"
         )
 
     return tooltips((ins.m, ins.k), text)

@@ -107,12 +107,12 @@ def k_headings(noun: str, count: int, length: int) -> list[str]:
     return [f"{noun} {i}\nk {index_range(i * length, length)}" for i in range(count)]
 
 
-def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
+def warp_notes(op: AnyOperand, rows: range, warp: int | None) -> tuple[str, ...]:
     """A note on the warp that is shown, where it is only one."""
     if warp is None:
         return ()
-    lanes = index_range(32 * warp, 32)
-    return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
+    held = f"{op.holder if isinstance(op, Operand) else 'lane'}s {index_range(32 * warp, 32)}"
+    return (f"warp {warp}: {held}, rows {index_range(rows.start, len(rows))}",)
 
 
 def one_matrix(op: AnyOperand, matrix: ArrayLike) -> NDArray[Any]:
@@ -307,7 +307,7 @@ class _InRegisters(Holders):
         low = slot * self.operand.width + self.operand.padding
         bits = bit_range(low, low + self.operand.dtype.bits - 1)
         return (
-            f"lane {lane}, element {self.operand.name.lower()}{element}",
+            f"{self.operand.holder} {lane}, element {self.operand.name.lower()}{element}",
             f"register {register}, bits {bits}",
         )
 
@@ -329,7 +329,7 @@ class _InRegisters(Holders):
             return ()
         each = self.lanes.shape[0] // warps
         return tuple(
-            Header(warp * each, each, (f"warp {warp}", f"lanes {index_range(_WARP * warp, _WARP)}"))
+            Header(warp * each, each, (f"warp {warp}", f"threads {index_range(_WARP * warp, _WARP)}"))
             for warp in range(warps)
         )
 
@@ -344,7 +344,8 @@ class _InRegisters(Holders):
         if warp not in range(warps):
             noun = "warp" if warps == 1 else "warps"
             raise PtxlabError(
-                f"warp={quoted(warp)}: {self.operand.name} is held by {self.operand.lanes} lanes, which are "
+                f"warp={quoted(warp)}: {self.operand.name} is held by {self.operand.lanes} "
+                f"{self.operand.holder}s, which are "
                 f"{noun} {listing(range(warps))}"
             )
         each = rows // warps

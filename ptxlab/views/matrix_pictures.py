@@ -430,7 +430,7 @@ def _part(
 def _part_notes(numbers: ValueMatrix, part: Part, warp: int | None) -> tuple[str, ...]:
     rows, columns = part
     if warp is not None:
-        return warp_notes(rows, warp)
+        return warp_notes(numbers.operand, rows, warp)
     if (len(rows), len(columns)) == numbers.codes.shape:
         return ()
     return (f"rows {index_range(rows.start, len(rows))}, columns {index_range(columns.start, len(columns))}",)

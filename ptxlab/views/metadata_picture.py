@@ -72,21 +72,23 @@ def metadata(
     grid = _nibble_grid(ins, structure, holders, codes, selector)
     notes = [
         f"{structure.title} sparsity: one nibble for {structure.chunk} columns",
-        *warp_notes(part, warp),
+        *warp_notes(e, part, warp),
         _metadata_note(ins, holders, selector),
     ]
     if codes is not None:
         notes.append("below it the nibble and the columns of A that it keeps")
+    if warp is not None:  # a note names it
+        grid = replace(grid, row_groups=())
     grids = [grid.part(part, range(e.shape[1]))]
     if isinstance(ins, MmaForm) and e.layout is not None and e.layout.copies > 1:
-        grids.append(lanes_read(holders.lanes, "lanes read"))
+        grids.append(lanes_read(holders.lanes[part.start : part.stop], f"{ins.a.holder}s read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 
 
 def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
     """A note that explains the labels: the place of each nibble."""
     if isinstance(ins, MmaForm):
-        return f"T<lane>: [bits] of its E register, selector {selector}"
+        return f"T<{ins.a.holder}>: [bits] of its E register, selector {selector}"
     words = np.unique(holders.words).tolist()
     columns = f"column {words[0]}" if len(words) == 1 else f"columns {listing(words)}"
     lane = "CTA/lane" if holders.lane_count > LANES else "lane"
@@ -103,9 +105,10 @@ def _nibble_grid(
         lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
         lines = [f"{holders.lane_label(row, chunk)}: {bits}"]
-        where = f"lane {lane}, bits {bits} of E, selector {selector}"
         if isinstance(ins, Tcgen05Mma):
             (where,) = holders.place(row, chunk)
+        else:
+            where = f"{ins.a.holder} {lane}, bits {bits} of E, selector {selector}"
         columns = index_range(chunk * structure.chunk, structure.chunk)
         tooltip = [f"row {row}, chunk {chunk}: columns {columns} of A", where]
         if codes is not None:

@@ -6,10 +6,11 @@ Its grids are placed in pixels: no wider than a page, side by side, below each o
 from __future__ import annotations
 
 import importlib
+import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 
 _LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
-_SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
-_READABLE = 11  # the smallest that is read with ease
-_TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
+_SIZES = 12, 11  # of text, the usual one and the smallest
+_TITLE, _LONG_TITLE, _GRID_TITLE, _NOTE = 15.0, 13.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = PAGE - 2 * _MARGIN
-_SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+_SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product, all of it in one picture
 _MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
 
+_OVERHANG = 12.0  # pixels that the first and the last heading of a grid may be wider than what is below them
 _HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arrow and the cells it joins
+
+_LANE_LABEL = re.compile(r"(?<=\d:) ?(?=[\[{])")  # where a label such as "T5:{a0,a1}" may be broken
 
 _STRIP = 6.0  # height of a strip that shows what the bits of a float are
 
@@ -151,13 +154,27 @@ def _write_title(out: Drawing, picture: Picture, width: float) -> tuple[float, f
     """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
     if not picture.titled:
         return width, _MARGIN - 0.95 * _GAP
-    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(out.title)))
-    width = max(min(_BOLD * size * len(out.title) + _BUTTONS, _ROOM), width)
-    out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
+    room = _ROOM - _BUTTONS
+    size = max(min(_TITLE, room / (_BOLD * len(out.title))), _LONG_TITLE)
+    titles = _title_lines(out.title, int(room / (_BOLD * size) + 0.01))
+    width = max(min(_BOLD * size * max(map(len, titles)) + _BUTTONS, _ROOM), width)
+    for i, line in enumerate(titles):
+        out.words.append(Word(_MARGIN, _MARGIN + 8 + 18 * i, line, size, "title", anchor="start"))
+    top = _MARGIN + 30 + 18 * (len(titles) - 1)
     lines = _wrapped(picture.notes, int(width / (_PLAIN * _NOTE)))
     for i, line in enumerate(lines):
-        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", "start"))
-    return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
+        out.words.append(Word(_MARGIN, top + 16 * i, line, _NOTE, "note", "start"))
+    return width, top - 8 + 16 * len(lines) - _GAP / 2
+
+
+def _title_lines(title: str, letters: int) -> list[str]:
+    """A title in lines of at most `letters` letters, broken before a qualifier of an instruction."""
+    lines = [""]
+    for part in re.split(r"(?<= )|(?=\.)", title):
+        if lines[-1] and len(lines[-1] + part) > letters:
+            lines.append("")
+        lines[-1] += part
+    return lines
 
 
 def _wrapped(notes: Sequence[str], letters: int) -> list[str]:
@@ -242,24 +259,35 @@ def _square(maps: list[tuple[Grid, tuple[int, int]]]) -> float:
 def _fold(grids: Sequence[Grid]) -> tuple[list[_Line], int]:
     """The lines of grids, and the size of their text.
 
-    It is the largest size at which they fit or, if 10 is still too large, at which few are folded. What fits
-    at no size, because it cannot be folded, is set in the smallest.
+    It is the largest size at which they fit, side by side or else below each other. For a grid that is too
+    wide by itself, labels such as "T5:{a0,a1}" take two lines; then it is cut into bands, as few as possible.
+    What cannot be cut is set in the smallest size.
     """
     groups: list[list[Grid]] = []
     for grid in grids:
         if grid.new_line or not groups:
             groups.append([])
         groups[-1].append(grid)
-    for size in range(_SIZES[0], 9, -1):
-        lines = [[(grid, _measure(grid, size)) for grid in group] for group in groups]
-        if max(_line_width(line) for line in lines) <= _ROOM:
-            return lines, size
-    smallest = _folded(groups, _SIZES[-1])
-    for size in _SIZES:
-        lines = _folded(groups, size)
-        if len(lines) == len(smallest) and max(_line_width(line) for line in lines) <= _ROOM:
-            return lines, size
-    return smallest, _SIZES[-1]
+    below = [[grid] for grid in grids]
+    stacked = [[_stacked(grid) for grid in group] for group in groups]
+    for form in (groups, below, stacked):
+        for size in _SIZES:
+            lines = [[(grid, _measure(grid, size)) for grid in group] for group in form]
+            if max(_line_width(line) for line in lines) <= _ROOM:
+                return _folded(groups, size) if form is below else lines, size
+    ways = [(_folded(form, size), size) for form in (groups, stacked) for size in _SIZES]
+    fitting = [way for way in ways if max(_line_width(line) for line in way[0]) <= _ROOM]
+    return min(fitting or [ways[1]], key=lambda way: len(way[0]))
+
+
+def _stacked(grid: Grid) -> Grid:
+    """The grid with the names of lanes in a line of their own: "T5:" over "{a0,a1}"."""
+
+    def broken(cell: Cell) -> Cell:
+        parts = (_LANE_LABEL.split(line, maxsplit=1) for line in cell.lines)
+        return replace(cell, lines=tuple(itertools.chain.from_iterable(parts)))
+
+    return replace(grid, cells=tuple(map(broken, grid.cells)))
 
 
 def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
@@ -298,7 +326,7 @@ def _bands(grid: Grid, size: int) -> _Line:
         if cuts:
             wanted = np.linspace(0, grid.shape[1], count + 1)
             edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)]
-        bands = [range(start, stop) for start, stop in pairwise(edges) if start < stop]
+        bands = [range(start, stop) for start, stop in itertools.pairwise(edges) if start < stop]
         narrowest, widest = min(map(len, bands)), max(map(len, bands))
         if widest * whole.across <= room and widest <= 8 * narrowest:
             parts = [grid.part(range(grid.shape[0]), columns) for columns in bands]
@@ -319,7 +347,7 @@ class _Measure(NamedTuple):
 _Line = list[tuple[Grid, _Measure]]
 
 #: Room at the sides, and above and below, of a label, in font sizes.
-_PADDING = {"normal": (0.9, 0.75), "close": (0.7, 0.3), "tight": (0.4, 0.15)}
+_PADDING = {"normal": (0.9, 0.75), "close": (0.6, 0.3), "tight": (0.4, 0.15)}
 
 
 def _measure(grid: Grid, size: float) -> _Measure:
@@ -337,7 +365,8 @@ def _measure(grid: Grid, size: float) -> _Measure:
         across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
     across = max(across, _headings_pitch(grid, head))
     down = max(down, *(len(h.lines) * head * _LINE / h.size for h in (*grid.rows, *grid.row_groups)))
-    side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
+    side, down = float(np.ceil(side)), float(np.ceil(down))
+    across = float(np.ceil(4 * across)) / 4  # of 64 narrow columns whole pixels would be 30 too many
     if grid.density == "tight":
         width = max(side + across * columns, _title_width(grid))
     else:
@@ -359,9 +388,16 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
 
 
 def _headings_pitch(grid: Grid, head: float) -> float:
-    """Pixels from column to column that the headings need."""
-    pitches = ((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)
-    return float(np.ceil(max(pitches, default=0.0)))
+    """Pixels from column to column that the headings need, so that none touches its neighbour.
+
+    One over a single column may be wider than that, if those beside it are narrower than theirs.
+    """
+    heads = sorted(grid.columns, key=lambda header: header.start)
+    widths = [_text_width(header.lines, head) for header in heads]
+    ends = [(width - _OVERHANG) / header.size for width, header in zip(widths, heads, strict=True)]
+    pairs = zip(itertools.pairwise(widths), itertools.pairwise(heads), strict=True)
+    between = [(sum(wide) + 10) / (left.size + right.size) for wide, (left, right) in pairs]
+    return max([*ends[:1], *ends[-1:], *between, 0.0])
 
 
 def _rows_width(grid: Grid, head: float) -> float:
@@ -371,8 +407,8 @@ def _rows_width(grid: Grid, head: float) -> float:
 
 
 def _head_size(size: float) -> float:
-    """Text size of the headings of a grid: one less than that of its labels, but 11 where those have it."""
-    return max(size - 1, min(size, _READABLE))
+    """Text size of the headings of a grid: one less than that of its labels, if that is still readable."""
+    return max(size - 1, _SIZES[-1])
 
 
 def _title_width(grid: Grid) -> float:

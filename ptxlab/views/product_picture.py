@@ -351,7 +351,7 @@ def _without_numbers(ins: Product, lane: int | None) -> Picture:
             of_cta = f" of CTA {lane // LANES}" if ins.d.ctas > 1 else ""
             notes.append(f"outlined: lane {lane % LANES}{of_cta}")
     else:
-        notes += ["T<lane>:{elements}", *colour_notes("lane", ins.lanes)]
+        notes += [f"T<{ins.d.holder}>:{{elements}}", *colour_notes("lane", ins.lanes)]
     return Picture(form_name(ins), tuple(notes), tuple(grids))
 
 
@@ -414,9 +414,9 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
 
 def _notes(ins: Product, with_c: bool) -> list[str]:
     """What the instruction computes, of what size, and where its matrices are."""
-    parts = ["D = A B + C" if with_c else "D = A B", f"{ins.lanes} lanes", ins.shape]
-    if isinstance(ins, Tcgen05Mma):
-        parts = [parts[0], ins.shape]
+    parts = ["D = A B + C" if with_c else "D = A B", ins.shape]
+    if not isinstance(ins, Tcgen05Mma):
+        parts.insert(1, f"{ins.lanes} {ins.d.holder}s")
     if ins.structure is not None:
         parts.append(f"A {ins.structure.title} sparse")
     if ins.scale_vec:

@@ -77,7 +77,7 @@ def lane(
         _words_of_lane(op, lane), None if registers is None else _contents_of_lane(op, lane, registers)
     )
     notes = (*operand_notes(form, op), *_tint_notes([op.dtype]))
-    return Picture(f"{op.name} in lane {lane} of {form.mnemonic}", notes, (grid,)).with_title(title)
+    return Picture(f"{op.name} in {op.holder} {lane} of {form.mnemonic}", notes, (grid,)).with_title(title)
 
 
 def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
@@ -243,7 +243,7 @@ def _words_of_lane(op: Operand, lane: int) -> _Words:
         name, index = f"{prefix}{place.element}", f"{op.name}[{row}][{column}]"
         names = (name,) if op.dtype.bits == 1 else (name, index)
         bits = bit_range(place.low, place.high)
-        tooltip = (f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}")
+        tooltip = (f"{name} = {index}", f"{op.holder} {lane}, register {place.register}, bits {bits}")
         fields.append(_Field(place.register, place.low, place.high, names, tooltip))
     return _Words(
         op.name, "register", op.registers, op.register_bits, op.width, op.dtype, lane, tuple(fields)

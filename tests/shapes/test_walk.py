@@ -60,7 +60,8 @@ def test_a_stop_says_what_is_new(stop: Stop) -> None:
         first = int(registers) * stop.in_registers[operand].elements_per_register
         held = layout.coords()[:, first:, 0 if hold == "rows" else 1]
         assert (held.min(), held.max()) == (int(low), int(high or low))
-    for operand, row, column in re.findall(r"lane 1 begins with (\w+)\[(\d+)[^\]]*\]\[(\d+)", stop.news):
+    begins = re.compile(r"(?:lane|thread) 1 begins with (\w+)\[(\d+)[^\]]*\]\[(\d+)")
+    for operand, row, column in begins.findall(stop.news):
         layout = stop.in_registers[operand].layout
         assert layout is not None and layout.coords()[1, 0].tolist() == [int(row), int(column)]
 

@@ -102,7 +102,7 @@ def test_fragment_cells_are_where_the_manual_puts_them(
             where = f"[{low}]" if bits == 1 else f"[{low + bits - 1}..{low}]"
             assert grid.hover[row, column].splitlines() == [
                 f"{name}[{row}][{column}]",
-                f"lane {lane}, element {prefix}{i}",
+                f"{ins.a.holder} {lane}, element {prefix}{i}",
                 f"register {i * bits // 32}, bits {where}",
             ]
 
@@ -123,7 +123,7 @@ def test_a_large_operand_drops_its_labels_and_keeps_its_hover() -> None:
     large = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
     (grid,) = views.fragment(large, "D").grids
     assert not grid.labelled
-    assert grid.hover[9, 37].startswith("D[9][37]\nlane 6, element d19\n")
+    assert grid.hover[9, 37].startswith("D[9][37]\nthread 6, element d19\n")
     assert views.fragment(large, "D", label="lanes").grids[0].at(9, 37).text == "T6"
 
 
@@ -191,7 +191,8 @@ def test_one_warp_of_a_warpgroup(warp: int) -> None:
         assert {cell.lane for cell in grid.cells} == set(range(32 * warp, 32 * warp + 32))
         assert [head.text for head in grid.rows] == [str(row) for row in range(16 * warp, 16 * warp + 16)]
         assert grid.row_rules == ()
-        assert f"lanes {32 * warp}..{32 * warp + 31}, rows {16 * warp}..{16 * warp + 15}" in picture.subtitle
+        threads, rows = (f"{size * warp}..{size * warp + size - 1}" for size in (32, 16))
+        assert f"threads {threads}, rows {rows}" in picture.subtitle
     whole = views.fragment(WGMMA, "A", dense=True).grids[0]
     (part,) = views.fragment(WGMMA, "A", dense=True, warp=warp).grids
     assert (part.hover == whole.hover[16 * warp : 16 * warp + 16]).all()
@@ -660,7 +661,7 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
         (lambda: views.fragment(S4, "A", label="x"), "label='x'"),
         (
             lambda: views.fragment(WGMMA, "D", warp=4),
-            "warp=4: D is held by 128 lanes, which are warps 0, 1, 2, 3",
+            "warp=4: D is held by 128 threads, which are warps 0, 1, 2, 3",
         ),
         (lambda: views.fragment(S4, "A", warp=1), "warp=1: A is held by 32 lanes, which are warp 0"),
         (lambda: views.fragment(WGMMA, "B", warp=0), "warp=0: B of .* lives in shared memory"),

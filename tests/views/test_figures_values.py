@@ -65,7 +65,8 @@ def test_every_number_stands_at_the_lane_that_holds_it(
             place = stored.where(row, columns.get((row, column), column))[0]
             assert cell.lane == place.lane
             element = f"{stored.name.lower()}{place.element}"
-            assert f"lane {place.lane}, element {element}\nregister {place.register}, bits [" in hover
+            where = f"{stored.holder} {place.lane}, element {element}\nregister {place.register}, bits ["
+            assert where in hover
             assert cell.text in (str(values[row, column]), "")
 
 
