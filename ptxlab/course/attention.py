@@ -519,7 +519,7 @@ def schedule(order: str) -> Picture:
             add(1, begin, begin + _PART, group, "exp", block + 1)
     busy = sum(min(span.stop, _UNITS) - span.start for span in spans if span.row == 0 and span.start < _UNITS)
     idle = {"tensor cores": "nothing to multiply", "exponentials": "nothing to exponentiate"}
-    grid = over_time(spans, idle, [str(128 * first) for first in range(0, _UNITS, 8)], 8)
+    grid = over_time(spans, idle, [str(128 * first) for first in range(0, _UNITS, 8)], 8, 128)
     room = {
         "one warpgroup": "the softmax stops everything",
         "two, in step": "both want the same unit at the same time",

@@ -193,7 +193,7 @@ def waiting(wait: str) -> Picture:
     idle = {"threads": "waiting"}
     idle |= {f"TMA reads buffer {each}": "nothing to read" for each in range(buffers)}
     idle |= {f"{each} tiles to D": "nothing on its way" for each in ("even", "odd")}
-    grid = over_time(spans, idle, [str(50 * first) for first in range(0, _TIME, 16)], 16)
+    grid = over_time(spans, idle, [str(50 * first) for first in range(0, _TIME, 16)], 16, 50)
     notes = (
         f"{tile} tiles have left the registers",
         f"suppose that writing a tile takes {50 * _WRITE} cycles, reading it {50 * _READ}, and the way to "

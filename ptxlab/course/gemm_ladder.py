@@ -164,7 +164,7 @@ def pipeline(stages: int) -> Picture:
         tile += 1
     idle = {"multiply": "nothing to multiply"}
     idle |= {f"stage {stage}": "waits for the product" for stage in range(stages)}
-    grid = over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8)
+    grid = over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8, 100)
     notes = (
         f"the tensor cores are busy for {busy} of {_TIME} units",
         f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "

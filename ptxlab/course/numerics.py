@@ -217,15 +217,17 @@ def special_results() -> Picture:
 
 
 def models_of(ins: Instruction) -> Picture:
-    """How every chip adds for an instruction, and how that is known.
+    """How every chip that has an instruction adds for it, and how that is known.
 
     >>> (grid,) = models_of(_LONG).grids
-    >>> {head.text: grid.at(head.start, 0).text for head in grid.rows}["sm_90 Hopper"]
-    '25'
+    >>> bits = {head.text: grid.at(head.start, 0).text for head in grid.rows}
+    >>> bits["sm_90 Hopper"], "sm_75 Turing" in bits
+    ('25', False)
     """
     texts: dict[str, list[str]] = {}
+    chips = {target.rstrip("af") for target in ins.targets}
     for model in models():
-        if model.fits(ins) and isinstance(model.rule, Fused):
+        if model.chip in chips and model.fits(ins) and isinstance(model.rule, Fused):
             steps = f"steps of {model.rule.depth}" if model.rule.depth else "one step"
             name = f"{model.chip} {model.generation}"
             texts.setdefault(name, [str(model.rule.fraction_bits), steps, model.evidence])

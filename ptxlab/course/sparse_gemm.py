@@ -14,7 +14,7 @@ from ..gemm import Rung, SparseRung, rung, sparse_rung
 from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
 from ..memory import pack_metadata
-from ..views import Header, Picture
+from ..views import Picture
 from ..views.charts import bars
 from ..views.grid import Entry, uniform_grid
 from .answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
@@ -104,11 +104,9 @@ def patterns() -> Picture:
             heat = float(np.clip(part[row, column] / 4, -1, 1)) if stays else None
             return Entry((value,), tooltip=tooltip, state="plain" if stays else "dim", heat=heat)
 
-        firsts = range(0, 16, 4)
         grid = replace(
-            uniform_grid((6, 16), entry, 1, [], ("row", "column"), name=name),
-            columns=tuple(Header(first, 4, (f"{name}: {first} to {first + 3}",)) for first in firsts),
-            column_rules=tuple((first, 0, 6) for first in (*firsts, 16)),
+            uniform_grid((6, 16), entry, 1, 4, ("row", "column"), name=name, title=name),
+            column_rules=tuple((first, 0, 6) for first in range(0, 17, 4)),
         )
         grids.append(grid)
     lost = {name: 1 - (part[mask] ** 2).sum() / (part**2).sum() for name, mask in masks.items()}
@@ -136,7 +134,7 @@ def words(lane: int) -> Picture:
     notes = (
         f"lane {lane}: chunks {4 * quarter} to {4 * quarter + 3} of rows {first} and {first + 8}, "
         f"with selector {quarter // 2}",
-        "numbers are the lowest bit of a nibble; point at any chunk for its lane",
+        "numbers are the lowest bit of a nibble; a colour is a lane: point at any chunk for its number",
     )
     return Picture(f"The word of metadata of lane {lane}", notes, (grid,))
 
@@ -199,14 +197,15 @@ def tiles() -> Picture:
     '256 x 192'
     """
     groups = {
-        f"{m} x {n}": {"shared memory": busy(m, n, True) * _PEAK, "reached": float(reached)}
+        f"{m} x {n}": {"shared memory": busy(m, n, True), "reached": reached / _PEAK}
         for (m, n), reached in TILES.items()
     }
     notes = (
-        f"TFLOP/s, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
+        f"100%: what the tensor cores alone would do at 1.98 GHz, {_PEAK:,.0f} TFLOP/s",
+        "measured with f16 and 8192 x 8192 x 8192",
         "256 x 256 with sums of f16: sums of f32 would not fit into registers",
     )
-    return bars(groups, "Which tile is best?", notes, text="{:,.0f}".format)
+    return bars(groups, "Which tile is best?", notes, text="{:.0%}".format, most=1.0)
 
 
 def rates(size: int) -> Picture:

@@ -391,10 +391,15 @@ def static_image(drawing: Drawing) -> str:
 
 
 def image(svg: str, width: float, text: str) -> str:
-    """An SVG document as an image, the form of a picture that GitHub leaves in the HTML of a notebook."""
+    """An SVG document as an image, the form of a picture that GitHub leaves in the HTML of a notebook.
+
+    One that is wider than a page scrolls: made smaller, its text could not be read.
+    """
     source = base64.b64encode(svg.encode()).decode()
-    size = f'width="{width:g}" style="max-width: 100%; height: auto"'
-    return f'<img {size} alt="{escape(text)}" src="data:image/svg+xml;base64,{source}">'
+    most = "100%" if width <= PAGE else "none"
+    size = f'width="{width:g}" style="max-width: {most}; height: auto"'
+    picture = f'<img {size} alt="{escape(text)}" src="data:image/svg+xml;base64,{source}">'
+    return picture if width <= PAGE else f'<div style="overflow-x: auto">{picture}</div>'
 
 
 def _static_panel(panel: Panel) -> list[str]:

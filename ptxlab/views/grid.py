@@ -81,7 +81,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Header:
-    """A heading over `size` rows or columns from `start` on.
+    """A heading over `size` rows or columns from `start` on; the number of an instant stands over its `edge`.
 
     >>> Header(start=8, size=8, lines=("chunk 1", "k 8..15")).text
     'chunk 1 k 8..15'
@@ -90,6 +90,7 @@ class Header:
     start: int
     size: int
     lines: tuple[str, ...]
+    edge: bool = False  # over the left edge of its columns instead of their middle
 
     @property
     def text(self) -> str:

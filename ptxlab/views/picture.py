@@ -437,7 +437,8 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
         text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE / 2 - 3
         out.words.append(Word(x0 - 8, middle, text, head, "axis", "end"))
     for header in grid.columns:
-        middle = float(x[header.start] + x[header.start + header.size]) / 2
+        last = header.start if header.edge else header.start + header.size
+        middle = float(x[header.start] + x[last]) / 2
         above = y0 - 3 - len(header.lines) * head * _LINE / 2
         _write(out, header.lines, Word(middle, above, "", head, "header", "middle"))
     for header in grid.rows:
