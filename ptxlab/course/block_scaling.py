@@ -189,8 +189,8 @@ def outlier(weights: _Matrix, column: int = 40) -> Picture:
     grids = []
     for block, scale in ((64, "ue8m0"), (32, "ue8m0"), (16, "ue4m3")):
         lost = restore(*quantise(spoiled, "e2m1", block, scale)) == 0
-        share = lost[:, others].mean()
-        title = f"{block} elements per scale: {share:.0%} of the others become zero"
+        share = f"{lost[:, others].mean():.1%}".replace(".0%", "%")
+        title = f"{block} elements per scale: {share} of the others become zero"
         grids.append(_map(lost[:_SHOWN], column, title))
     notes = (f"the first {_SHOWN} rows", "vermilion: became zero", f"grey: column {column}, the outlier")
     return Picture("One large column, and what becomes of the others", notes, tuple(grids))

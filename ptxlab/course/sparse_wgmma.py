@@ -54,7 +54,7 @@ def values_of_k() -> Picture:
         f"m64nNk{k}": [structure, ", ".join(map(str, selectors)), ", ".join(sorted(kinds))]
         for (k, structure, selectors), kinds in sorted(forms.items())
     }
-    notes = ("in all of them, A takes 4 registers in every lane",)
+    notes = ("in all of them, A takes 4 registers in every thread",)
     return table(texts, ["structure", "selectors", "types of A"], "Sparse wgmma by K", notes)
 
 
@@ -92,7 +92,7 @@ def _largest_n(answer: object) -> Sentences:
     }
     expected = fit["e4m3"], fit["s8"]
     return {
-        correct(submitted == expected): "64 x N elements in 128 lanes take N/2 registers, so N can be at "
+        correct(submitted == expected): "64 x N elements in 128 threads take N/2 registers, so N can be at "
         f"most {2 * _SPARE}. FP8 accepts every multiple of 8; above 32, the integers accept only multiples "
         "of 16.",
         when(submitted == expected[::-1]): "It is the other way round: which of the two types accepts fewer "
@@ -100,11 +100,11 @@ def _largest_n(answer: object) -> Sentences:
         when(submitted == (expected[0], expected[0])): "Right for `e4m3`. The integers do not accept every "
         "multiple of 8.",
         when(submitted[0] > expected[0] and submitted[0] in legal["e4m3"]): "With that N, D takes "
-        f"{submitted[0] // 2} registers in every lane.",
+        f"{submitted[0] // 2} registers in every thread.",
         when(submitted[0] not in legal["e4m3"]): "Not every number is a legal N: FP8 accepts multiples of "
         "8, up to 256.",
         when(submitted[0] < expected[0]): "For `e4m3`, N may be larger. D has 64 x N elements, and 128 "
-        "lanes share them: how many are in one lane?",
+        "threads share them: how many are in one thread?",
         when(submitted[1] not in legal["s8"]): "Right for `e4m3`. But `s8` does not accept that N: see "
         "exercise 19.1.",
         otherwise: "Right for `e4m3`. Which legal N of `s8` are near it? See exercise 19.1.",
@@ -113,25 +113,25 @@ def _largest_n(answer: object) -> Sentences:
 
 @checks("19.3")
 def where_a(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 2, "`(column of compressed A, lane)`")
+    submitted = whole_numbers(answer, 2, "`(column of compressed A, thread)`")
     columns = QUADS.positions(np.full((1, INS.k // 4), NIBBLE))[0]
     stored = int(np.flatnonzero(columns == A_COL)[0])
     right = INS.a.where(A_ROW, stored)[0]
     other = INS.a.where(A_ROW, A_COL // 2)[0]
     return {
         correct(submitted == (stored, right.lane)): f"Chunk {A_COL // 4} keeps its elements 2 and 3, and "
-        "this is the first of them; a lane stores four adjacent columns.",
+        "this is the first of them; a thread stores four adjacent columns.",
         when(submitted[0] == A_COL // 2): "Half the column is a fair guess, but the nibble decides: is it "
         "the first or the second element kept in its chunk?",
         when(submitted[0] == A_COL): "That is the column of logical A. Compressed A has only half as many "
         "columns.",
         when(submitted[0] == stored and submitted[1] == right.lane % 32): "The column is right, and the "
-        "lane is right inside its warp: which warp has this row?",
+        "lane is right, inside its warp: which warp has this row?",
         when(submitted[0] == stored and submitted[1] // 4 == right.lane // 4): "The column is right, and so "
-        "is the group of four. Each lane has four columns of compressed A, and after 16 the pattern repeats.",
+        "is the group of four. Each thread has four columns of compressed A, and after 16 the pattern repeats.",
         when(submitted[0] == stored): "The column is right. Which warp has this row, and which of its lanes "
         "has this column?",
-        when(submitted[1] in (right.lane, other.lane)): "The lane is right. Two columns of compressed A "
+        when(submitted[1] in (right.lane, other.lane)): "The thread is right. Two columns of compressed A "
         "belong to the chunk; which of them does the nibble assign to this element?",
         otherwise: "A chunk is four columns wide and keeps two. Find the chunk and its two columns of "
         "compressed A, then use the nibble to choose between them.",
@@ -140,7 +140,7 @@ def where_a(answer: object) -> Sentences:
 
 @checks("19.4")
 def nibble_place(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
+    submitted = whole_numbers(answer, 3, "`(thread, lowest bit, highest bit)`")
     metadata = INS.operand("E")
     right, above, left = (
         metadata.where(row, chunk)[0]
@@ -152,12 +152,12 @@ def nibble_place(answer: object) -> Sentences:
         f"groupID {E_ROW % 8} plus 8, which an odd lane has. Chunks 8 to 15 are in the upper pair of the "
         "four lanes.",
         when(submitted == (right.lane % 32, right.low, right.high)): "That is the lane inside its warp: add "
-        "the lanes of the warps before it.",
+        "the threads of the warps before it.",
         when(submitted == (above.lane, above.low, above.high)): "That is the right place for the row eight "
         "higher: of two neighbouring lanes, each has one of the two rows.",
         when(submitted == (left.lane, left.low, left.high)): "That is the right place for the chunk eight "
         "to the left: the lower pair of lanes has columns 0 to 31, the upper pair has the rest.",
-        when(submitted[0] == right.lane): "The lane is right. Its register holds eight nibbles of one row, "
+        when(submitted[0] == right.lane): "The thread is right. Its register holds eight nibbles of one row, "
         "with its own first chunk in the lowest bits.",
         when(submitted[1:] == expected[1:]): "The bits are right. The row gives the warp, row % 8 gives the "
         "group of four, then come the half of the rows and the half of the columns.",
@@ -169,7 +169,7 @@ def nibble_place(answer: object) -> Sentences:
 @checks("19.5")
 def metadata_lane(answer: object) -> Sentences:
     table = function_table(
-        answer, INS.m, INS.k // QUADS.chunk, form="`metadata_lane(row, chunk)` returns a lane from 0 to 127"
+        answer, INS.m, INS.k // QUADS.chunk, form="`metadata_thread(row, chunk)` returns a thread, 0 to 127"
     )
     metadata = INS.operand("E")
     expected = np.array([metadata.where(*at)[0].lane for at in np.ndindex(*table.shape)]).reshape(table.shape)
@@ -177,9 +177,9 @@ def metadata_lane(answer: object) -> Sentences:
     group, lower, right = row // 16 * 32 + row % 8 * 4, row % 16 // 8, chunk // 8
     first = first_wrong(table, expected, "row {}, chunk {}")
     return {
-        correct(not first): "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 "
-        "of the lane tells which of the two rows it has, bit 1 which half of the row.",
-        when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of the "
+        correct(not first): "The warp gives 32 threads, and the row modulo 8 gives four of them; bit 0 "
+        "of the thread tells which of the two rows it has, bit 1 which half of the row.",
+        when(not (table != expected % 32).any()): "That is right inside each warp. The threads of the "
         "warpgroup are numbered on from warp to warp.",
         when(not (table != group + 2 * lower + right).any()): "The two bits are exchanged: the first and "
         "second lane of a group have the two *rows*, the third and fourth have the other half of these rows.",
@@ -189,7 +189,7 @@ def metadata_lane(answer: object) -> Sentences:
         when(not (table // 4 != expected // 4).any()): "The group of four is always right. Look at "
         f"{first}: which of the two rows, and which half of it?",
         when(not (table[:16] != expected[:16]).any()): f"Right for the first warp. Look at {first}: count "
-        "rows and lanes from the beginning of the warp.",
+        "rows and threads from the beginning of the warp.",
         when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}.",
         otherwise: f"Look at {first}. First find the warp (row // 16), then groupID (row modulo 8), then "
         "two bits: lower row or not, right half or not.",

@@ -18,7 +18,7 @@ from .checking import Sentences, checks, correct, drawn, otherwise, when
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
 FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
-LANE = drawn("05.1", "lane {} hold", 77, 90, 45, 110, 53, 70)
+LANE = drawn("05.1", "thread {} hold", 77, 90, 45, 110, 53, 70)
 A_TYPES = ("tf32", "bf16", "e5m2", "b1")
 _CORE = 128  # bytes of a core matrix: 8 rows of 16
 _ADDRESS = drawn("05.4", "`0x{:04x}`", 0x1400, 0x0C00, 0x1C00, 0x3400, 0x2400, 0x0800)
@@ -43,7 +43,7 @@ _PROGRAM = ("fence", "mma_async", "commit_group", "mma_async", "commit_group", "
 
 
 def registers_of_d() -> Picture:
-    """How many registers D takes in each lane, by N.
+    """How many registers D takes in each thread, by N.
 
     >>> [cell.text for cell in registers_of_d().grids[0].cells if cell.lines][-2:]
     ['128', '64']
@@ -55,7 +55,7 @@ def registers_of_d() -> Picture:
         }
         for n in (8, 16, 64, 128, 256)
     }
-    return bars(counts, "Registers of D in every lane", ("by the type of D",))
+    return bars(counts, "Registers of D in every thread", ("by the type of D",))
 
 
 def types() -> Picture:
@@ -143,12 +143,12 @@ def _rows_of_lane(answer: object) -> Sentences:
     upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
     inside = LANE % 32 // 4
     return {
-        correct(sorted(submitted) == [upper, lower]): f"Lane {LANE} is lane {LANE % 32} of warp "
+        correct(sorted(submitted) == [upper, lower]): f"Thread {LANE} is lane {LANE % 32} of warp "
         f"{LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row "
         "is eight lower.",
         when(sorted(submitted) == [inside, inside + 8]): "That is right inside a warp. But which of the "
-        "four warps is this lane in, and at which row does that warp begin?",
-        when(sorted(submitted) == [LANE // 4, LANE // 4 + 8]): "You divided the lane number by four across "
+        "four warps is this thread in, and at which row does that warp begin?",
+        when(sorted(submitted) == [LANE // 4, LANE // 4 + 8]): "You divided the thread number by four across "
         "all warps. But a warp has 16 rows and only eight groups of four lanes.",
         when(upper in submitted and submitted[0] != submitted[1] and upper + 1 in submitted): "The upper "
         "row is right. The other one is not the next row: the pattern of mma repeats further down.",
@@ -156,31 +156,31 @@ def _rows_of_lane(answer: object) -> Sentences:
         when(lower in submitted): "The lower row is right. How far above it is the other one?",
         when(LANE // 32 * 16 + LANE % 32 in submitted): "The warp is right. But inside it you used the lane "
         "as the row: four lanes share a row.",
-        when(any(row > 63 for row in submitted)): "D has 64 rows; which of the four warps has this lane?",
-        otherwise: "First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its "
+        when(any(row > 63 for row in submitted)): "D has 64 rows; which of the four warps has this thread?",
+        otherwise: "First find the warp (thread // 32) and its 16 rows, then the groupID inside that "
         "warp, then the row eight below.",
     }
 
 
 @checks("05.2")
 def lane_of(answer: object) -> Sentences:
-    table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
+    table = function_table(answer, INS.m, INS.n, form="`thread(row, col)` returns a thread from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
     first = first_wrong(table, expected, "D[{}][{}]")
     return {
-        correct(not first): "There are 32 lanes for every 16 rows, four for each row, and one for "
+        correct(not first): "There are 32 threads for every 16 rows, four for each row, and one for "
         "every two columns; after eight rows or eight columns the pattern repeats.",
-        when(not (table != expected % 32).any()): "That is right inside each warp. The lanes of a warpgroup "
+        when(not (table != expected % 32).any()): "That is right inside each warp. The threads of a warpgroup "
         "are numbered through: 32 to 63 belong to the second warp.",
         when(not (table[:16] != expected[:16]).any()): f"Right for the first warp. Look at {first}: which "
         "warp has that row?",
         when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}: "
-        "eight rows lower, the same lanes appear again.",
+        "eight rows lower, the same threads appear again.",
         when(not (table[:8, :8] != expected[:8, :8]).any()): "Right for the first eight columns. Look at "
-        f"{first}: eight columns further, the same lanes appear again.",
-        when(table[0, :4].tolist() == [0, 1, 2, 3]): f"Look at {first}: a lane holds two adjacent columns.",
+        f"{first}: eight columns further, the same threads appear again.",
+        when(table[0, :4].tolist() == [0, 1, 2, 3]): f"Look at {first}: a thread holds two adjacent columns.",
         otherwise: f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: "
-        "groupID is the row modulo 8, and each lane has two columns.",
+        "groupID is the row modulo 8, and each thread has two columns.",
     }
 
 
