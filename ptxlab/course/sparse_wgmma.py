@@ -128,7 +128,7 @@ def where_a(answer: object) -> Sentences:
         when(submitted[0] == stored and submitted[1] == right.lane % 32): "The column is right, and the "
         "lane is right, inside its warp: which warp has this row?",
         when(submitted[0] == stored and submitted[1] // 4 == right.lane // 4): "The column is right, and so "
-        "is the group of four. Each thread has four columns of compressed A, and after 16 the pattern repeats.",
+        "is the group of four. Each thread has four columns of compressed A; after 16 the pattern repeats.",
         when(submitted[0] == stored): "The column is right. Which warp has this row, and which of its lanes "
         "has this column?",
         when(submitted[1] in (right.lane, other.lane)): "The thread is right. Two columns of compressed A "

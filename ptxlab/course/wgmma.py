@@ -170,8 +170,8 @@ def lane_of(answer: object) -> Sentences:
     return {
         correct(not first): "There are 32 threads for every 16 rows, four for each row, and one for "
         "every two columns; after eight rows or eight columns the pattern repeats.",
-        when(not (table != expected % 32).any()): "That is right inside each warp. The threads of a warpgroup "
-        "are numbered through: 32 to 63 belong to the second warp.",
+        when(not (table != expected % 32).any()): "That is right inside each warp. The threads of a "
+        "warpgroup are numbered through: 32 to 63 belong to the second warp.",
         when(not (table[:16] != expected[:16]).any()): f"Right for the first warp. Look at {first}: which "
         "warp has that row?",
         when(not (table[:8] != expected[:8]).any()): f"Right for the first eight rows. Look at {first}: "
