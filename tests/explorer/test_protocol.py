@@ -252,7 +252,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "export": {"format": "code"},
     "resend_matrices": {},
     "show_memory": {"name": "A", "by": "ldmatrix", "major": "row", "pitch": 128, "swizzle": 64,
-                    "descriptor": "0x1"},
+                    "descriptor": "0x1", "layout": "(16,16):(16,1)"},
     "set_memory_field": {"name": "stride", "text": "512"},
     "hide_memory": {},
     "show_load": {"shape": "16x256b", "count": 4, "lane": 16, "column": 8, "pack": True},
@@ -266,7 +266,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 OPTIONAL = {
     "paste": ("row2", "column2"),
-    "show_memory": ("by", "major", "pitch", "swizzle", "descriptor"),
+    "show_memory": ("by", "major", "pitch", "swizzle", "descriptor", "layout"),
     "show_load": ("count", "lane", "column", "pack"),
 }
 
