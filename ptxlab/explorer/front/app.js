@@ -1,7 +1,7 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, afterPaint, clamp, isTouch } from "./common/util.js";
+import { make, afterPaint, clamp, isTouch, nextTask } from "./common/util.js";
 import {
   MATRICES,
   cellsOf,
@@ -485,10 +485,13 @@ export class App {
     this.point();
   }
 
-  // Browsers send pointer events right before they draw a frame, and several when the pointer leaves one cell
-  // for another: only the outcome is shown, once, in that frame.
+  // Several events come when the pointer leaves one cell for another: only the outcome is shown, once, in the
+  // next frame, and drawn before it if there is time.
   point() {
-    this.pointFrame ||= requestAnimationFrame(() => {
+    if (this.pointFrame) return;
+    const show = () => {
+      if (!this.pointFrame) return;
+      cancelAnimationFrame(this.pointFrame);
       this.pointFrame = 0;
       const pointed = JSON.stringify([this.hovered, this.line]);
       if (pointed !== this.shownPoint) {
@@ -499,7 +502,9 @@ export class App {
         this.tensor.thread.highlight();
       }
       this.tooltip.draw();
-    });
+    };
+    this.pointFrame = requestAnimationFrame(show);
+    nextTask(show);
   }
 
   /** @param {MouseEvent} event @param {Cell} hit */

@@ -71,21 +71,35 @@ export function fadeOut(node) {
       node.remove();
 }
 
-// After the change is on the screen: starting an animation takes longer than drawing a bit.
-/** @param {App} app @param {HTMLElement[]} nodes */
-export function flashNodes(app, nodes) {
+const lit = /** @type {Map<HTMLElement, number>} */ (new Map()); // nodes, and when they changed
+let fading = 0;
+
+// After the change is on the screen. They fade in two steps, not as an animation: the page itself paints a
+// colour, and would do so in every frame.
+/** @param {HTMLElement[]} nodes */
+export function flashNodes(nodes) {
   if (!nodes.length) return;
   afterPaint(() => {
-    if (reducedMotion.matches) {
-      for (const node of nodes) node.classList.add("ptx-changed");
-      window.setTimeout(() => nodes.forEach((node) => node.classList.remove("ptx-changed")), STEADY);
-      return;
+    for (const node of nodes) {
+      lit.set(node, performance.now());
+      node.classList.remove("ptx-fading");
+      node.classList.add("ptx-changed");
     }
-    const lit = { backgroundColor: app.ink.flash, color: "#000000" };
-    // in steps: a colour is painted by the page, in every frame in which it changes
-    const timing = { duration: FADING, easing: "steps(4)" };
-    for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], timing);
+    if (!fading) fadeNodes();
   });
+}
+
+function fadeNodes() {
+  const shown = reducedMotion.matches ? STEADY : FADING;
+  for (const [node, since] of lit) {
+    const part = (performance.now() - since) / shown;
+    if (part >= (reducedMotion.matches ? 1 : 0.5)) {
+      node.classList.remove("ptx-changed");
+      node.classList.toggle("ptx-fading", part < 1);
+    }
+    if (part >= 1) lit.delete(node);
+  }
+  fading = lit.size ? window.setTimeout(fadeNodes, shown / 4) : 0;
 }
 
 // Tiles on their way, over everything; the layer goes when they have arrived.

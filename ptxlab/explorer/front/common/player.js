@@ -30,6 +30,16 @@ export class Player {
     return this.pace;
   }
 
+  // The end of the slider, and where on it a step is.
+  get end() {
+    return this.last;
+  }
+
+  /** @param {number} step */
+  toSlider(step) {
+    return step;
+  }
+
   // The step at a position of the slider.
   /** @param {number} value */
   fromSlider(value) {
@@ -103,8 +113,9 @@ export class Player {
   /** @param {string} text */
   update(text) {
     const { button, slider } = this;
-    slider.max = String(this.last);
-    slider.value = String(this.at);
+    const [end, value] = [String(this.end), String(this.toSlider(this.at))];
+    if (slider.max !== end) slider.max = end; // browsers lay out again what is set, even if it is the same
+    if (slider.value !== value) slider.value = value;
     if (text) attribute(slider, "aria-valuetext", text);
     if (!button) return;
     write(button, this.timer ? "❚❚" : "▶");

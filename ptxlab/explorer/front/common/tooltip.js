@@ -92,7 +92,7 @@ export class Tooltip {
     const before = this.lines.map((line) => line.textContent);
     this.write(this.source());
     const changed = this.lines.filter((line) => !before.includes(line.textContent));
-    if (flashes) flashNodes(this.app, changed);
+    if (flashes) flashNodes(changed);
     if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!place.small && this.lens.isConnected) this.lens.remove();
     if (!last) this.open(true);

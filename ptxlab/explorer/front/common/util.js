@@ -145,6 +145,14 @@ export function afterPaint(call) {
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(call)));
 }
 
+// In a task of its own, right after this one: a timer would wait some milliseconds.
+/** @param {() => void} call */
+export function nextTask(call) {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = call;
+  port2.postMessage(null);
+}
+
 // Browsers from before 2024 send clicks without a pointer type.
 /** @param {MouseEvent & { pointerType?: string }} event */
 export const isTouch = (event) => event.pointerType === "touch";

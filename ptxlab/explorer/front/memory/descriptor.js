@@ -142,7 +142,7 @@ export class Descriptor {
       const field = this.fieldAt(bit);
       attribute(node, "aria-label", `bit ${bit}, ${field ? `${field.name}: ${field.text}` : "reserved"}`);
     });
-    flashNodes(app, flipped);
+    flashNodes(flipped);
     for (const update of this.updates) update(info);
     this.updateBits();
     this.updateStops();

@@ -29,8 +29,7 @@ export class Corner {
       if (event.buttons === 1) this.go(event);
     });
     this.legendKey = "";
-    this.measured = ""; // the legend, and the width, of which
-    this.legendEnd = 0; // is known
+    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map()); // measured once
   }
 
   /** @param {Size} size */
@@ -57,14 +56,16 @@ export class Corner {
   /** @param {number} height */
   placeWords(height) {
     const { app, node, legend } = this;
-    const key = [this.legendKey, node.style.width, node.hidden].join();
-    if (key !== this.measured) {
-      this.measured = key;
+    const key = [this.formula.textContent, this.legendKey, node.style.width].join();
+    if (!node.hidden && !this.ends.has(key)) {
       this.formula.after(legend);
-      this.legendEnd = node.hidden ? Infinity : legend.offsetTop + legend.offsetHeight;
+      /** @param {HTMLElement} each */
+      const endOf = (each) => each.offsetTop + each.offsetHeight;
+      this.ends.set(key, { formula: endOf(this.formula), legend: endOf(legend) });
     }
-    const isRoomy = this.legendEnd <= height;
-    const end = isRoomy ? this.legendEnd : this.formula.offsetTop + this.formula.offsetHeight;
+    const ends = this.ends.get(key) ?? { formula: 0, legend: Infinity };
+    const isRoomy = ends.legend <= height;
+    const end = isRoomy ? ends.legend : ends.formula;
     const free = node.hidden ? 0 : height - end;
     const above = app.stage.classList.contains("ptx-narrow") ? app.scene : app.stage;
     node.classList.toggle("ptx-tight", free < LINES_ROOM);

@@ -65,6 +65,10 @@ export function drawPane(pane) {
     layers.map((layer) => layerStyle(pane, layer)),
     matrices.map((matrix) => (byValue || !matrix.lane ? largest(matrix) : 0)),
   ]);
+  if (drawn === pane.drawn && matrices.every((matrix, index) => matrix === pane.painted[index])) {
+    app.drawMarksSoon();
+    return;
+  }
   const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
   const kept =
     sharp &&

@@ -9,6 +9,8 @@ import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
 import { listenToPane } from "./input.js";
 
+const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"]; // captions
+
 // The index at a distance in pixels, where every `per` indices a new period begins.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
 function indexAt({ per, period, offset, size, count }, pixels, sharp) {
@@ -17,6 +19,15 @@ function indexAt({ per, period, offset, size, count }, pixels, sharp) {
   const index = turn * per + clamp(inside, 0, per - 1);
   if (sharp && (inside < 0 || inside >= per || index < 0 || index >= count)) return -1;
   return clamp(index, 0, count - 1);
+}
+
+// Of a caption, from the first thing in it that is shown to the last.
+/** @param {HTMLElement} caption */
+function lengthOf(caption) {
+  const boxes = [...caption.children]
+    .map((node) => node.getBoundingClientRect())
+    .filter(({ width }) => width);
+  return Math.max(...boxes.map(({ right }) => right)) - Math.min(...boxes.map(({ left }) => left));
 }
 
 export class Pane extends ScrollArea {
@@ -34,6 +45,7 @@ export class Pane extends ScrollArea {
     this.layers = /** @type {Layer[]} */ ([]);
     this.row = 0;
     this.total = { width: 0, height: 0 };
+    this.captionLengths = /** @type {Map<string, number[]>} */ (new Map()); // with fewer and fewer words
     this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
@@ -95,6 +107,7 @@ export class Pane extends ScrollArea {
     const key = this.captionContent(parts);
     if (key !== this.captionKey) this.drawCaption(parts);
     this.captionKey = key;
+    this.fitCaption();
   }
 
   // What the caption depends on.
@@ -103,7 +116,7 @@ export class Pane extends ScrollArea {
     const { app } = this;
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
-      [this.isFolded, Math.round(this.width), app.look, app.memory.sent.name, app.tensor.isOpen],
+      [this.isFolded, app.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
     ]);
   }
@@ -133,7 +146,6 @@ export class Pane extends ScrollArea {
       this.addLegend(main);
       this.addNumbers();
     }
-    this.fitCaption();
   }
 
   // Says why D is empty, where no model computes it.
@@ -146,18 +158,20 @@ export class Pane extends ScrollArea {
     this.unknown = null;
   }
 
-  // Over a narrow pane the caption leaves out the size, then less important words.
+  // Over a narrow pane the caption leaves out the size, then less important words. How long it is with and
+  // without them is measured once.
   fitCaption() {
-    const { caption } = this;
-    const { width } = caption.getBoundingClientRect();
-    const lengths = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"];
-    for (let count = 0; count <= lengths.length; count += 1) {
-      caption.className = ["ptx-caption", ...lengths.slice(0, count)].join(" ");
-      const boxes = [...caption.children]
-        .map((node) => node.getBoundingClientRect())
-        .filter((box) => box.width);
-      const long = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
-      if (long <= width - GUTTER.left) return;
+    const { app, caption } = this;
+    const key = [caption.textContent, app.tracePanel.ask.hidden, app.differences.search.hidden].join();
+    const lengths = this.captionLengths.get(key) ?? [];
+    this.captionLengths.set(key, lengths);
+    for (let count = 0; count <= SHORTER.length; count += 1) {
+      const classes = ["ptx-caption", ...SHORTER.slice(0, count)].join(" ");
+      if (lengths[count] === undefined) caption.className = classes;
+      lengths[count] ??= lengthOf(caption);
+      if (lengths[count] > this.width && count < SHORTER.length) continue;
+      if (caption.className !== classes) caption.className = classes;
+      return;
     }
   }
 

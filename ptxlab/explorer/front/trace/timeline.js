@@ -28,6 +28,8 @@ export class Timeline extends Player {
     this.progress = 1; // of the way from the marks before to those that are shown
     this.before = /** @type {Mark[]} */ ([]);
     this.shown = /** @type {Mark[]} */ ([]);
+    this.widths = /** @type {number[]} */ ([]); // of the names of the parts,
+    this.measuredAt = 0; // at this width of the Explorer
     this.motion = 0; // the frame in which marks move on
     this.flight = /** @type {HTMLElement | null} */ (null);
     const steps = make("span", "ptx-steps", node);
@@ -36,7 +38,6 @@ export class Timeline extends Player {
     const track = make("div", "ptx-track", node);
     this.names = make("div", "ptx-part-names", track);
     track.append(this.slider);
-    this.slider.max = String(LONGEST);
     this.slider.addEventListener("change", () => this.remember());
     this.words = make("div", "ptx-timeline-words", node);
     this.text = make("output", "ptx-timeline-text", this.words);
@@ -56,6 +57,10 @@ export class Timeline extends Player {
 
   get last() {
     return this.frames.length;
+  }
+
+  get end() {
+    return LONGEST;
   }
 
   /** @returns {Frame | null} what is shown; null while nothing is */
@@ -253,9 +258,14 @@ export class Timeline extends Player {
 
   // -- the slider: every part is as wide as its name needs, at least; what is left goes to parts of many frames --
 
-  /** @returns {number[]} how wide the parts are, as drawn */
+  /** @returns {number[]} how wide the parts are, as drawn: measured once for a width of the Explorer */
   get shares() {
-    return [...this.names.children].map((node) => node.getBoundingClientRect().width || 1);
+    const { layoutWidth } = this.app;
+    if (!this.widths.length || this.measuredAt !== layoutWidth) {
+      this.widths = [...this.names.children].map((node) => node.getBoundingClientRect().width || 1);
+      this.measuredAt = layoutWidth;
+    }
+    return this.widths;
   }
 
   drawNames() {
@@ -263,6 +273,7 @@ export class Timeline extends Player {
     if (this.names.dataset.parts === key) return;
     this.names.dataset.parts = key;
     this.names.replaceChildren();
+    this.widths = [];
     let first = 1;
     for (const part of this.parts) {
       const at = first;
@@ -377,12 +388,5 @@ export class Timeline extends Player {
     const term = line("term", kept);
     if (lost) make("s", "", term, { text: lost });
     line("sum", sum);
-  }
-
-  /** @param {string} text */
-  update(text) {
-    super.update(text);
-    this.slider.max = String(LONGEST);
-    this.slider.value = String(this.toSlider(this.at));
   }
 }
