@@ -336,10 +336,13 @@ def glance_html(every: Sequence[Stop]) -> str:
 
 
 def _image_tag(image: dict[str, Any]) -> str:
-    """A fragment at two pixels an element, four where it is small; narrow ones are widened to be seen."""
-    longest = max(image["rows"], image["columns"])
-    scale = 4 if longest <= 16 else 2 if longest <= 64 else 1
-    width, height = (min(max(image[side] * scale, _LEAST), _MOST) for side in ("columns", "rows"))
+    """A fragment: each side has two pixels an element, four if it is short, and none is too thin."""
+
+    def length(elements: int) -> int:
+        scale = 4 if elements <= 16 else 2 if elements <= 64 else 1
+        return min(max(elements * scale, _LEAST), _MOST)
+
+    width, height = length(image["columns"]), length(image["rows"])
     # in the style: pages' own rules, JupyterLab's `height: auto` among them, go before attributes
     style = f"width:{width}px;height:{height}px;image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
     return f"<img alt='{image['name']}' style='{style}' src='{image['image']}'>"

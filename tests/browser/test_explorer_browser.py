@@ -426,6 +426,8 @@ STRAY = """(parts) => {
   return stray;
 }"""
 TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+B1 = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
@@ -436,13 +438,16 @@ def test_words_and_buttons_stand_apart(
     narrow(*size)
     parts = [".ptx-caption > *", ".ptx-lane", ".ptx-header > *", ".ptx-formula", ".ptx-legends > *"]
     parts += [".ptx-toolbar > .ptx-tool-group > *", ".ptx-status-text", ".ptx-descriptor-head > *"]
-    for mnemonic in (K16, SPARSE_S4, TCGEN05):
+    parts += [".ptx-timeline > *", ".ptx-part-name", ".ptx-fields"]
+    for mnemonic in (K16, SPARSE_S4, B1, WGMMA, TCGEN05):
         show(python, page, mnemonic)
         python("ex.view.selected = {'name': 'D', 'row': 3, 'column': 5}")
         page.locator("[data-tool=why]").wait_for()
         page.evaluate(DRAWN)
         stray = page.evaluate(STRAY, parts)
         assert stray == [], mnemonic
+        tops = page.locator(".ptx-pin:visible").evaluate_all("all => all.map((node) => node.offsetTop)")
+        assert len(set(tops)) <= 1, (mnemonic, "pin and fly")
         cut = [".ptx-lane", ".ptx-descriptor-head > span", ".ptx-mnemonic"]
         for part in cut:
             assert all(
@@ -455,13 +460,13 @@ def test_words_and_buttons_stand_apart(
 
 
 def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Where compressed A takes the corner, what pale cells are is said below the scene."""
+    """Where compressed A takes the corner, what faint cells are is said below the scene."""
     narrow(1440, 900)
     show(python, page, SPARSE_S4)
     python("A = np.zeros((16, 64)); A[:, 0::8] = A[:, 1::8] = -5; ex.A = A")
     legend = page.locator(".ptx-legends")
-    expect(legend).to_contain_text("pale: not stored; compressed A has the others")
-    expect(legend).to_contain_text("a pale cell there is 0")
+    expect(legend).to_contain_text("faint: not stored; compressed A has the others")
+    expect(legend).to_contain_text("a faint cell there is 0")
     assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
 
 
@@ -851,6 +856,40 @@ def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narro
         "([node, whole]) => node.scrollWidth > whole", arg=[scroller.element_handle(), whole]
     )
     page.locator("[data-memory=A]").click()
+
+
+def test_memory_in_a_low_window(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
+    """The matrix whose memory is shown is seen alone, with its digits; the others are names that open theirs,
+    and come back where the timeline shows them."""
+    narrow(1024, 768)
+    show(python, page, K16)
+    python("ex.A, ex.C = np.full((16, 16), 1.5), np.zeros((16, 8)); ex.hide_memory()")
+
+    def frames() -> str:
+        page.evaluate(DRAWN)
+        shown = "all => all.filter((pane) => pane.querySelector('.ptx-frame').offsetHeight)"
+        return "".join(page.locator("[data-pane]").evaluate_all(f"{shown}.map((pane) => pane.dataset.pane)"))
+
+    assert frames() == "ABD"
+    written()
+    page.locator("[data-memory=A]").click()
+    page.wait_for_selector(".ptx-memory", state="visible")
+    assert frames() == "A" and "1.5" in written()
+    assert not page.locator("[data-pane=A] .ptx-numbers").count()  # which says that numbers are not values
+    assert screen.rect("A", 15, 0)["height"] >= 13
+    assert page.evaluate(SEEN, ["[data-pane=A]", "[data-pane=D] .ptx-caption", ".ptx-memory"])
+    blocks = page.locator(".ptx-block:visible")
+    assert blocks.evaluate_all("all => all.map((block) => block.dataset.operand)") == ["A"]
+    page.get_by_role("button", name="along K").click()
+    assert frames() == "ABD"
+    page.keyboard.press("Escape")
+    assert frames() == "A"
+    page.locator("[data-memory=D]").click()
+    expect(page.locator(".ptx-memory .ptx-memory-bar > b").first).to_have_text("D in shared memory")
+    assert frames() == "D"
+    page.get_by_role("button", name="close the memory view").click()
+    page.wait_for_selector(".ptx-memory", state="hidden")
+    assert frames() == "ABD"
 
 
 def test_labels(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:

@@ -145,21 +145,19 @@ from ptxlab.explorer.edits import SetCell
 ex = ptxlab.explore({F16!r})
 ex.A, ex.B, ex.lanes = np.zeros((16, 16)), np.ones((16, 8)), [0]
 ex"""
-#: Keeps every canvas over changed cells, and every node that fades.
+#: Keeps every canvas over changed cells, and every node that is lit.
 WATCH = """() => {
   window.flashed = { canvases: {}, nodes: [] };
   window.watching ??= new MutationObserver((records) => {
-    for (const { addedNodes } of records)
+    for (const { addedNodes, target } of records) {
       for (const node of addedNodes)
         if (node.classList?.contains("ptx-flash"))
           window.flashed.canvases[node.closest("[data-pane]").dataset.pane] = node;
+      const { nodes } = window.flashed;
+      if (target.classList?.contains("ptx-changed") && !nodes.includes(target)) nodes.push(target);
+    }
   });
-  watching.observe(document.body, { childList: true, subtree: true });
-  window.animateOf ??= Element.prototype.animate;
-  Element.prototype.animate = function (...how) {
-    if (!this.matches("canvas")) window.flashed.nodes.push(this);
-    return window.animateOf.apply(this, how);
-  };
+  watching.observe(document.body, { childList: true, subtree: true, attributeFilter: ["class"] });
 }"""
 #: The cells under the canvas that was shown over a pane: [row, column] of those that are filled.
 CHANGED_CELLS = """([pane, name, rows, columns]) => {
@@ -191,7 +189,7 @@ class Changing(Light):
 
     def watch(self) -> None:
         """Forget what was lit; wait until nothing is any more."""
-        self.page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')")
+        self.page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed, .ptx-fading')")
         self.page.evaluate(WATCH)
 
     def changed(self, name: str, rows: int, columns: int) -> list[list[int]] | None:
@@ -232,7 +230,7 @@ def test_edits_leave_nothing_behind(book: BareBook, page: Any) -> None:
         for edit in range(number):
             screen.python(f"ex.apply(SetCell('A', 0, 0, '{(edit + 1) % 2}'))")
             page.wait_for_function("() => document.querySelector('[data-pane=D] .ptx-flash') !== null")
-        page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')")
+        page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed, .ptx-fading')")
         living_after.append(living(page))
     before, after = living_after
     assert after["nodes"] - before["nodes"] < 100 and after["listeners"] - before["listeners"] < 50
@@ -337,9 +335,11 @@ def test_less_motion(book: BareBook, page: Any) -> None:
     screen.type("A", 0, 0, "1")
     page.wait_for_selector("[data-pane=D] .ptx-flash")
     moving = "root => root.getAnimations({ subtree: true }).length"
-    assert page.evaluate("() => flashed.nodes.length") == screen.root.evaluate(moving) == 0
+    assert screen.root.evaluate(moving) == 0
     assert page.locator(".ptx-bit.ptx-changed").count() > 0
-    page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')", timeout=5000)
+    page.wait_for_function(
+        "() => !document.querySelector('.ptx-flash, .ptx-changed, .ptx-fading')", timeout=5000
+    )
     page.emulate_media(reduced_motion="no-preference")
 
 

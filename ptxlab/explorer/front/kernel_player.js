@@ -130,26 +130,36 @@ class KernelPlayer extends Player {
       code.scrollTop = top - code.clientHeight / 2;
   }
 
+  // A column for each lane, or for half of them where all are too wide.
   /** @param {ShownStep} shown */
-  showRegisters({ registers, lanes, hidden }) {
+  showRegisters(shown) {
+    this.fillRegisters(shown, 32);
+    if (this.registers.scrollWidth > this.registers.clientWidth + 1) this.fillRegisters(shown, 16);
+    const { hidden } = shown;
+    if (hidden > 0) make("div", "notes", this.registers, { text: `${hidden} more registers` });
+  }
+
+  /** @param {ShownStep} shown @param {number} columns */
+  fillRegisters({ registers, lanes }, columns) {
     this.registers.replaceChildren();
     const table = make("div", "lanes", this.registers);
-    const head = make("div", "lane-row lane-head", table);
-    make("i", "", head, { text: "lane" });
-    for (let lane = 0; lane < 32; lane += 1)
-      make("i", "", head, {
-        text: lane,
-        style: `background: var(--lane${lane}); color: var(--on-lane${lane})`,
-      });
-    for (const { name, role, values } of registers) {
-      const row = make("div", `lane-row ${role}`, table);
-      make("i", "", row, { text: `${role === "written" ? "→ " : ""}${name}`, title: role });
-      values.forEach((text, lane) => {
-        const isActive = ((lanes >>> lane) & 1) === 1;
-        make("i", isActive ? "value" : "value absent", row, { text });
-      });
+    for (let first = 0; first < 32; first += columns) {
+      const head = make("div", "lane-row lane-head", table);
+      make("i", "", head, { text: "lane" });
+      for (let lane = first; lane < first + columns; lane += 1)
+        make("i", "", head, {
+          text: lane,
+          style: `background: var(--lane${lane}); color: var(--on-lane${lane})`,
+        });
+      for (const { name, role, values } of registers) {
+        const row = make("div", `lane-row ${role}`, table);
+        make("i", "", row, { text: `${role === "written" ? "→ " : ""}${name}`, title: role });
+        values.slice(first, first + columns).forEach((text, index) => {
+          const isActive = ((lanes >>> (first + index)) & 1) === 1;
+          make("i", isActive ? "value" : "value absent", row, { text });
+        });
+      }
     }
-    if (hidden > 0) make("div", "notes", this.registers, { text: `${hidden} more registers` });
   }
 
   showMemory() {

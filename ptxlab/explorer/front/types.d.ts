@@ -327,6 +327,8 @@ type ScenePlan = {
   nearest: CellSize;
   room: Size;
   width: number;
+  /** The matrix that is seen alone: in a low scene, while its memory is shown. */
+  only?: Name;
 };
 
 /** Where indices are, in pixels: a new period begins after every `per` of them. */

@@ -4,7 +4,7 @@
 import { fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
-import { numbersShown } from "./draw.js";
+import { numbersShown, showsBars } from "./draw.js";
 
 const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
@@ -182,7 +182,9 @@ function numberNotes(app) {
   const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
   if (lanes) notes.push(`numbers on ${lanes} are lanes; zoom in for ${label === "value" ? "values" : label}`);
-  if (lanes) notes.push("a pale cell there is 0");
+  if (lanes) notes.push("a faint cell there is 0");
+  if (app.panes.some(showsBars))
+    notes.push("bars in compressed A are the 4 bits of a nibble: a tall one is 1");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }
@@ -206,6 +208,6 @@ function meanings(app) {
       rows.push([`${text} ${tip}`, colours[tint]]);
   if (inMemory.length && (by === "lane" || by === "register" || by === "warp"))
     rows.push([`grey: ${inMemory.join(" and ")} in shared memory, in core matrices`, [ink.line, ink.text]]);
-  if (matrices.stored) rows.push(["pale: not stored; compressed A has the others", [ink.plain, ink.text]]);
+  if (matrices.stored) rows.push(["faint: not stored; compressed A has the others", [ink.plain, ink.text]]);
   return rows;
 }

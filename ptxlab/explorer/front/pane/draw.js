@@ -85,6 +85,7 @@ export function drawPane(pane) {
   if (changes.every((cells) => cells?.length === 0)) return;
   const context = pane.contextOf(pane.base, !kept);
   pane.clip(context);
+  pane.warpNames = [];
   layers.forEach((layer, index) => drawLayer(pane, context, layer, changes[index]));
   if (!kept) drawProductNames(pane, context);
   context.restore();
@@ -140,6 +141,13 @@ export function numbersShown(pane) {
   if (digits) return isRounded ? "rounded" : "";
   if (!numbersLanes(app, matrix) || app.quiz.display("label") === "lane") return "";
   return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
+}
+
+// Whether nibbles are drawn as bars.
+/** @param {Pane} pane */
+export function showsBars(pane) {
+  const nibbles = pane.layers.find(({ name }) => name === "E");
+  return Boolean(nibbles) && !pane.isFolded && !layerStyle(pane, /** @type {Layer} */ (nibbles)).digits;
 }
 
 // In how many rows the bits of a cell are drawn one by one; 0 where there is no room for them.
@@ -297,6 +305,7 @@ function numberLanes(pane, context, layer) {
   const matrix = app.matrices[layer.name];
   if (!numbersLanes(app, matrix)) return;
   const paint = app.painter(matrix);
+  const opacity = opacityIn(app, matrix, layerStyle(pane, layer));
   const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
   const isNumbered = fitsLaneNumbers(app, layer, blocks);
   for (const block of isNumbered ? blocks : []) {
@@ -307,14 +316,19 @@ function numberLanes(pane, context, layer) {
     const { width: wide, height: high } = size;
     const from = cellBox(pane, layer, row * matrix.columns + column);
     if (!from) continue;
-    const isMixed = matrix.counterpart !== null; // cells that are stored beside pale ones
+    const isMixed = matrix.counterpart !== null; // cells that are stored beside faint ones
     const middle = { x: from.x + wide / 2 - 0.5, y: from.y + high / 2 + 0.5 };
-    if (isMixed) {
-      const width = text.length * LANE_NUMBER * LETTER + 4;
-      const box = { x: middle.x - width / 2, y: middle.y - 6.5, width, height: 13 };
-      fillBox(context, box, app.ink.paper, 0.75);
+    const width = text.length * LANE_NUMBER * LETTER + 4;
+    const tall = Math.min(13, high - 1);
+    const box = { x: middle.x - width / 2, y: middle.y - 0.5 - tall / 2, width, height: tall };
+    const [fill, plain] = paint(row * matrix.columns + column);
+    // no line between cells goes through the number
+    if (!isMixed && block.rows * block.columns > 1) {
+      fillBox(context, box, app.ink.paper);
+      fillBox(context, box, fill, opacity(row * matrix.columns + column));
     }
-    const ink = isMixed ? app.ink.text : paint(row * matrix.columns + column)[1];
+    if (isMixed) fillBox(context, box, app.ink.paper, 0.75);
+    const ink = isMixed ? app.ink.text : plain;
     setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, ink);
     context.fillText(text, middle.x, middle.y);
   }
@@ -356,12 +370,9 @@ function nameWarps(pane, context, layer) {
     if (bottom - top < 20) continue;
     const wide = text.length * 13 * LETTER + 12;
     const middle = { x: GUTTER.left + pane.width / 2, y: GUTTER.top + (top + bottom) / 2 };
-    fillBox(
-      context,
-      { x: middle.x - wide / 2, y: middle.y - 10, width: wide, height: 20 },
-      app.ink.paper,
-      0.85,
-    );
+    const box = { x: middle.x - wide / 2, y: middle.y - 10, width: wide, height: 20 };
+    fillBox(context, box, app.ink.paper, 0.85);
+    pane.warpNames.push(box);
     setFont(context, `600 13px ${app.ink.mono}`, app.ink.text);
     context.fillText(text, middle.x, middle.y + 0.5);
   }
@@ -556,6 +567,7 @@ export function drawPaneMarks(pane) {
   spotlight(pane, context, marks.lane);
   if (marks.isPlayed && !marks.hovered) dimUnplayed(pane, context, marks.steps);
   outlineLanes(pane, context, marks);
+  for (const { x, y, width, height } of pane.warpNames) context.clearRect(x, y, width, height);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   for (const mark of marks.related)
     boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });

@@ -31,6 +31,8 @@ const LEAST_SCENE = 400; // width of a scene that has them beside it
 export const STACKED = 600; // below this width tools move into a box
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
 const LEAST_HEIGHT = 260; // of a scene
+const LOW = 330; // height of a scene that shows one matrix, while the memory of that is below it,
+const HIGHER = 48; // and how much higher it may be for its digits
 const STATUS = 40; // height of the line about what is pointed at
 const TRACE_BUTTON = 22; // of the one below the timeline,
 const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
@@ -73,12 +75,17 @@ export function arrange(app) {
   const width = app.stage.clientWidth - (beside ? BESIDE : 0);
   const above = app.isUnfolded("C") && !app.matrices.stored ? planScene(app, width, beside, true) : null;
   const { plan, height } = above && hasCorner(above.plan) ? above : planScene(app, width, beside, false);
-  app.plan = plan;
+  const one = planOne(app, plan, height);
+  app.plan = one?.plan ?? plan;
+  const { only } = app.plan;
+  app.root.dataset.only = only && app.matrices[only].lane ? only : ""; // whose registers alone are shown
+  placeMemory(app, beside);
   app.scene.style.width = `${width}px`;
-  app.scene.style.height = `${height}px`;
-  app.beside.style.maxHeight = beside ? `${height}px` : "";
+  const high = one?.height ?? height;
+  app.scene.style.height = `${high}px`;
+  app.beside.style.maxHeight = beside ? `${high}px` : "";
   app.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
-  if (beside && app.beside.scrollHeight > height) app.beside.classList.remove("ptx-roomy");
+  if (beside && app.beside.scrollHeight > high) app.beside.classList.remove("ptx-roomy");
   showScene(app);
 }
 
@@ -100,6 +107,36 @@ function planScene(app, width, beside, isAbove) {
   if (isWide && needed > height && needed <= view) ({ height, room, cells } = plan(needed));
   const whole = isAbove ? withCorner(count, cells) : cells;
   return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
+}
+
+// The plan of a low scene while the memory of a matrix is shown: that matrix alone, as long as the timeline does
+// not show others. They are names below it. The scene is a little higher if that is all its digits need.
+/** @param {App} app @param {ScenePlan} plan @param {number} height */
+function planOne(app, plan, height) {
+  const name = app.memory.isOpen && !app.timeline.movesOn && app.memory.matrix?.name;
+  const { count, legible, whole, width } = plan;
+  const across = name === "A" || name === "stored" ? "kx" : "nx";
+  const down = name === "B" ? "rowK" : "rowM";
+  const least = leastRows(legible)[down];
+  if (!name || !app.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
+  const [columns, rows] = [across === "kx" ? count.a : count.n, down === "rowK" ? count.b : count.m];
+  const around = HEAD + CAPTION + BETWEEN_ROWS + count.gaps;
+  const needed = rows * least + around + 1;
+  const high = needed <= height + HIGHER ? Math.max(height, needed) : height;
+  const room = { width: width - GUTTER.left - 6 - count.gaps, height: high - around };
+  const cells = {
+    ...whole,
+    [across]: Math.min(room.width / columns, WIDEST * legible[across]),
+    [down]: Math.min(room.height / rows, HIGHEST * legible[down]),
+  };
+  return { height: high, plan: { ...plan, whole: cells, room, only: name } };
+}
+
+// Memory is below the scene; where lanes and registers are there, before them.
+/** @param {App} app @param {boolean} beside */
+function placeMemory({ memory, tensor, beside: registers }, beside) {
+  const next = beside ? tensor.node : registers;
+  if (memory.node.nextElementSibling !== next) next.before(memory.node);
 }
 
 // Where A is a little narrower than C above it, the two get the same width.
@@ -126,7 +163,9 @@ export function showScene(app) {
   /** @param {keyof CellSize} side */
   const between = (side) => whole[side] * Math.max(1, nearest[side] / whole[side]) ** nearness;
   const cells = { kx: between("kx"), nx: between("nx"), rowM: between("rowM"), rowK: between("rowK") };
-  placePanes(app, cells, windows(extentOf(count, cells), room), width);
+  const extent = extentOf(count, cells);
+  if (app.plan.only) placeOne(app, app.plan.only, cells, extent);
+  else placePanes(app, cells, windows(extent, room), width);
 }
 
 // The nearness, from 0 to 1, from which all digits can be read.
@@ -347,6 +386,28 @@ function placePanes(app, cells, seen, width) {
     width: (seen.isAbove ? places.C[0] : x.n) - GAP,
     height: seen.above && !seen.isAbove ? places.stored[1] : second - BETWEEN_ROWS,
   });
+}
+
+// One matrix, and the names of the others below it.
+/** @param {App} app @param {Name} only @param {CellSize} cells @param {Extent} extent */
+function placeOne(app, only, cells, { a, n, b, m }) {
+  const { room, width } = app.plan;
+  const others = app.panes.filter(({ names }) => names[0] !== only);
+  let below = 0;
+  for (const pane of [...app.panes.filter(({ names }) => names[0] === only), ...others]) {
+    const [name] = pane.names;
+    const size = {
+      width: Math.min(name === "A" || name === "stored" ? a : n, room.width),
+      height: Math.min(name === "B" ? b : m, room.height),
+    };
+    const share = width / others.length;
+    const [right, down] = name === only ? [0, 0] : [others.indexOf(pane) * share, below];
+    if (name === only) below = HEAD + Math.ceil(size.height) + BETWEEN_ROWS;
+    else size.width = share - GUTTER.left;
+    pane.node.style.transform = `translate(${right}px, ${down}px)`;
+    pane.arrange(layersOf(app, name, cells), name === "B" ? cells.rowK : cells.rowM, size);
+  }
+  app.corner.place({ width: 0, height: 0 });
 }
 
 // The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,

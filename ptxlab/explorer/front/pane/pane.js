@@ -48,6 +48,7 @@ export class Pane extends ScrollArea {
     this.captionLengths = /** @type {Map<string, number[]>} */ (new Map()); // with fewer and fewer words
     this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
+    this.warpNames = /** @type {Place[]} */ ([]); // where names of warps are, over which no lane is outlined
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
     this.farthest = { x: 0, y: 0 }; // and how far it can be
     this.isFolded = false; // whether only its name is shown
@@ -70,7 +71,7 @@ export class Pane extends ScrollArea {
     const { app } = this;
     const main = app.matrices[this.names[0]];
     const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
-    this.isFolded = !app.isUnfolded(this.names[0]);
+    this.isFolded = !app.isUnfolded(this.names[0]) || this.isAside;
     this.frame.hidden = this.isFolded;
     this.layers = layers
       .filter((layer) => app.matrices[layer.name])
@@ -87,6 +88,12 @@ export class Pane extends ScrollArea {
     this.endFlash();
     this.drawn = this.marked = ""; // other cells are seen
     this.updateCaption();
+  }
+
+  // Whether another matrix is seen alone.
+  get isAside() {
+    const { only } = this.app.plan;
+    return only !== undefined && only !== this.names[0];
   }
 
   // Kept, because reading it makes the browser lay out everything that was written since.
@@ -116,7 +123,7 @@ export class Pane extends ScrollArea {
     const { app } = this;
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
-      [this.isFolded, app.look, app.memory.sent.name, app.tensor.isOpen],
+      [this.isFolded, this.isAside, app.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
     ]);
   }
@@ -130,7 +137,9 @@ export class Pane extends ScrollArea {
     for (const matrix of parts) {
       const { label, rows, columns, name, type } = matrix;
       make("b", "", this.caption, { text: label });
-      const size = this.isFolded ? " = 0" : ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
+      const size = !app.isUnfolded(name)
+        ? " = 0"
+        : ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
       make("span", "ptx-caption-size", this.caption, { text: `${name.startsWith("SF") ? "" : size}   ` });
     }
     const [main] = parts;
@@ -139,9 +148,9 @@ export class Pane extends ScrollArea {
       app.differences.update();
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
-    if (main?.name === "C") this.addFold();
+    if (main?.name === "C" && !this.isAside) this.addFold();
+    if (main && app.isUnfolded(main.name)) this.addMemory(main, hadFocus);
     if (main && !this.isFolded) {
-      this.addMemory(main, hadFocus);
       if (main.name === "D" && main.place) this.addTensor();
       this.addLegend(main);
       this.addNumbers();

@@ -25,6 +25,7 @@ export class Timeline extends Player {
     this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
     this.key = ""; // the instruction and the cell that it is about
     this.idle = true; // nothing is marked
+    this.movedOn = false; // whether matrices that are not in the memory view are shown
     this.progress = 1; // of the way from the marks before to those that are shown
     this.before = /** @type {Mark[]} */ ([]);
     this.shown = /** @type {Mark[]} */ ([]);
@@ -66,6 +67,11 @@ export class Timeline extends Player {
   /** @returns {Frame | null} what is shown; null while nothing is */
   get current() {
     return this.idle ? null : (this.frames[this.at - 1] ?? null);
+  }
+
+  // Whether it shows something else than the access to memory.
+  get movesOn() {
+    return this.current !== null && this.current.memory === undefined;
   }
 
   // Where it stands before it plays: at the access that is shown, or at the sum of the selected cell.
@@ -180,6 +186,8 @@ export class Timeline extends Player {
   /** @param {boolean} played */
   show(played) {
     const { app } = this;
+    if (app.memory.isOpen && this.movesOn !== this.movedOn) app.layout(); // other matrices are seen
+    this.movedOn = this.movesOn;
     this.change();
     this.write();
     if (this.current?.memory === undefined) app.reveal(this.shown);

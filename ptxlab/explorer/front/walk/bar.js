@@ -1,6 +1,6 @@
 // The bar of a walk: where one is, what is new here, the question, and a map of all stops.
 
-import { make, makeButton } from "../common/util.js";
+import { clamp, make, makeButton } from "../common/util.js";
 
 /** @type {Record<string, string>} */
 const SIGNS = { right: "✓", wrong: "✗", "not yet": "…" };
@@ -15,9 +15,9 @@ export function stopAt(address, { walk, stops }) {
 
 /** @param {WalkShown["stops"][number]["images"][number]} image */
 function smallPicture({ name, rows, columns, image }) {
-  const longest = Math.max(rows, columns);
-  const scale = longest <= 16 ? 3 : longest <= 32 ? 2 : 1;
-  const [width, height] = [columns, rows].map((side) => Math.min(Math.max(side * scale, 12), 128));
+  /** @param {number} side */
+  const scaleOf = (side) => (side <= 16 ? 3 : side <= 32 ? 2 : 1);
+  const [width, height] = [columns, rows].map((side) => clamp(side * scaleOf(side), 12, 96));
   return make("img", "", null, { src: image, alt: name, title: name, width, height });
 }
 

@@ -3,7 +3,8 @@
 import { make } from "../common/util.js";
 
 const [PICTURE_WIDTH, PICTURE_HEIGHT] = [112, 200]; // pixels, at most
-const NARROW = 32; // pixels: narrower pictures are stretched
+const THIN = { width: 32, height: 64 }; // pixels: thinner pictures are stretched, up to
+const STRETCHED = 4; // pixels of an element
 const SCALES = [8, 6, 4, 3, 2, 1]; // pixels of an element
 
 /** @param {Element} parent @param {WalkFragment[]} fragments */
@@ -18,8 +19,8 @@ export function drawFragments(parent, fragments) {
       make("img", "", figure, {
         src: image,
         alt: `${name}: the lane that holds each element`,
-        width: Math.max(columns * scale, NARROW),
-        height: Math.max(rows * scale, NARROW),
+        width: Math.max(columns * scale, Math.min(columns * STRETCHED, THIN.width)),
+        height: Math.max(rows * scale, Math.min(rows * STRETCHED, THIN.height)),
       });
     make("pre", "", figure, { text: formula });
   }
