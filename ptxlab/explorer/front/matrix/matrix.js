@@ -169,12 +169,20 @@ export function fewestLetters(matrix) {
   return letters;
 }
 
-// A number with the fewest digits, and with an exponent.
+// A number with the fewest digits: then without the zero before its point, with nothing behind it, and with an
+// exponent.
 /** @param {Matrix} matrix @param {number} index */
 function shorterTexts(matrix, index) {
   const [text, value] = [cellText(matrix, index, FEWEST_DIGITS), matrix.values[index]];
   if (matrix.kind === "bits" || text.length <= 3 || !Number.isFinite(value)) return [text];
-  return [text, ...[1, 0].map((digits) => value.toExponential(digits).replace("e+", "e"))];
+  const pointed = text.includes(".") && !text.includes("e");
+  const shorter = Math.abs(value) < 1 ? text.replace(/^(-?)0\./, "$1.") : `${Math.round(value)}.`;
+  const exponents = [1, 0].map((digits) => value.toExponential(digits).replace("e+", "e"));
+  return [
+    text,
+    ...(pointed && (Math.abs(value) < 1 || Math.abs(value) >= 10) ? [shorter] : []),
+    ...exponents,
+  ];
 }
 
 // The number of a cell in so many letters: with fewer digits, then with an exponent, and never without its
