@@ -297,7 +297,7 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
     page.mouse.move(page.locator("[data-pane=D] .ptx-scroller").bounding_box()["x"] - 10, y)
     lanes = sorted({place.lane for column in range(64) for place in ins.d.where(37, column)})
     assert len(lanes) == 4
-    screen.says(f"row 37 of D is held by lanes {lanes[0]}..{lanes[-1]}")
+    screen.says(f"row 37 of D is held by threads {lanes[0]}..{lanes[-1]}")
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
 
 

@@ -382,7 +382,7 @@ def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
     assert classes(page, "contributes") == {64, 65, 66, 67}
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
     assert (
-        "row 40 of A is in lanes 64..67 · column 200 of B is in shared memory" in screen.status.text_content()
+        "row 40 of A is in threads 64..67 · column 200 of B is in shared memory" in screen.status.text_content()
     )
 
 

@@ -17,9 +17,15 @@ function runs(lanes) {
   return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
 }
 
+// "lanes 4..7"; those of a warpgroup are threads.
+/** @param {number[]} lanes */
+function laneNames(lanes) {
+  return `${plural(lanes.length, lanes.some((lane) => lane >= 32) ? "thread" : "lane")} ${runs(lanes)}`;
+}
+
 /** @param {Matrix} matrix @param {number[]} lanes */
 function heldBy(matrix, lanes) {
-  if (!matrix.place) return `is held by ${plural(lanes.length, "lane")} ${runs(lanes)}`;
+  if (!matrix.place) return `is held by ${laneNames(lanes)}`;
   if (!lanes.length) return "is not read by this tcgen05.ld";
   return `is loaded by ${plural(lanes.length, "thread")} ${runs(lanes)}`;
 }
@@ -52,7 +58,7 @@ function chunkWords({ A, E, stored }, column) {
 export function describeContribution(matrices, { line, lanes }) {
   const { label, place } = matrices[line.name];
   const memory = place ? "tensor memory" : "shared memory";
-  const where = lanes.length ? `${plural(lanes.length, "lane")} ${runs(lanes)}` : memory;
+  const where = lanes.length ? laneNames(lanes) : memory;
   return `${lineName(line, label)} is in ${where}`;
 }
 
@@ -121,7 +127,7 @@ function nibbleOf({ E }, row, chunk) {
   return [
     `nibble 0b${binary(E.codes[at], 4)}`,
     E.lane
-      ? `lane ${E.lane[at]}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`
+      ? `${laneNames([E.lane[at]])}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`
       : place(/** @type {Matrix} */ (E), at)[0],
   ];
 }

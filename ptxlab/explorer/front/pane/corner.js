@@ -196,7 +196,9 @@ function meanings(app) {
   const by = app.quiz.display("colour_by");
   const rows = /** @type {[string, Colour][]} */ ([]);
   const inMemory = [matrices.A, matrices.B].filter((matrix) => matrix?.byte).map(({ label }) => label);
-  if (by === "lane" || by === "register" || by === "warp")
+  if (by === "lane" && app.instruction.tensor)
+    rows.push(["colour of D: the lane of tensor memory that holds a cell", colours[13]]);
+  else if (by === "lane" || by === "register" || by === "warp")
     rows.push([
       `colour: the ${by} that holds a cell${by === "lane" ? "; shade: the thread in its group of four" : ""}`,
       colours[by === "lane" ? 13 : 5],

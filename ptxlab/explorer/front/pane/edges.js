@@ -60,7 +60,7 @@ export function drawHeadings(pane, context) {
       const y = pane.y(layer, row) - pane.at.y;
       const middle = y + (prefix ? layer.down.size / 2 + 0.5 : rowMiddle(pane.row));
       if (y < -1 || y > pane.height - 4) continue;
-      if (heights.some((other) => Math.abs(other - middle) < 10)) continue; // they would touch
+      if (heights.some((other) => Math.abs(other - middle) < 12)) continue; // they would touch
       heights.push(middle);
       context.fillText(`${prefix}${row}`, GUTTER.left - 5, GUTTER.top + middle);
     }
