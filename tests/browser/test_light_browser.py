@@ -381,9 +381,8 @@ def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
     page.wait_for_selector(".ptx-lane.contributes")
     assert classes(page, "contributes") == {64, 65, 66, 67}
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
-    assert (
-        "row 40 of A is in threads 64..67 · column 200 of B is in shared memory" in screen.status.text_content()
-    )
+    says = "row 40 of A is in threads 64..67 · column 200 of B is in shared memory"
+    assert says in screen.status.text_content()
 
 
 #: The colour of the marks at the upper left corner of a cell: outside it, or inside at the edge of a pane.
