@@ -23,7 +23,6 @@ _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
 _SCALAR_BYTES = (1, 2, 4, 8)
 _PORTABLE_CLUSTER = 8  # blocks that a cluster may have without asking
-_STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
 
 
 @dataclass
@@ -241,7 +240,7 @@ def launch_function(
     `cluster` is for kernels that do not state the size of their clusters themselves.
     """
     driver = load("cuda.bindings.driver")
-    if shared > _STATIC_LIMIT:
+    if shared:  # beyond 48 KiB together with what the kernel declares it must be asked for
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
     buffers = [np.frombuffer(value, dtype=np.uint8) for value in values]

@@ -215,6 +215,21 @@ def test_tensor_maps_made_of_zeros(parts: dict[str, str]) -> None:
 
 
 @pytest.mark.gpu
+def test_shared_memory_beyond_48_kib_of_both_kinds_on_a_gpu() -> None:
+    """32 KiB that a kernel declares and 32 at launch: only together are they too much to have unasked."""
+    source = """extern "C" __global__ void sizes(int* out) {
+        __shared__ volatile int mine[8192];
+        extern __shared__ volatile int theirs[];
+        for (int i = threadIdx.x; i < 8192; i += 32) { mine[i] = i; theirs[i] = -i; }
+        __syncwarp();
+        out[threadIdx.x] = mine[8191 - threadIdx.x] + theirs[8191 - threadIdx.x];
+    }"""
+    out = np.ones(32, dtype=np.int32)
+    ptxlab.kernel(source).launch(1, 32, out, shared=32 << 10)
+    assert not out.any()
+
+
+@pytest.mark.gpu
 def test_tensor_maps_made_of_zeros_on_a_gpu() -> None:
     _made_map("launch", _IN_SHARED)
     _made_map("launch", _IN_GLOBAL)
