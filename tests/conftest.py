@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.util
 import os
 import shutil
 import signal
@@ -43,7 +44,18 @@ def _needed(item: pytest.Item) -> str | None:
         return None if gpu.available() else gpu.status()
     if item.get_closest_marker("browser"):
         return None if chromium.find() else f"no Chromium; {chromium.REMEDY}"
-    return None
+    modules = [module for mark in item.iter_markers("needs") for module in mark.args]
+    missing = [module for module in modules if not _is_installed(module)]
+    return (
+        f"{', '.join(missing)} is not installed; `make test` brings all that tests need" if missing else None
+    )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is in
+        return False
 
 
 def _marked(items: list[pytest.Item], mark: str) -> list[Path]:
@@ -91,8 +103,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests marked gpu or browser skip, and say why; in CI a missing browser is a failure."""
-    if not {"gpu", "browser"} & {mark.name for mark in item.iter_markers()}:
+    """Tests marked gpu, browser or needs skip, and say why; in CI a missing browser is a failure."""
+    if not {"gpu", "browser", "needs"} & {mark.name for mark in item.iter_markers()}:
         return
     lack = _needed(item)
     if lack and item.get_closest_marker("browser") and os.environ.get("CI"):

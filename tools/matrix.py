@@ -37,25 +37,20 @@ class Row:
     oldest: bool = False
     without: tuple[str, ...] = ()
     tests: tuple[str, ...] = ("tests",)
-    not_tests: tuple[str, ...] = ()
 
 
 _SUPPORTED = [
     line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d+$", line)
 ]
 _CUDA = tuple(re.split(r"[<>=;\[ ]", line)[0] for line in PROJECT["optional-dependencies"]["cuda13"])
-#: Tests of what NumPy and ml_dtypes suffice for, and those among them that want a compiler, shtab or Plotly.
+#: Tests of what NumPy and ml_dtypes suffice for; those that want more skip and say so.
 _BARE = ("tests/isa", "tests/memory", "tests/numerics", "tests/cli", "tests/util")
-_WANT_MORE = (
-    *("test_arguments_are_those_of_the_kernel", "test_functions_take_names_as_well", "test_source_compiles"),
-    *("test_check", "test_simulate", "test_bash", "test_completion", "test_pictures_of_layouts"),
-)
 ROWS = {
     **{f"python{version}": Row(version) for version in _SUPPORTED},
     "oldest": Row(_SUPPORTED[0], oldest=True),
     "no-numba": Row(without=("numba",)),
-    "no-cuda": Row(without=(*_CUDA, "nvidia-cuda-nvcc"), tests=_BARE, not_tests=_WANT_MORE),
-    "bare": Row(extra="", tests=_BARE, not_tests=_WANT_MORE),
+    "no-cuda": Row(without=(*_CUDA, "nvidia-cuda-nvcc"), tests=_BARE),
+    "bare": Row(extra="", tests=_BARE),
 }
 
 
@@ -101,8 +96,6 @@ def _try(row: Row, folder: Path, arguments: list[str]) -> tuple[str, str]:
         return "not tried", next((line for line in lines if line.startswith("error")), lines[-1])
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     command += ["-m", f"{QUICK} and not gpu", *arguments, *row.tests]
-    if row.not_tests:
-        command += ["-k", f"not ({' or '.join(row.not_tests)})"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines()
     for line in lines:

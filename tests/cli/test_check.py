@@ -65,6 +65,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
+@pytest.mark.needs("cuda.core")
 def test_a_hazard_is_reported_where_it_stands(script, capsys: pytest.CaptureFixture[str]) -> None:
     before = Kernel.simulate, Kernel.launch
     assert main(["check", script(_RACE), "--argument=7"]) == 1
@@ -75,6 +76,7 @@ def test_a_hazard_is_reported_where_it_stands(script, capsys: pytest.CaptureFixt
     assert (Kernel.simulate, Kernel.launch) == before
 
 
+@pytest.mark.needs("cuda.core")
 def test_sarif(script, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", script(_RACE), "--sarif"]) == 1
     out, err = capsys.readouterr()
@@ -86,6 +88,7 @@ def test_sarif(script, capsys: pytest.CaptureFixture[str]) -> None:
     assert (result["level"], result["ruleId"]) == ("error", run["tool"]["driver"]["rules"][0]["id"])
 
 
+@pytest.mark.needs("cuda.core")
 def test_bank_conflicts_of_launches_do_not_fail(script, capsys: pytest.CaptureFixture[str]) -> None:
     """`launch` is simulated: there is no GPU."""
     assert main(["check", script(_COLUMNS), "--json"]) == 0
@@ -96,6 +99,7 @@ def test_bank_conflicts_of_launches_do_not_fail(script, capsys: pytest.CaptureFi
     assert "script.py:11, 2 launches" in capsys.readouterr().out
 
 
+@pytest.mark.needs("cuda.core")
 def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", script(_MMA)]) == 0
     out = capsys.readouterr().out
@@ -114,6 +118,7 @@ def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[s
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )
+@pytest.mark.needs("cuda.core")
 def test_a_script_that_fails(script, capsys: pytest.CaptureFixture[str], text: str, sentence: str) -> None:
     assert main(["check", script(text)]) == 1
     assert sentence in capsys.readouterr().out

@@ -443,6 +443,7 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
         assert answer(*words)
 
 
+@pytest.mark.needs("cuda.core")
 def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays made on the spot, from files, and into one."""
     monkeypatch.chdir(tmp_path)
@@ -463,6 +464,7 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert "32 elements changed" in answer("simulate", "twice.cu", "--arg", "ones:f4:32")
 
 
+@pytest.mark.needs("cuda.core")
 def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Time, units and lines of one kernel; what changed between two."""
     source = """extern "C" __global__ void scale(float* x, int n) {
@@ -487,6 +489,7 @@ def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.C
     assert main(["profile", str(after)]) == 1 and "takes 2 arguments" in capsys.readouterr().err
 
 
+@pytest.mark.needs("cuda.core")
 def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Conflicts, sectors, hazards and bounds, by line; --check error is exit status 1."""
     file = tmp_path / "columns.cu"
@@ -600,6 +603,7 @@ def test_completed_names_are_instructions(answer) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.needs("shtab")
 def test_completion_scripts_know_every_command_and_option(shell: str, answer, tmp_path: Path) -> None:
     text = answer("completion", shell)
     for word in ("--explain", "--family", "sm_90a", "metadata", "SFA", "emulator", "__complete"):
@@ -628,11 +632,13 @@ def test_completion_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatc
         ("ptxlab show mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf", [TF32.split("::")[1]]),
     ],
 )
+@pytest.mark.needs("shtab")
 def test_bash_completes(line: str, words: list[str], answer, tmp_path: Path) -> None:
     assert _completed_in_bash([line], answer, tmp_path) == [words]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.needs("shtab")
 def test_bash_asks_for_the_names_of_instructions_once(answer, tmp_path: Path) -> None:
     _completed_in_bash(["ptxlab wh", "ptxlab list --fam"], answer, tmp_path)
     assert not (tmp_path / "calls").exists()

@@ -275,6 +275,7 @@ def test_atoms_of_cutlass() -> None:
             assert form.a_space == ("shared" if "_SS" in atom else "register"), atom
 
 
+@pytest.mark.needs("cuda.core")
 def test_functions_take_names_as_well_as_instructions() -> None:
     ones = np.ones((16, 64))
     assert (ptxlab.matmul(ones, ones.T, instruction="mma.m16n8k64.s4") == 64).all()

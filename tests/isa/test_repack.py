@@ -513,6 +513,7 @@ def oldest_target(plan: Repack) -> str:
 
 
 @each("name", TILED)
+@pytest.mark.needs("cuda.core")
 def test_source_compiles(name: str) -> None:
     plan = repack(*TILED[name])
     first = oldest_target(plan)

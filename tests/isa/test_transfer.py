@@ -606,6 +606,7 @@ SIZES = {"uint4*": 1, "unsigned int*": 4, "unsigned long long*": 8}
     [ROWS[0], STORES[-1], MOVMATRIX, WMMA[0], WMMA[-1], row("wmma.store.d.sync.aligned.row.m8n8k4.f64")],
     ids=str,
 )
+@pytest.mark.needs("cuda.core")
 def test_arguments_are_those_of_the_kernel(
     form: Transfer, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:

@@ -157,6 +157,7 @@ def test_objects_of_gluon_are_known_by_their_class() -> None:
     assert (tensor.instruction, tensor.place) == ("tcgen05.mma", "tensor")
 
 
+@pytest.mark.needs("plotly")
 def test_pictures_of_layouts() -> None:
     """Registers, shared and tensor memory, in Triton's words and in CuTe's; each names its instruction."""
     picture = views.named_layout(_WGMMA, (64, 64), lane=5)
