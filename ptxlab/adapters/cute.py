@@ -5,7 +5,8 @@ up tensor maps and launches through the CUDA runtime, and its kernels to PTX. He
 runtime that the host's code calls are functions of Python, and a launch goes to the simulator with the bytes
 of its parameters. What is changed in the DSL while a session is open: `Compiler.jit`, the options of a
 compilation (it keeps the PTX, with line numbers), the architecture, `_Tensor` (arrays of the host count as
-global memory), `HardwareInfo`, the number of devices, and the cache of compiled functions.
+global memory), `HardwareInfo`, the number of devices, the cache of compiled functions, and calls of functions
+with TVM FFI, which take arrays themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import linecache
 import re
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,13 +35,14 @@ from ..errors import PtxlabError, listing
 from ..memory import TensorMap, tensor_map
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.peaks import PEAKS
-from .arrays import SWIZZLES, HostMemory, array_at, numpy_type
+from .arrays import SWIZZLES, HostMemory, array_at, host_array, is_array, numpy_type
 from .session import current_session, replaced
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MOST_SHARED, _MOST_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
+_LIBRARIES: list[ctypes.c_void_p] = []  # which must outlive the code of the host
 _SEEN: dict[int, np.ndarray[Any, Any]] = {}  # arrays that a call of a compiled function has, by address
 _RAISED: list[BaseException] = []  # what a launch raised, until the DSL's code has returned
 
@@ -70,6 +75,19 @@ def _get_kernel(out: int, library: int, name: int) -> int:
 
 def _load_library(out: int, *_: int) -> int:
     ctypes.c_uint64.from_address(out).value = 1  # which nobody looks at
+    return 0
+
+
+def _init_library_once(state: int, init: int, load: int, set_error: int) -> int:
+    """What functions with TVM FFI call first: the code of the host loads its kernels to the only device."""
+    loaded = ctypes.c_int64.from_address(state)
+    if not loaded.value:
+        library = ctypes.c_void_p()
+        _LIBRARIES.append(library)
+        place, result = ctypes.c_void_p, ctypes.c_int32
+        ctypes.CFUNCTYPE(result, place)(init)(ctypes.addressof(library))
+        ctypes.CFUNCTYPE(result, place, ctypes.c_int32)(load)(ctypes.addressof(library), 0)
+        loaded.value = 1
     return 0
 
 
@@ -135,7 +153,9 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
     key = ("cute", ptx, name)
     if key not in kept:
         mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
-        title = re.split(r"_tensor|_CopyAtom|_TiledM|_object_at", mangled.rpartition("kernel_cutlass_")[2])[0]
+        title = re.split(
+            r"_tensor|_CopyAtom|_TiledM|_object_at|_Arraydtype", mangled.rpartition("kernel_cutlass_")[2]
+        )[0]
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         title = title.removeprefix("kernel___main__").rstrip("_0123456789")
@@ -200,10 +220,11 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
     "_cuKernelGetAttribute": _set_to_zero,
     "_cudaLaunchKernelEx": _launch,
     "_cudaLaunchKernel": _launch_plain,
+    "cuda_dialect_init_library_once": _init_library_once,
 }
 _C_TYPES: dict[str, Any] = {"!llvm.ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
 _CALLBACKS: dict[tuple[str, str], Any] = {}  # which must outlive the code that calls them
-_DECLARED = re.compile(r"@(_cu\w+)\(([^)]*)\) -> i32")
+_DECLARED = re.compile(r"@(_cu\w+|cuda_dialect_(?:un)?\w+_once)\(([^)]*)\)( -> i32)?")
 
 
 def _with_python_functions(module: Any) -> None:
@@ -225,7 +246,9 @@ def _with_python_functions(module: Any) -> None:
         formal = ", ".join(f"%a{number}: {each}" for number, each in enumerate(types))
         actual = ", ".join(f"%a{number}" for number in range(len(types)))
         text = (
-            f"llvm.func @{name}({formal}) -> i32 {{\n"
+            f"llvm.func @{name}({formal}) {{\n  llvm.return\n}}"  # it unloads a library
+            if match[3] is None
+            else f"llvm.func @{name}({formal}) -> i32 {{\n"
             f"  %address = llvm.mlir.constant({address} : i64) : i64\n"
             "  %function = llvm.inttoptr %address : i64 to !llvm.ptr\n"
             f"  %result = llvm.call %function({actual}) : !llvm.ptr, ({', '.join(types)}) -> i32\n"
@@ -238,6 +261,20 @@ def _with_python_functions(module: Any) -> None:
                 defined.body.operations[0].operation.clone()
 
 
+@contextmanager
+def _raising() -> Iterator[None]:
+    """A call of the host's code: what a launch raised is raised when it has returned."""
+    try:
+        yield
+    except Exception:
+        if _RAISED:
+            raise _RAISED[0] from None
+        raise
+    finally:
+        _RAISED.clear()
+        _SEEN.clear()
+
+
 # -- the DSL -------------------------------------------------------------------------------------------------
 
 
@@ -247,9 +284,32 @@ def _sms() -> int:
     return PEAKS.get(session.chip, PEAKS["H200"]).sms
 
 
-def _as_global(tensor: Any) -> None:
+class _OnGpu:
+    """An array of the host that counts as one of a GPU, for functions that take what has DLPack (TVM FFI)."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        low, high = np.lib.array_utils.byte_bounds(host_array(array))
+        _SEEN[low] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
+
+    def __dlpack__(self, **_: object) -> Any:
+        capsule = self._array.__dlpack__()
+        _as_global(capsule)
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+def _on_gpu(value: Any) -> Any:
+    """A value with arrays of the host as ones of a GPU."""
+    if type(value) in (tuple, list):
+        return type(value)(_on_gpu(each) for each in value)
+    return _OnGpu(value) if is_array(value) and hasattr(value, "__dlpack__") else value
+
+
+def _as_global(capsule: Any) -> None:
     """Mark the array of a fresh DLPack capsule as one of a GPU, so that the DSL calls its memory global."""
-    capsule = tensor._dlpack_data
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     ctypes.c_int32.from_address(get(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
@@ -312,18 +372,23 @@ def install() -> Callable[[], None]:
     def init(self: Any, *arguments: Any, **named: Any) -> None:
         former_init(self, *arguments, **named)
         if current_session() is not None:
-            _as_global(self)
+            _as_global(self._dlpack_data)
 
     def run(self: Any, exe_args: list[Any]) -> Any:
-        try:
+        with _raising():
             return former_run(self, exe_args)
-        except Exception:
-            if _RAISED:
-                raise _RAISED[0] from None
-            raise
-        finally:
-            _RAISED.clear()
-            _SEEN.clear()
+
+    def calls(former: Callable[..., Any]) -> Callable[..., Any]:
+        """A call of a function that takes arrays through TVM FFI."""
+
+        def call(self: Any, *arguments: Any, **named: Any) -> Any:
+            if current_session() is None:
+                return former(self, *arguments, **named)
+            with _raising():
+                given = {name: _on_gpu(value) for name, value in named.items()}
+                return former(self, *(_on_gpu(each) for each in arguments), **given)
+
+        return call
 
     def load(self: Any) -> list[Any]:
         libraries = former_load(self)
@@ -344,6 +409,11 @@ def install() -> Callable[[], None]:
         (info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20),
         (cute_dsl, "jit_cache", type(former_cache)(max_elems=cute_dsl.envar.jit_cache_max_elems)),
     ]
+    if find_spec("tvm_ffi") is not None:
+        provider = import_module("cutlass.cutlass_dsl.tvm_ffi_provider")
+        for name in ("TVMFFIJitCompiledFunction", "TVMFFIJitCompiledFunctionWithKwargs"):
+            function = getattr(provider, name)
+            changes.append((function, "__call__", calls(function.__call__)))
     put_back = replaced(changes)
 
     def restore() -> None:

@@ -51,6 +51,23 @@ def test_functions_compile_and_launch_in_the_session(arrays: tuple[Any, Any, Any
         compiled(*given)
 
 
+def test_functions_with_tvm_ffi_take_arrays(arrays: tuple[Any, Any, Any]) -> None:
+    pytest.importorskip("tvm_ffi", reason="TVM FFI is not installed (pip install apache-tvm-ffi)")
+    x, y, out = arrays
+    with ptxlab.simulating(show=False) as session:
+        size = cute.sym_int()
+        fake = [cute.runtime.make_fake_compact_tensor(cute.Float32, (size,)) for _ in arrays]
+        compiled = cute.compile(kernels.add, *fake, options="--enable-tvm-ffi")
+        compiled(x, y, out)
+        assert np.array_equal(out, x + y)
+        out[:] = 0
+        compiled(x[:200], y[:200], out=out[:200])
+        assert np.array_equal(out[:200], (x + y)[:200]) and not out[200:].any()
+        with pytest.raises(Exception, match="Mismatched"):
+            compiled(x, y[:100], out)
+    assert [each.grid.block_count for each in session.results] == [8, 2]
+
+
 def test_hazards_name_lines_of_the_python_source(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
