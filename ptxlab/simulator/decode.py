@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arguments import check_bytes
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, counted, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
@@ -398,11 +398,17 @@ def _type_fault(instruction: PtxInstruction) -> str | None:
 # -- results that are not wanted -----------------------------------------------------------------------------
 
 
+#: Operands of instructions that checks look at, also where no thread executes them.
+_FEWEST_OPERANDS = {
+    "bar": 1, "elect": 2, "match": 2, "mov": 2, "redux": 2, "shfl": 2, "st": 2, "stmatrix": 2, "vote": 2,
+}  # fmt: skip
+
+
 def _operand_fault(instruction: PtxInstruction) -> str | None:
     """Operands that are missing, or ``_`` in place of a result."""
-    found = len(instruction.operands)
-    if found < 2 and instruction.parts[0] in ("mov", "st", "stmatrix"):
-        return f"it has at least 2 operands, found {found or 'none'}"
+    found, fewest = len(instruction.operands), _FEWEST_OPERANDS.get(instruction.parts[0], 0)
+    if found < fewest:
+        return f"it has at least {counted(fewest, 'operand')}, found {found or 'none'}"
     result = instruction.operands[0] if instruction.operands else None
     if isinstance(result, Vector) and result.items:
         unwanted = all(isinstance(item, Sink) for item in result.items)

@@ -75,6 +75,8 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
             "f returns 1 value, the call takes none",
         ),
         (ptx("add.f32 %f1, %f2, {%f1, %f2};"), "add.f32 takes 32 bits here, found registers of 64"),
+        (ptx("mbarrier.arrive.b64 %d1, [%d2];"), "mbarrier.arrive.b64: thread .0, 0, 0. of block"),
+        (ptx("bar.warp.sync;"), "it has at least 1 operand, found none"),
         (ptx("mov.u32 %r1;"), "PTX line 6: mov.u32: it has at least 2 operands, found 1"),
         (ptx("st.shared.b32;"), "st.shared.b32: it has at least 2 operands, found none"),
         (

@@ -484,7 +484,8 @@ class AccessCheck(Observer):
             else:
                 own = owners == threads // clocks.lanes
                 clocks.release(threads[own], places[own], self._time)
-                self._arrive_remotely(event, threads[~own], owners[~own], places[~own])
+                if not own.all():
+                    self._arrive_remotely(event, threads[~own], owners[~own], places[~own])
         elif kind == "mbarrier.init":
             self._initialise(event)
         elif kind.startswith("fence.mbarrier_init"):
