@@ -14,7 +14,7 @@ from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
 from ..memory.swizzle import swizzled
 from ..views import Cell, Header, Picture
 from ..views.colours import PIECE_HUES, core_matrix_tint
-from ..views.grid import Entry, numbered_grid, uniform_grid
+from ..views.grid import Entry, headers, numbered_grid, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, drawn, otherwise, when
@@ -33,7 +33,7 @@ def majors() -> Picture:
     ('128', '128')
     """
     grids = []
-    for major, direction in (("K", "to the right"), ("MN", "down")):
+    for major, direction in (("K", "across"), ("MN", "down")):
         tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN")
         cells, hover = [], np.full((16, 16), "", dtype=object)
         for line, chunk in np.ndindex(16, 2):
@@ -47,6 +47,8 @@ def majors() -> Picture:
             )
         title = f"{major}-major: 16 bytes run {direction}"
         grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
+        tall, wide = size
+        grid = replace(grid, rows=headers(16, tall), columns=headers(16, wide))
         grids.append(replace(grid, row_rules=(8,), column_rules=((8, 0, 16),)))
     notes = ("a cell is 16 bytes, labelled with its first byte", "a colour is a core matrix, 128 bytes")
     return Picture("Two ways to store 16x16 elements of 16 bits", notes, tuple(grids))

@@ -28,6 +28,7 @@ _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fo
 _SIZES = 12, 11  # of text, the usual one and the smallest
 _TITLE, _LONG_TITLE, _GRID_TITLE, _NOTE = 15.0, 13.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
+_BESIDE = 24.0  # between grids side by side
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product, all of it in one picture
 _MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
@@ -127,7 +128,7 @@ def _draw(picture: Picture) -> Drawing:
         left, top = _MARGIN, bottom + _GAP * (1.5 if titled else 0.85)
         for grid, measure in line:
             bottom = max(bottom, _place(out, grid, measure, left, top, size))
-            left += measure.width + _GAP
+            left += measure.width + _BESIDE
     out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
     out.arrows = [_arrow(out, arrow) for arrow in picture.arrows]
     return out
@@ -303,7 +304,7 @@ def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
 
 
 def _line_width(line: _Line) -> float:
-    return sum(measure.width for _, measure in line) + _GAP * (len(line) - 1)
+    return sum(measure.width for _, measure in line) + _BESIDE * (len(line) - 1)
 
 
 def _bands(grid: Grid, size: int) -> _Line:

@@ -351,7 +351,7 @@ def _lines(places: dict[tuple[int, int], int], title: str, chunk: int | None) ->
         return Entry((f"{row}.{at}",), _hue(at), tooltip, "mark" if at == chunk else "plain")
 
     lines = len(places) // 8
-    columns = [index_range(4 * column, 4) for column in range(8)]
+    columns = [str(4 * column) for column in range(8)]
     bytes_of = [str(line * _LINE) for line in range(lines)]
-    grid = uniform_grid((lines, 8), entry, bytes_of, columns, ("byte", "banks"), title)
+    grid = uniform_grid((lines, 8), entry, bytes_of, columns, ("byte", "first bank"), title)
     return replace(grid, cells=tuple(sorted(grid.cells, key=lambda cell: cell.text)))  # row by row
