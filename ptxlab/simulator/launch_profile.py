@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_path
 from .._util.files import write_atomically
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, listing, quoted
 from .peaks import Work
 from .threads import Grid
 
 #: Why a warp does not issue; the words of Nsight Compute.
 REASONS = (
     "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
-    "math pipe throttle", "not selected", "LG throttle", "start",
+    "math pipe throttle", "not selected", "LG throttle", "start", "MIO throttle", "drain",
 )  # fmt: skip
 
 
@@ -76,6 +76,19 @@ class LaunchProfile:
     grid: Grid
     name: str = ""
     source: str = field(default="", repr=False)
+    again: Callable[[str], LaunchProfile] | None = field(default=None, repr=False, compare=False)
+
+    def without(self, unit: str) -> LaunchProfile:
+        """The profile if one unit took no time, by its name in `units`; latencies stay.
+
+        What that saves is what the unit costs. A unit that is half as busy as another may still be what
+        everything waits for.
+        """
+        known = {name.lower(): name for name in self.units}
+        name = known.get(unit.lower()) if isinstance(unit, str) else None
+        if name is None or self.again is None:
+            raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
+        return replace(self, **vars(self.again(name)) | {"source": self.source})
 
     @property
     def opcodes(self) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ REASON_COLOURS = {
     "wgmma": _HUES["yellow"],
     "math pipe throttle": "#7B3F8C",
     "LG throttle": "#8C4A1F",
+    "MIO throttle": "#B5651D",
+    "drain": "#4D6B8A",
     "not selected": "#A8A8A8",
     "start": "#D0D0D0",
 }
@@ -44,6 +46,8 @@ REASON_WORDS = {
     "wgmma": "waits for wgmma to complete",
     "math pipe throttle": "waits for a unit that is busy",
     "LG throttle": "waits for room in the queue of loads and stores",
+    "MIO throttle": "waits for room in the queue of shared memory, shuffles and special functions",
+    "drain": "waits at its end until its stores have arrived",
     "not selected": "could issue, but another warp does",
     "start": "has not begun",
 }

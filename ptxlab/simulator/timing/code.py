@@ -8,13 +8,14 @@ written its result or read its operands, and which of them an instruction waits 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ...errors import PtxlabError
-from ...gpu.compiler import key_of, link_modules, read_entry, write_entry
+from ...gpu.compiler import compile_kernel, key_of, link_modules, read_entry, write_entry
 from ...gpu.sass import disassemble
 from ..ptx.syntax import Module
 
@@ -22,6 +23,8 @@ _BYTES = 16  # of a machine instruction
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"[\w$%]+\s*:(?!:)")
 _LISTED = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);")
+_TARGET = re.compile(r"^(\.L_x_\w+):")
+_BRANCH = re.compile(r"`\((\.L_x_\w+)\)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _SHARED = re.compile(r"(\.shared\s+\.align\s+)(\d+)(\s+\.b8\s+[\w$]+\[)")
 _WIDTH = re.compile(r"(?:LDS|STS)(?:\.\w+)*\.(64|128)\b")
@@ -33,7 +36,7 @@ class MachineInstruction:
 
     `origin` is the number of the PTX instruction in the module, -1 for none. After it the warp pauses `stall`
     cycles. It raises the scoreboard `writes` until its result is there, `reads` until its operands are read;
-    7 is none. It waits for the scoreboards whose bits are in `waits`.
+    7 is none. It waits for the scoreboards whose bits are in `waits`. A basic block begins where it `leads`.
     """
 
     address: int
@@ -46,6 +49,8 @@ class MachineInstruction:
     writes: int
     reads: int
     waits: int
+    leads: bool = False  # a branch goes to it, or it follows one
+    loops: int = 0  # around it
 
     @property
     def name(self) -> str:
@@ -140,18 +145,97 @@ def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) ->
     text, found = numbered(texts[0])
     if len(texts) == 1 and found != count:
         raise PtxlabError(f"the PTX has {count} instructions, of which {found} were numbered")
-    key = f"{key_of(text, *texts[1:], target)}.timed.cubin"
+    key = f"{key_of(text, *texts[1:], entry, target)}.alone.cubin"
     code = read_entry(key)
     if code is None:
-        code = link_modules((text, *texts[1:]), target)
+        code = _assembled(text, entry, target) if len(texts) == 1 else None
+        code = code or link_modules((text, *texts[1:]), target)
         write_entry(key, code)
     sections = _sections(code)
+    entry = _KERNEL if f".text.{_KERNEL}" in sections else entry
     words = sections.get(f".text.{entry}")
     if words is None:
         raise PtxlabError(f"the machine code has no kernel {entry}")
     registers = _registers(sections, entry)
     listing = disassemble(code, lines=True)
     return MachineCode(tuple(_instructions(listing, entry, words)), registers)
+
+
+_KERNEL = "ptxlab_timed_kernel"
+_ENTRY = r"\.entry\s+{}\s*(?:\(([^)]*)\))?([^{{]*)\{{"
+_PARAMETER = re.compile(
+    r"\s*\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.[\w.\s]+?)?\s+([\w$%]+)(?:\[(\d+)\])?\s*"
+)
+_MODULE_SHARED = re.compile(r"(?:\.extern\s+)?(\.shared\s+\.align\s+\d+\s+\.b8\s+[\w$]+\[)(\d*)\]\s*;")
+_VARIABLE = re.compile(
+    r"\.(?:global|const|shared|tex|func)\b[^;]*?([A-Za-z_$][\w$]*)\s*(?:\[[^;]*|=[^;]*|\([^;]*)?;"
+)
+_WORDS = {"8": "unsigned char", "16": "unsigned short", "32": "unsigned", "64": "unsigned long long"}
+
+
+def _assembled(text: str, entry: str, target: str) -> bytes | None:
+    """A kernel alone, as a driver assembles it; None if it needs more of the module or NVRTC refuses.
+
+    Where modules are linked the assembler leaves room for what it does not know: other registers, other code.
+    NVRTC links nothing, so the kernel's PTX is given to it as inline assembly.
+    """
+    head = re.search(_ENTRY.format(re.escape(entry)), text)
+    if head is None:
+        return None
+    depth, end = 1, head.end()
+    while depth and end < len(text):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        end += 1
+    body, others = text[head.end() : end - 1], text[: head.start()] + text[end:]
+    shared = "".join(f"{start}{size or 16}];\n" for start, size in _MODULE_SHARED.findall(others))
+    while "{" in (outer := re.sub(r"\{[^{}]*\}", ";", others)) and outer != others:
+        others = outer
+    needed = set(_VARIABLE.findall(_MODULE_SHARED.sub("", outer)))
+    if not needed.isdisjoint(re.findall(r"[A-Za-z_$][\w$]*", body)):
+        return None
+    types, structures = [], []
+    for number, parameter in enumerate(each for each in (head[1] or "").split(",") if each.strip()):
+        match = _PARAMETER.fullmatch(parameter)
+        if match is None:
+            return None
+        types.append(_WORDS.get(match[2].strip("busf"), ""))
+        if match[4]:
+            structures.append(f"struct __align__({match[1] or 1}) P{number} {{ char bytes[{match[4]}]; }};\n")
+            types[-1] = f"const __grid_constant__ P{number}"
+        name = rf"(?<![\w$%]){re.escape(match[3])}(?![\w$%])"
+        body = re.sub(name, f"{_KERNEL}_param_{number}", body)
+    parameters = ", ".join(f"{each} p{number}" for number, each in enumerate(types))
+    quoted = (shared + body).replace("\\", "\\\\").replace('"', '\\"').splitlines()
+    lines = "\n".join(f'"{line}\\n"' for line in ["{", *quoted, "}"])
+    source = (
+        f"{''.join(structures)}#line {_NOWHERE}\n"
+        f'extern "C" __global__ {_bounds(head[2])}void {_KERNEL}({parameters}) {{ asm volatile({lines}); }}'
+    )
+    try:
+        return compile_kernel(source, target)[0]
+    except PtxlabError:
+        return None
+
+
+_NOWHERE = 10_000_000  # a line behind all instructions
+
+
+def _bounds(directives: str) -> str:
+    """What the directives of a kernel say about its blocks, as attributes of CUDA C++."""
+    numbers = {
+        name: [int(each) for each in values.split(",") if each.strip()]
+        for name, values in re.findall(r"\.(\w+)\s+([\d,\s]+)", directives)
+    }
+    result = ""
+    threads = numbers.get("maxntid") or numbers.get("reqntid")
+    if threads:
+        least = numbers.get("minnctapersm")
+        result += f"__launch_bounds__({math.prod(threads)}{f', {least[0]}' if least else ''}) "
+    if "maxnreg" in numbers:
+        result += f"__maxnreg__({numbers['maxnreg'][0]}) "
+    if "reqnctapercluster" in numbers:
+        result += f"__cluster_dims__({', '.join(map(str, numbers['reqnctapercluster']))}) "
+    return result
 
 
 def instruction_numbers(module: Module) -> dict[int, int]:
@@ -192,14 +276,21 @@ def _registers(sections: dict[str, bytes], entry: str) -> int:
     raise PtxlabError(f"the machine code does not say how many registers {entry} takes")
 
 
+_BRANCHES = frozenset({"BRA", "EXIT", "RET", "CALL", "BRX", "JMP"})
+
+
 def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruction]:
     """The instructions of a kernel, from nvdisasm's listing and their encoding."""
     section = listing.partition(f".text.{entry}:\n")[2].partition("\n//---")[0]
     section = section.partition("\n$__internal_")[0]  # functions for rare values, e.g. of divisions
-    origin = 0
+    origin, leads = 0, True
+    labels: dict[str, int] = {}
+    pending: list[str] = []
     result: list[MachineInstruction] = []
     for line in section.splitlines():
-        source = _LINE.search(line)
+        label, source = _TARGET.match(line), _LINE.search(line)
+        if label is not None:
+            pending.append(label[1])
         if source is not None:
             origin = int(source[1])
             continue
@@ -207,6 +298,7 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
         if match is None:
             continue
         address = int(match[1], 16)
+        labels |= dict.fromkeys(pending, address)
         control = int.from_bytes(words[address + 8 : address + _BYTES], "little") >> 41
         result.append(
             MachineInstruction(
@@ -220,10 +312,24 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
                 control >> 5 & 7,
                 control >> 8 & 7,
                 control >> 11 & 63,
+                leads or bool(pending),
             )
         )
+        leads, pending = result[-1].name in _BRANCHES, []
     ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
-    return result[: ends[-1] + 1] if ends else result
+    return _with_loops(result[: ends[-1] + 1] if ends else result, labels)
+
+
+def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[MachineInstruction]:
+    """The instructions with the number of loops around each: of branches back over it."""
+    loops: dict[int, int] = {}  # address of the first instruction -> of the last
+    for each in code:
+        target = _BRANCH.search(each.operands) if each.name == "BRA" else None
+        first = labels.get(target[1], each.address) if target else each.address
+        if first < each.address:
+            loops[first] = max(each.address, loops.get(first, 0))
+    around = [sum(first <= each.address <= last for first, last in loops.items()) for each in code]
+    return [replace(each, loops=count) for each, count in zip(code, around, strict=True)]
 
 
 def widths(code: MachineCode) -> dict[int, int]:

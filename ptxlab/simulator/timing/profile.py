@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from ..simulate import Run, Setup
 from ..threads import Grid
 from ..traffic import SECTOR
 from .code import MachineCode, instruction_numbers, widths
-from .program import L1, Expansion, streams
+from .program import L1, Expansion, Streams, streams
 from .record import Recorder
 from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
 from .units import Clockwork
@@ -52,6 +53,11 @@ def profile(
     image: Image, setup: Setup, code: MachineCode, chip: Clockwork, *, name: str = "", ptx: bool = False
 ) -> LaunchProfile:
     """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX."""
+    return _sampled(image, setup, code, chip, name, ptx).profile()
+
+
+def _sampled(image: Image, setup: Setup, code: MachineCode, chip: Clockwork, name: str, ptx: bool) -> _Sample:
+    """The first clusters that an SM gets, simulated, as streams of machine instructions."""
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
@@ -69,12 +75,9 @@ def profile(
         warps.append([int(block) * grid.warps + warp for block in blocks for warp in range(grid.warps)])
     active = min(clusters, groups) * cluster
     everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
-    writes = sum(touch.bytes for touch in everything if touch.kind == "write") > 0.1 * sum(
-        touch.bytes for touch in everything
-    )
-    loads = any(touch.kind == "read" for touch in everything)
+    written = sum(touch.bytes for touch in everything if touch.kind == "write")
+    writes = written > 0.1 * sum(touch.bytes for touch in everything)
     fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
-    speeds = measured(chip=chip.name)
     expansion = Expansion(image.module, code, recorder.forms, chip)
     shared_loads = max(chip.shared_loads, 1 / max(sharing, 1))
     l1 = L1(chip, int(0.8 * (chip.l1 - held * (shared + 1024))) // held, fraction, shared_loads)
@@ -82,70 +85,129 @@ def profile(
     rates = Rates(
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,
         max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, 64,
+        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue,
     )  # fmt: skip
-    total = -(-clusters // groups)
-    replayed = min(total, _MOST_WAVES * held)
-    stalls = np.zeros((len(data.op), len(REASONS)))
-    counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
-    history, ends = np.zeros((_HISTORY, 6)), np.zeros(replayed)
-    shape = np.array([grid.warps, cluster, held, len(warps), replayed, data.events.shape[1], _HISTORY])
-    cycles = replayer(len(data.stream) * replayed // len(warps))(
-        data.op, data.stream, data.bounds, data.touch, data.links, data.linked, data.events, shape,
-        np.array(rates, dtype=np.float64), stalls, counts, busy, history, ends,
-    )  # fmt: skip
-    if cycles < 0:
-        raise PtxlabError("the replay of the launch came to a point at which no warp can go on")
-    scale = 1.0
-    whole = cycles
-    if total > replayed:
-        ends = np.sort(ends)
-        rate = (ends[-1] - ends[held - 1]) / (replayed - held)
-        whole = cycles + (total - replayed) * rate
-        scale = whole / cycles
-    whole = max(whole, _contended(recorder, warps, clusters, chip))
-    utilisation = {
-        unit: float(busy[place] / (4 * cycles)) for place, unit in enumerate(UNITS) if unit != "memory"
-    }
-    utilisation |= {unit: float(busy[len(UNITS) + place] / cycles) for place, unit in enumerate(_SERVICES)}
+    speeds = measured(chip=chip.name)
     hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
-    clock = chip.clock - (chip.clock - min(hot, default=chip.clock)) * utilisation["tensor core"]
-    by_line: dict[int, Counter[str]] = {}
-    reasons: Counter[str] = Counter()
-    issued: Counter[int] = Counter()
-    instructions: list[PtxInstruction] = expansion.instructions
-    code_rows = []
-    for row, origin in enumerate(data.origins):
-        line, opcode = 0, ""
-        if origin >= 0:
-            instruction = instructions[origin]
-            line, opcode = line_of(instruction, ptx), instruction.opcode
-        issued[line] += int(counts[row] * scale)
-        interval = float(data.op[row, 2])
-        code_rows.append(CodeRow(data.opcodes[row], opcode, line, _unit(data.op[row]), interval))
-        for reason, amount in zip(REASONS, stalls[row].tolist(), strict=True):
-            if amount:
-                by_line.setdefault(line, Counter())[reason] += amount * scale
-                reasons[reason] += amount * scale
-    microseconds = whole / clock + chip.launch + (chip.first_load if loads else 0)
-    return LaunchProfile(
-        chip=chip.name,
-        microseconds=float(microseconds),
-        cycles=float(whole),
-        clock=float(clock),
-        occupancy=fits,
-        waves=clusters / (groups * fits.blocks),
-        units=utilisation,
-        stalls=by_line,
-        reasons=reasons,
-        instructions=int(counts.sum() * scale),
-        timeline=history[history[:, 4] > 0],
-        code=tuple(code_rows),
-        issued=issued,
-        work=_work(run, grid, clusters / len(warps), float(data.touch[:, 3].sum())),
+    return _Sample(
+        chip=chip,
         grid=grid,
+        fits=fits,
+        held=held,
+        samples=len(warps),
+        total=-(-clusters // groups),
+        waves=clusters / (groups * fits.blocks),
+        data=data,
+        rates=rates,
+        least_cycles=_contended(recorder, warps, clusters, chip),
+        hot_clock=min(hot, default=chip.clock),
+        overhead=chip.launch + (chip.first_access if everything else 0),
+        work=_work(run, grid, clusters / len(warps), float(data.touch[:, 3].sum())),
+        instructions=expansion.instructions,
+        ptx=ptx,
         name=name,
     )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Some clusters of a launch, simulated: what a replay reads, and what is known without one."""
+
+    chip: Clockwork
+    grid: Grid
+    fits: Occupancy
+    held: int  # clusters at a time
+    samples: int  # clusters that were simulated
+    total: int  # clusters of the busiest SM
+    waves: float
+    data: Streams
+    rates: Rates
+    least_cycles: float  # that atomic operations take
+    hot_clock: float  # MHz if the tensor cores are always busy
+    overhead: float  # microseconds of the launch
+    work: Work
+    instructions: list[PtxInstruction]
+    ptx: bool
+    name: str
+
+    def profile(self, without: str = "") -> LaunchProfile:
+        """What a replay predicts; `without`: a unit that takes no time."""
+        data, grid = self._faster(without), self.grid
+        replayed = min(self.total, _MOST_WAVES * self.held)
+        stalls = np.zeros((len(data.op), len(REASONS)))
+        counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
+        history, ends = np.zeros((_HISTORY, 6)), np.zeros(replayed)
+        shape = [grid.warps, grid.cluster_size, self.held, self.samples, replayed, data.events.shape[1]]
+        cycles = replayer(len(data.stream) * replayed // self.samples)(
+            data.op, data.stream, data.bounds, data.touch, data.links, data.linked, data.events,
+            np.array([*shape, _HISTORY]), np.array(self.rates, dtype=np.float64),
+            stalls, counts, busy, history, ends,
+        )  # fmt: skip
+        if cycles < 0:
+            raise PtxlabError("the replay of the launch came to a point at which no warp can go on")
+        whole = cycles
+        if self.total > replayed:
+            ends = np.sort(ends)
+            whole += (self.total - replayed) * (ends[-1] - ends[self.held - 1]) / (replayed - self.held)
+        scale = whole / cycles
+        whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
+        parts = [*(busy[: len(UNITS)] / 4), *busy[len(UNITS) :]]
+        units = {
+            unit: float(part / cycles)
+            for unit, part in zip((*UNITS, *_SERVICES), parts, strict=True)
+            if unit != "memory"
+        }
+        clock = self.chip.clock - (self.chip.clock - self.hot_clock) * min(units["tensor core"], 1.0)
+        rows = self._rows(data)
+        by_line: dict[int, Counter[str]] = {}
+        issued: Counter[int] = Counter()
+        for row, amounts, count in zip(rows, (stalls * scale).tolist(), counts.tolist(), strict=True):
+            issued[row.line] += int(count * scale)
+            line = Counter(
+                {reason: amount for reason, amount in zip(REASONS, amounts, strict=True) if amount}
+            )
+            if line:
+                by_line.setdefault(row.line, Counter()).update(line)
+        return LaunchProfile(
+            chip=self.chip.name,
+            microseconds=float(whole / clock + self.overhead),
+            cycles=float(whole),
+            clock=float(clock),
+            occupancy=self.fits,
+            waves=self.waves,
+            units=units,
+            stalls=by_line,
+            reasons=sum(by_line.values(), Counter()),
+            instructions=int(counts.sum() * scale),
+            timeline=history[history[:, 4] > 0],
+            code=rows,
+            issued=issued,
+            work=self.work,
+            grid=grid,
+            name=self.name,
+            again=self.profile,
+        )
+
+    def _rows(self, data: Streams) -> tuple[CodeRow, ...]:
+        rows = []
+        for row, opcode, origin in zip(data.op, data.opcodes, data.origins, strict=True):
+            line, text = 0, ""
+            if origin >= 0:
+                instruction = self.instructions[origin]
+                line, text = line_of(instruction, self.ptx), instruction.opcode
+            rows.append(CodeRow(opcode, text, line, _unit(row), float(row[2])))
+        return tuple(rows)
+
+    def _faster(self, unit: str) -> Streams:
+        """The streams with a unit that takes no time."""
+        if not unit:
+            return self.data
+        op, touch = self.data.op.copy(), self.data.touch.copy()
+        if unit in _SERVICES:
+            touch[:, _SERVICES.index(unit)] *= 1e-6
+        else:
+            op[op[:, 1] == UNITS.index(unit), 2] = 0
+        return replace(self.data, op=op, touch=touch)
 
 
 def _unit(row: NDArray[np.float64]) -> str:
@@ -209,21 +271,23 @@ def _sharing(
 
 
 def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork) -> float:
-    """Cycles that atomic operations take at the word and at the sector that most of them go to."""
-    words: Counter[int] = Counter()
-    sectors: Counter[int] = Counter()
-    sampled = {warp for cluster in warps for warp in cluster}
+    """Cycles that L2's slices take for atomic operations: the busiest one, with its part of the others'."""
+    groups: Counter[int] = Counter()
+    sampled = {warp: number for number, cluster in enumerate(warps) for warp in cluster}
+    shared: dict[int, set[int]] = {}
     for (warp, _), touches in recorder.touches.items():
         if warp in sampled:
             for touch in touches:
-                if touch.kind == "atomic":
-                    for each in touch.sectors:
-                        sectors.update(each.tolist())
-                        if len(each) == 1:
-                            words[int(each[0])] += touch.bytes // 4
+                for sector, lanes, most in touch.updates:
+                    group = sector // (chip.slice_bytes // SECTOR)
+                    cycles = max(chip.atomic_sector, chip.atomic_lane * lanes, chip.atomic_word * (most - 1))
+                    groups[group] += cycles
+                    shared.setdefault(group, set()).add(sampled[warp])
+    if not groups:
+        return 0.0
+    alone = len(warps) > 1  # what only one of several clusters updates is its own
     scale = clusters / len(warps)
-    together = [count for count in words.values() if count > len(warps)]  # not what one cluster alone updates
-    return scale * max(
-        chip.atomic_lane * max(together, default=0),
-        chip.atomic_sector * max((count for count in sectors.values() if count > len(warps)), default=0),
+    busiest = max(
+        cycles * (1 if alone and len(shared[group]) == 1 else scale) for group, cycles in groups.items()
     )
+    return busiest + max(0.0, scale * groups.total() - busiest) / chip.slices

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +58,20 @@ _GROUPS = {
     "cp.async.bulk.commit_group": (COMMIT, 2),
     "cp.async.bulk.wait_group": (WAIT, 2),
 }
-#: Instructions of the PTX of which the machine has one as well: of several, the others are copies.
-_ONE_FOR_ONE = frozenset({"ex2", "fma", "lg2", "mma", "shfl", "tanh"})
+#: Instructions of the PTX of which the machine has one as well: of several, the others are copies. What is
+#: part of its name there.
+_ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl": "SHFL", "tanh": "MUFU"}
 _EVENTS = ("bar", "barrier", "mbarrier")
+
+
+_Step = tuple[int, int, int]  # row, PTX instruction, the one whose touch it takes or -1
+
+
+class _Version(NamedTuple):
+    """A block of PTX in the machine code: its copies, and them together in the order that they have there."""
+
+    copies: list[list[_Step]]
+    whole: list[_Step]  # empty if the PTX has something without a machine instruction
 
 
 @dataclass(frozen=True)
@@ -98,29 +111,101 @@ class Expansion:
                 self._block.update(dict.fromkeys(range(base + start, base + end), base + start))
             base += len(function.instructions)
         by_block: dict[int, list[MachineInstruction]] = defaultdict(list)
+        self._leader: dict[int, int] = {}  # of the basic block of the machine code, by address
+        leader = 0
         for each in code.instructions:
-            if 0 <= each.origin < len(self.instructions):
+            leader = each.address if each.leads else leader
+            self._leader[each.address] = leader
+        rare = {
+            self._leader[each.address]
+            for each in code.instructions
+            if each.name == "CALL" and self._opcode(each.origin) != "call"
+        }  # what a division does with a denormal number
+        for each in code.instructions:
+            if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in rare:
                 by_block[self._block[each.origin]].append(each)
-        #: For each basic block its copies: lists of (row, PTX instruction whose touch it takes, or -1).
-        self.copies: dict[int, list[list[tuple[int, int, int]]]] = {}
+        #: For each basic block of the PTX the versions that the machine code has of it, and their copies.
+        self.copies: dict[int, list[_Version]] = {}
+        #: Machine instructions that stand before the loop which the block is in.
+        self.before: dict[int, list[_Step]] = {}
         for start, end in self._ends.items():
             self.copies[start] = self._copies(start, end, by_block.get(start, []))
+        self._several = {
+            block
+            for block, versions in self.copies.items()
+            if len(versions) > 1 or len(versions[0].copies) > 1
+        }
 
-    def _copies(
-        self, start: int, end: int, code: list[MachineInstruction]
-    ) -> list[list[tuple[int, int, int]]]:
-        """A block's machine instructions in their order, for each copy that the assembler made of it."""
-        times = Counter((each.origin, each.opcode) for each in code)
+    def _opcode(self, number: int) -> str:
+        return self.instructions[number].parts[0] if 0 <= number < len(self.instructions) else ""
+
+    def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[_Version]:
+        """A block's machine instructions: versions, each with the copies that it has of the block.
+
+        The assembler unrolls loops, and keeps shorter versions for the iterations that remain.
+        """
+        inner = max((each.loops for each in code), default=0)
+        before = [each for each in code if each.loops < inner and each.name not in _KINDS]
+        versions = self._versions(code)
+        if len(versions) == 1:
+            copies, whole = versions[0]
+            versions = [(copies, [each for each in whole if each not in before])]
+        result = [self._version(part, copies) for copies, part in versions]
+        if before:
+            self.before[start] = [(self._row(each), each.origin, -1) for each in before]
+        for version in result:
+            for each_copy in version.copies:  # what has no machine instruction and matters
+                there = {
+                    origin for _, origin, concerned in each_copy if concerned >= 0 or self._is_group(origin)
+                }
+                committed = any(self.opcodes[row] == "commit" for row, _, _ in each_copy)
+                for number in range(start, end):
+                    if number in there or not self._matters(number):
+                        continue
+                    if committed and self._group_of(number) == (COMMIT, 1):
+                        continue
+                    place = next(
+                        (i for i, (_, origin, _) in enumerate(each_copy) if origin > number), len(each_copy)
+                    )
+                    each_copy.insert(place, (self._pseudo(number), number, number))
+                    version.whole.clear()
+        return result
+
+    def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
+        """Machine instructions of which a copy of the block has one, and how often they are there."""
         idle = {(each.origin, each.opcode) for each in code if each.idle}
-        anchors: dict[int, int] = {}
-        for (origin, opcode), count in times.items():
-            if (origin, opcode) in idle:
+        anchors: Counter[tuple[int, str]] = Counter()
+        for (origin, opcode), count in Counter((each.origin, each.opcode) for each in code).most_common():
+            name = opcode.partition(".")[0]
+            expected = _ONE_FOR_ONE.get(self.instructions[origin].parts[0], "-")
+            if (origin, opcode) in idle or origin in {known for known, _ in anchors}:
                 continue
-            if opcode.partition(".")[0] in _KINDS or self.instructions[origin].parts[0] in _ONE_FOR_ONE:
-                anchors[origin] = max(count, anchors.get(origin, 0))
-        unrolled = min(anchors.values(), default=1)
+            if (name in _KINDS and name != "EXIT") or expected in name:
+                anchors[origin, opcode] = count
+        return anchors
+
+    def _versions(self, code: list[MachineInstruction]) -> list[tuple[int, list[MachineInstruction]]]:
+        """How many copies the basic blocks of the machine code hold, where each holds whole ones."""
+        anchors = self._anchors(code)
+        together = [(min(anchors.values(), default=1), code)]
+        parts: dict[int, list[MachineInstruction]] = defaultdict(list)
+        for each in code:
+            parts[self._leader[each.address]].append(each)
+        found = []
+        for part in parts.values():
+            times = Counter((each.origin, each.opcode) for each in part)
+            counts = [times[anchor] for anchor in anchors]
+            if any(counts):
+                found.append((min(counts), part))
+        numbers = {copies for copies, _ in found}
+        if len(numbers) < 2 or 0 in numbers:
+            return together
+        return sorted(found, key=lambda version: -version[0])
+
+    def _version(self, code: list[MachineInstruction], unrolled: int) -> _Version:
+        times = Counter((each.origin, each.opcode) for each in code)
         seen: Counter[tuple[int, str]] = Counter()
-        copies: list[list[tuple[int, int, int]]] = [[] for _ in range(unrolled)]
+        version = _Version([[] for _ in range(unrolled)], [])
         taken: set[tuple[int, int]] = set()
         for each in code:
             key = each.origin, each.opcode
@@ -130,17 +215,13 @@ class Expansion:
             if each.name in _KINDS and not each.idle and (copy, each.origin) not in taken:
                 concerned = each.origin
                 taken.add((copy, each.origin))
-            copies[copy].append((self._row(each), each.origin, concerned))
-        for each_copy in copies:  # what has no machine instruction and matters
-            there = {origin for _, origin, concerned in each_copy if concerned >= 0 or self._is_group(origin)}
-            for number in range(start, end):
-                if number in there or not self._matters(number):
-                    continue
-                place = next(
-                    (i for i, (_, origin, _) in enumerate(each_copy) if origin > number), len(each_copy)
-                )
-                each_copy.insert(place, (self._pseudo(number), number, number))
-        return copies
+            steps: list[_Step] = [(self._row(each), each.origin, concerned)]
+            if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
+                row = [COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0]
+                steps.append((self._add([float(value) for value in row], each.origin, "commit"), -1, -1))
+            version.copies[copy].extend(steps)
+            version.whole.extend(steps)
+        return version
 
     def _group_of(self, number: int) -> tuple[int, int] | None:
         parts = self.instructions[number].parts
@@ -243,17 +324,64 @@ class Expansion:
         """(row, PTX instruction whose touch it takes, or -1) of what a warp issues."""
         result: list[tuple[int, int]] = []
         visits: Counter[int] = Counter()
-        for first, last in self._pieces(runs):
+        pieces = self._pieces(runs)
+        left, entries = self._iterations_left(pieces)
+        under_way: dict[int, _Version] = {}
+        together = 0  # visits of which all has been issued
+        for number, (first, last) in enumerate(pieces):
+            if together:
+                together -= 1
+                continue
             block = self._block[first]
-            copies = self.copies[block]
-            copy = copies[visits[block] % len(copies)]
-            if last == self._ends[block]:
-                visits[block] += 1
-            if first == block and last == self._ends[block]:
+            versions, ends = self.copies[block], last == self._ends[block]
+            if block in self.before and first == block and number in entries:
+                result += [(row, -1) for row, _, _ in self.before[block]]
+            version = under_way.get(block, versions[0])
+            if not visits[block] and block in self._several:
+                iterations, alone = left[number]
+                fits = (each for each in versions if len(each.copies) <= iterations)
+                version = under_way[block] = next(fits, versions[-1])
+                if alone and version.whole and ends and 1 < len(version.copies) <= iterations:
+                    result += [(row, concerned) for row, _, concerned in version.whole]
+                    together = len(version.copies) - 1
+                    continue
+            copy = version.copies[visits[block] % len(version.copies)]
+            if ends:
+                visits[block] = (visits[block] + 1) % len(version.copies)
+            if first == block and ends:
                 result += [(row, concerned) for row, _, concerned in copy]
             else:
                 result += [(row, concerned) for row, origin, concerned in copy if first <= origin < last]
         return result
+
+    def _iterations_left(self, pieces: list[tuple[int, int]]) -> tuple[dict[int, tuple[int, bool]], set[int]]:
+        """For visits to unrolled blocks: how often the warp comes there before it leaves the loop.
+
+        And whether the loop has this block only; and which visits are the first of a loop.
+        """
+        watched = self._several | self.before.keys()
+        if not watched:
+            return {}, set()
+        blocks = [self._block[first] for first, _ in pieces]
+        jumps = {(after, before) for before, after in pairwise(blocks) if after <= before}
+        loops: dict[int, tuple[int, int]] = {}
+        for block in watched:
+            around = [(last - first, first, last) for first, last in jumps if first <= block <= last]
+            loops[block] = min(around)[1:] if around else (block, block)
+        left: dict[int, tuple[int, bool]] = {}
+        entries: dict[int, int] = {}
+        first_visits: set[int] = set()
+        counts = dict.fromkeys(watched, 0)
+        for number in range(len(pieces) - 1, -1, -1):
+            for block, (first, last) in loops.items():
+                if counts[block] and not first <= blocks[number] <= last:
+                    counts[block] = 0
+                    first_visits.add(entries.pop(block))
+            if (block := blocks[number]) in counts:
+                counts[block] += 1
+                entries[block] = number
+                left[number] = counts[block], loops[block] == (block, block)
+        return left, first_visits | set(entries.values())
 
     def _pieces(self, runs: list[list[int]]) -> list[tuple[int, int]]:
         """Parts of basic blocks that follow each other: first instruction, behind the last."""

@@ -44,6 +44,7 @@ class Touch:
     bytes: int = 0  # of global memory
     box_bytes: int = 0  # of a bulk copy whose sectors are boxes
     kind: str = ""  # of the access to global memory: "read", "write" or "atomic"
+    updates: list[tuple[int, int, int]] = field(default_factory=list)  # sector, lanes, most of them at a word
     cached: bool = False  # in L1
     signals: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
@@ -168,6 +169,11 @@ class Recorder(Observer):
             touch.sectors.append(np.unique(sectors[:, first:last]))
             touch.bytes += access.width * (last - first)
             touch.kind, touch.cached = access.kind, cached or access.space == "local"
+            if access.kind == "atomic":
+                words, lanes = np.unique(addresses[first:last], return_counts=True)
+                for sector in np.unique(words >> 5).tolist():
+                    here = lanes[words >> 5 == sector]
+                    touch.updates.append((sector, int(here.sum()), int(here.max())))
 
     @staticmethod
     def _count_wavefronts(

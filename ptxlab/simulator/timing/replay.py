@@ -21,7 +21,8 @@ PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, 
 FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
 # Why a warp does not issue: numbers of `REASONS`.
-(SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START) = range(11)
+(SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START, MIO,
+ DRAIN) = range(13)  # fmt: skip
 GROUPS = 3  # cp.async, wgmma, bulk
 _DEPTH = 16  # groups that are under way
 _NEVER = 1e30
@@ -84,44 +85,56 @@ def replay(
     group_times = np.zeros((slots, 3, 16))
     group_count = np.zeros((slots, 3), np.int64)
     group_wait = np.zeros(slots)  # until when it waits for groups
+    stored = np.zeros(slots)  # when its stores are on their way
     group_wait_kind = np.zeros(slots, np.int64)
     unit_free = np.zeros((cluster, 4, 8))
     slot_free = np.zeros((cluster, 4))
     shared_free = np.zeros(cluster)
     l1_free = np.zeros(cluster)
     l2_free = np.zeros(cluster)
+    store_free = np.zeros(cluster)  # when the stores so far have left the SM
     dram_free = np.zeros(cluster)
     remaining = np.zeros((held, event_count + 1), np.int64)
     happened = np.zeros((held, event_count + 1))
     alive = np.zeros(held, np.int64)
     begun = done = written = 0
     drained = 0.0  # when the last store has arrived
-    start_free = 0.0
+    next_start = 0.0
+    free_at = np.zeros(held)  # when a position may take its next cluster
+    vacant = held
     now = 0.0
     greedy = np.full((cluster, 4), -1)
-    # the first clusters
-    for position in range(held):
-        if begun < total:
-            sample = begun % samples
-            for rank in range(cluster):
-                for warp in range(warps):
-                    slot = (rank * held + position) * warps + warp
-                    number = (sample * cluster + rank) * warps + warp
-                    place[slot] = bounds[number, 0]
-                    last[slot] = bounds[number, 1]
-                    ready[slot] = start_free
-                    issued[slot] = start_free
-            alive[position] = warps * cluster
-            for event in range(event_count):
-                remaining[position, event] = events[sample, event]
-                happened[position, event] = 0
-            begun += 1
-            start_free += block_start
     candidate_time = np.full((cluster, 4), -1.0)  # -1: to be looked for
     candidate = np.full((cluster, 4), -1)
     candidate_reason = np.zeros((cluster, 4), np.int64)
     candidate_eligible = np.zeros((cluster, 4))
     while done < total:
+        if vacant > 0 and begun < total:
+            for position in range(held):
+                if alive[position] > 0 or begun >= total:
+                    continue
+                sample = begun % samples
+                next_start = max(next_start, free_at[position])
+                for rank in range(cluster):
+                    for warp in range(warps):
+                        slot = (rank * held + position) * warps + warp
+                        number = (sample * cluster + rank) * warps + warp
+                        place[slot] = bounds[number, 0]
+                        last[slot] = bounds[number, 1]
+                        ready[slot] = next_start
+                        issued[slot] = next_start
+                        stored[slot] = 0
+                        board[slot, :] = 0
+                        group_end[slot, :] = 0
+                        group_count[slot, :] = 0
+                alive[position] = warps * cluster
+                for event in range(event_count):
+                    remaining[position, event] = events[sample, event]
+                    happened[position, event] = 0
+                begun += 1
+                vacant -= 1
+                next_start += block_start
+            candidate_time[:, :] = -1.0
         best_time = _NEVER
         best_sm = best_part = 0
         for sm in range(cluster):
@@ -163,13 +176,17 @@ def replay(
                             if waits >> number & 1 and board[slot, number] > time:
                                 time = board[slot, number]
                                 reason = LONG if long_board[slot, number] > 0 else SHORT
+                        if step == last[slot] - 1 and stored[slot] > time:
+                            time = stored[slot]
+                            reason = DRAIN
                         unit = int(op[which, 1])
+                        full = QUEUE if op[which, 0] in (LOAD, STORE, COPY) else MIO
                         if unit_free[sm, part, unit] > time:
                             time = unit_free[sm, part, unit]
-                            reason = THROTTLE
+                            reason = full if unit in (MEMORY, XU) else THROTTLE
                         if unit == MEMORY and l1_free[sm] - queue > time:
                             time = l1_free[sm] - queue
-                            reason = QUEUE
+                            reason = full
                         eligible = time
                         if slot_free[sm, part] > time:
                             time = slot_free[sm, part]
@@ -195,8 +212,15 @@ def replay(
         unit = int(op[which, 1])
         position = slot // warps % held
         # what it waited for
-        waited = eligible - issued[slot]
-        stalls[which, reason] += waited if waited > 0 else 0.0
+        fixed = min(eligible, ready[slot]) - issued[slot]
+        if fixed > 0:
+            stalls[which, FIXED] += fixed
+        waited = eligible - max(issued[slot], ready[slot])
+        if waited > 0:
+            if reason == THROTTLE:  # when the unit is free, one of those that wait for it is selected
+                stalls[which, NOT_SELECTED] += waited / op[which, 2]
+                waited -= waited / op[which, 2]
+            stalls[which, reason] += waited
         stalls[which, NOT_SELECTED] += now - eligible
         stalls[which, SELECTED] += 1
         counts[which] += 1
@@ -260,6 +284,8 @@ def replay(
                         finish = max(finish + extra, dram_free[sm] + dram_latency)
                 if kind in (STORE, BULK_STORE):
                     drained = max(drained, finish)
+                    store_free[sm] = max(start, store_free[sm]) + past * l2_rate
+                    stored[slot] = max(stored[slot], store_free[sm] + 100)
                 if kind in (COPY, BULK, BULK_STORE):
                     group = 0 if kind == COPY else 2
                     group_end[slot, group] = max(group_end[slot, group], finish)
@@ -326,30 +352,8 @@ def replay(
                 done += 1
                 if done <= len(ends):
                     ends[done - 1] = now
-                if begun < total:
-                    sample = begun % samples
-                    start_free = max(start_free + block_start, now + block_end)
-                    for rank in range(cluster):
-                        for warp in range(warps):
-                            other = (rank * held + position) * warps + warp
-                            index = (sample * cluster + rank) * warps + warp
-                            place[other] = bounds[index, 0]
-                            last[other] = bounds[index, 1]
-                            ready[other] = start_free
-                            issued[other] = start_free
-                            for number in range(6):
-                                board[other, number] = 0
-                            for group in range(3):
-                                group_end[other, group] = 0
-                                group_count[other, group] = 0
-                    alive[position] = warps * cluster
-                    for event in range(event_count):
-                        remaining[position, event] = events[sample, event]
-                        happened[position, event] = 0
-                    begun += 1
-                    for other in range(cluster):
-                        for each in range(4):
-                            candidate_time[other, each] = -1.0
+                free_at[position] = now + block_end
+                vacant += 1
     return max(now, drained)
 
 

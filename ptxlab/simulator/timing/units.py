@@ -26,9 +26,9 @@ class Pipe(NamedTuple):
 #: By the first part of the opcode. Fixed latencies are in the code itself, as stalls.
 PIPES: dict[str, Pipe] = {
     **dict.fromkeys(["FFMA", "FADD", "FMUL", "HFMA2", "HADD2", "HMUL2"], Pipe(FMA, 1)),
-    **dict.fromkeys(["IMAD", "IDP", "FFMA32I"], Pipe(FMA, 2)),
+    **dict.fromkeys(["IMAD", "IDP", "FFMA32I", "VIADD"], Pipe(FMA, 2)),
     **dict.fromkeys(["DFMA", "DADD", "DMUL", "DSETP", "DMNMX"], Pipe(FP64, 2, 20)),
-    **dict.fromkeys(["MUFU", "POPC", "FLO", "F2I", "I2F", "F2F", "BREV", "FRND"], Pipe(XU, 8, 18)),
+    **dict.fromkeys(["MUFU", "POPC", "FLO", "F2I", "I2F", "F2F", "BREV", "FRND", "FCHK"], Pipe(XU, 8, 18)),
     **dict.fromkeys(["HMMA", "IMMA", "BMMA", "DMMA", "QMMA"], Pipe(TENSOR, 6)),
     **dict.fromkeys(["HGMMA", "IGMMA", "BGMMA", "QGMMA"], Pipe(TENSOR, 128, 190)),
     **dict.fromkeys(
@@ -96,14 +96,18 @@ class Clockwork:
     shared_loads: float = 0.45  # of that, if several SMs ask for the same
     dram_rate: float = 2340  # bytes of a cycle, all SMs together
     mixed_rate: float = 2060  # if some are written
-    atomic_lane: float = 1.45  # cycles between two updates of a word, from anywhere
-    atomic_sector: float = 1.2  # and of a sector
+    slices: int = 94  # of L2
+    slice_bytes: int = 512  # that lie side by side in a slice
+    atomic_sector: float = 1.2  # cycles of a slice for a sector of a warp's atomic operation,
+    atomic_lane: float = 0.15  # for each of its lanes,
+    atomic_word: float = 1.48  # and for each lane but the first that updates the same word
     barrier: float = 12
     mbarrier: float = 20
+    queue: float = 64  # cycles that memory instructions may be ahead of L1
     block_start: float = 160
     block_end: float = 400
-    launch: float = 0.9  # microseconds of a launch that does nothing
-    first_load: float = 0.45  # and until a kernel that loads has the first of it
+    launch: float = 0.7  # microseconds of a launch that does nothing
+    first_access: float = 0.15  # more if it loads or stores: addresses are translated
     evidence: str = _MEASURED
 
 
