@@ -85,7 +85,7 @@ class LaunchProfile:
         everything waits for.
         """
         known = {name.lower(): name for name in self.units}
-        name = known.get(unit.lower()) if isinstance(unit, str) else None
+        name = known.get(str(unit).lower())
         if name is None or self.again is None:
             raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
         return replace(self, **vars(self.again(name)) | {"source": self.source})

@@ -12,7 +12,7 @@ import pytest
 
 import ptxlab
 from benchmarks import predict
-from ptxlab import figures, views
+from ptxlab import figures, gemm, views
 from ptxlab.simulator.timing.code import machine_code, numbered
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
@@ -45,6 +45,36 @@ def test_instructions_of_inline_assembly_are_numbered_one_by_one():
     result, count = numbered(text)
     assert count == 6
     assert result.count(".loc 1 ") == 6
+
+
+def test_a_kernel_is_assembled_as_it_runs_and_not_as_a_part_of_a_program():
+    kernel = gemm.rung(2, result="f16").kernel
+    code = machine_code(kernel._texts, kernel.name, "sm_90a", len(list(kernel.module.instructions)))
+    assert code.registers == 78  # an H200 said so; linked, it has 102
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    # Instructions of each warp, as Nsight Compute counts them on an H200.
+    [("copy of 64 MB, 4 bytes a thread", 16), ("atomics on 32 words", 105), ("ldmatrix, 132 x 128", 6008)],
+)
+def test_warps_issue_as_many_instructions_as_on_an_h200(name, count):
+    """Loops are unrolled, with shorter versions for what remains, and constants are loaded before them."""
+    case = next(each for each in predict.cases() if each.name == name)
+    profile = predict.predicted(case)
+    warps = -(-case.grid // 132) * case.block // 32
+    assert profile.instructions / warps == pytest.approx(count, rel=0.07)
+
+
+def test_without_a_unit_a_launch_is_as_fast_as_the_rest_of_it():
+    profile = ptxlab.kernel(predict.PROBES, "exponentials").profile(
+        132, 1024, np.zeros(132 << 10, np.float32), 100
+    )
+    assert profile.without("xu").microseconds < 0.5 * profile.microseconds
+    assert profile.without("DRAM").microseconds == pytest.approx(profile.microseconds)
+    assert profile.without("XU").source == profile.source
+    with pytest.raises(ptxlab.PtxlabError, match="unit: found 'disk'; there are FMA, ALU, XU"):
+        profile.without("disk")
 
 
 @pytest.mark.parametrize(

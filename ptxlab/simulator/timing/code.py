@@ -292,7 +292,7 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
         if label is not None:
             pending.append(label[1])
         if source is not None:
-            origin = int(source[1])
+            origin = int(source[1]) if int(source[1]) < _NOWHERE else 0
             continue
         match = _LISTED.match(line)
         if match is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -149,7 +149,7 @@ class _Sample:
         if self.total > replayed:
             ends = np.sort(ends)
             whole += (self.total - replayed) * (ends[-1] - ends[self.held - 1]) / (replayed - self.held)
-        scale = whole / cycles
+        scale = self.total / replayed
         whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
         parts = [*(busy[: len(UNITS)] / 4), *busy[len(UNITS) :]]
         units = {
@@ -272,7 +272,7 @@ def _sharing(
 
 def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork) -> float:
     """Cycles that L2's slices take for atomic operations: the busiest one, with its part of the others'."""
-    groups: Counter[int] = Counter()
+    groups: dict[int, float] = defaultdict(float)
     sampled = {warp: number for number, cluster in enumerate(warps) for warp in cluster}
     shared: dict[int, set[int]] = {}
     for (warp, _), touches in recorder.touches.items():
@@ -290,4 +290,4 @@ def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: 
     busiest = max(
         cycles * (1 if alone and len(shared[group]) == 1 else scale) for group, cycles in groups.items()
     )
-    return busiest + max(0.0, scale * groups.total() - busiest) / chip.slices
+    return busiest + max(0.0, scale * sum(groups.values()) - busiest) / chip.slices
