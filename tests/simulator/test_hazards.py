@@ -384,12 +384,13 @@ _IDLE = """
 .target sm_90a
 .address_size 64
 .visible .entry k(.param .u64 x, .param .u64 out) {
-    .reg .u64 %x, %o, %a; .reg .u32 %t, %v, %w, %z; .reg .pred %first, %warp1, %p;
+    .reg .u64 %x, %o, %a; .reg .u32 %b, %t, %v, %w, %z; .reg .pred %first, %warp1, %p;
     ld.param.u64 %x, [x];
     ld.param.u64 %o, [out];
-    mov.u32 %t, %tid.x;
-    mul.wide.u32 %a, %t, 4;
-    add.u64 %a, %a, %o;
+    mov.u32 %b, %ctaid.x;  mov.u32 %t, %tid.x;
+    mad.wide.u32 %x, %b, 4, %x;
+    mad.wide.u32 %o, %b, 256, %o;
+    mad.wide.u32 %a, %t, 4, %o;
     setp.eq.u32 %first, %t, 0;
     setp.ge.u32 %warp1, %t, 32;
     ld.global.u32 %v, [%x];
@@ -423,8 +424,10 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
     }
     for (before, after), count in cases.items():
         kernel = ptxlab.kernel(_IDLE.replace("BEFORE", before).replace("AFTER", after))
-        hazards = kernel.simulate(1, 64, np.zeros(1, np.uint32), np.zeros(64, np.uint32)).hazards
-        assert [hazard.kind for hazard in hazards] == ["race"] * count, (before, after)
-        if count:
-            assert "warp 0, lane 0 overwrites what warp 1 reads in PTX line 14" in hazards[0].sentence
-            assert "bar.sync 0" in hazards[0].remedy
+        for blocks in (1, 100):
+            x, out = np.zeros(blocks, np.uint32), np.zeros((blocks, 64), np.uint32)
+            hazards = kernel.simulate(blocks, 64, x, out).hazards
+            assert [hazard.kind for hazard in hazards] == ["race"] * count, (before, after, blocks)
+            if count:
+                assert "warp 0, lane 0 overwrites what warp 1 reads in PTX line 15" in hazards[0].sentence
+                assert "bar.sync 0" in hazards[0].remedy

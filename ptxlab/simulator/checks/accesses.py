@@ -26,7 +26,7 @@ from .load_uses import LoadUses
 from .memory_spaces import ClusterPresence, LocalMemory
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
-_MOST_PAIRS = 64  # of writers and blocks for which it is asked whether loads matter
+_MOST_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
 
 
 class _BlocksDifferError(Exception):
@@ -742,20 +742,20 @@ class AccessCheck(Observer):
         which = unordered.which
         readers = (unordered.before[which] & ID) - first
         pairs = np.unique(np.stack([unordered.touch.threads[which], readers // lanes]), axis=1)
-        if readers.min() < 0 or pairs.shape[1] > _MOST_PAIRS:
+        if readers.min() < 0 or pairs.shape[1] * lanes > _MOST_PAIRS:
             return None
-        threads = []
-        for writer, block in pairs.T.tolist():
-            others = np.arange(block * lanes, (block + 1) * lanes)
-            others = others[others != writer]
-            known = self._clocks.known(np.full(len(others), writer), others, written=False)
-            if unordered.everywhere and writer // lanes != block:
-                published = self._published[block + first // lanes]
-                known = np.maximum(known, min(published, self._acquired[(writer + first) // lanes] - 1))
-            if self._values.were_used(uses, others, known):
-                return None
-            threads.append(others)
-        return IdleReads(uses, np.unique(np.concatenate(threads)))
+        writers, blocks = (np.repeat(each, lanes) for each in pairs)
+        others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)
+        keep = others != writers
+        writers, blocks, others = writers[keep], blocks[keep], others[keep]
+        known = self._clocks.known(writers, others, written=False)
+        if unordered.everywhere:
+            acquired = self._acquired[(writers + first) // lanes] - 1
+            flagged = np.minimum(self._published[blocks + first // lanes], acquired)
+            known = np.where(writers // lanes != blocks, np.maximum(known, flagged), known)
+        if self._values.were_used(uses, others, known):
+            return None
+        return IdleReads(uses, np.unique(others))
 
     def _late_remedy(self, unordered: Unordered) -> str:
         """How the threads can wait for an asynchronous instruction."""
