@@ -45,7 +45,8 @@ KIND_OF = {
     "wide_atomics": "not atomic",
     "cta_scope": "narrow scope",
     "default_scope": "narrow scope",
-    "hand_back": "default scope",
+    "hand_back": "narrow scope",
+    "hand_back_shared": "default scope",
 }
 _THREADS = 128
 _WORDS = 65536

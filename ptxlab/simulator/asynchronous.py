@@ -112,11 +112,6 @@ def _copy_arrives(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- bulk copies and TMA -------------------------------------------------------------------------------------
 
 
-@builds("cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor")
-def _not_simulated(instruction: PtxInstruction, context: Context) -> MachineStep:
-    raise unsupported(instruction)
-
-
 def _spaces(instruction: PtxInstruction) -> list[str]:
     """Destination and source."""
     names = {"shared::cluster": "shared", "shared::cta": "shared", "global": "global"}

@@ -295,11 +295,11 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
 
 @builds(
     "membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard", "applypriority",
-    "brkpt", "pmevent",
+    "brkpt", "pmevent", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
 )  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
     """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
-    kind = ".".join(instruction.parts[:3])
+    kind = "prefetch" if "prefetch" in instruction.parts else ".".join(instruction.parts[:3])
     if not kind.startswith("fence.proxy.tensormap") or not instruction.operands:
         return announced(instruction, kind)
     place = address(instruction.operands[0], instruction, context)

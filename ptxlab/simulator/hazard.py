@@ -295,14 +295,15 @@ _KINDS = (
     HazardKind(
         "narrow scope",
         "Blocks of a cluster synchronise through an mbarrier with scope .cta, which is for one block, or an "
-        "arrival there names no scope, for which PTX takes .cta, and what was written before is read",
+        "arrival there names no scope, for which PTX takes .cta, and what was written before is read, or "
+        "global memory that was read before is overwritten",
         ".release.cluster for the arrival, .acquire.cluster for the wait",
         published='the PTX ISA, "Scope": other threads need not see what was written before',
     ),
     HazardKind(
         "default scope",
-        "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta; nothing that "
-        "its block wrote before is read behind it",
+        "A thread arrives at an mbarrier of another block and names no scope: PTX takes .cta; nothing is "
+        "done behind it but to overwrite shared memory that was read before",
         ".release.cluster in the instruction",
         grade="note",
         published="CUTLASS's ClusterBarrier arrives so, to hand stages back, where nothing is read",

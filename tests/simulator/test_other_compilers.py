@@ -586,3 +586,25 @@ def test_registers_of_tensor_loads_are_waited_for() -> None:
         assert {hazard.kind for hazard in result.hazards} == kinds
         for hazard in result.hazards:
             assert "tcgen05.wait::ld" in hazard.remedy and "tcgen05.ld" in hazard.text
+
+
+def test_prefetches_change_nothing() -> None:
+    """`cp.async.bulk.prefetch`, as CuTe DSL's primitives write it: L2 is no part of what is simulated."""
+    text = """
+.visible .entry copy(.param .u64 x, .param .align 64 .b8 map[128]) {
+  .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [x];
+  mov.b64 %rd2, map;
+  cvta.param.u64 %rd2, %rd2;
+  cp.async.bulk.prefetch.L2.global [%rd1], 128;
+  cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd2, {0, 0}];
+  prefetch.tensormap [%rd2];
+  ld.global.u32 %r1, [%rd1];
+  st.global.u32 [%rd1+4], %r1;
+  ret;
+}
+"""
+    x = np.arange(32, dtype=np.uint32)
+    tensor = ptxlab.tensor_map(np.zeros((8, 16), np.float32), (8, 16))
+    result = ptxlab.kernel(_HEAD + text).simulate(1, 1, x, tensor, show=False)
+    assert x[1] == 0 and not result.hazards and not result.notes

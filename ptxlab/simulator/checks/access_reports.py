@@ -118,7 +118,7 @@ class AccessReports:
             elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
             arrival = self.unscoped_arrivals.get((block, partner_block))
-            if arrival is not None and other_verb == "wrote":
+            if arrival is not None and (other_verb == "wrote" or access.space == "global"):
                 kind = "narrow scope"
                 self.relied_upon.add(id(arrival))
                 what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")

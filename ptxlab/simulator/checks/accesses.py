@@ -305,8 +305,11 @@ class AccessCheck(Observer):
         other_verb: OtherVerb,
         everywhere: bool = False,
     ) -> NDArray[np.intp] | None:
-        """Which of the accesses before are not ordered before those of now."""
-        written = other_verb == "wrote"
+        """Which of the accesses before are not ordered before those of now.
+
+        Loads of shared memory are done when a thread arrives at an mbarrier, not so of global memory.
+        """
+        written = other_verb == "wrote" or everywhere
         limit, first = (1, self._launched) if everywhere else (self._limit, 0)
         if not len(before) or before.max() < limit:
             return None

@@ -41,7 +41,8 @@ class Clocks:
         self.batch = batch
         self.lanes = batch.block_lanes
         self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
-        #: Up to when it knows of other blocks of its cluster: what they read, and what each of them wrote.
+        #: Up to when it knows of other blocks of its cluster: what they read in shared memory, and what each
+        #: wrote, or read in global memory.
         self.cluster_time = np.full(batch.count, time, dtype=np.int64)
         self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time, dtype=np.int64)
         self._begun = time
@@ -155,14 +156,15 @@ class Clocks:
     def ordered(
         self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
     ) -> NDArray[np.bool_]:
-        """Whether what others did at these times, wrote or else read, comes before what the threads do now.
+        """Whether what others did at these times comes before what the threads do now.
 
-        All are indices into the batch. Where ordering might come from flags and fences, it is assumed.
+        They wrote, or read global memory, or else read shared memory. All are indices into the batch. Where
+        ordering might come from flags and fences, it is assumed.
         """
         return np.asarray((threads == others) | (times <= self.known(threads, others, written)))
 
     def known(self, threads: NDArray[Any], others: NDArray[Any], written: bool) -> NDArray[np.int64]:
-        """Up to what time that which others wrote, or else read, comes before what the threads do now."""
+        """Up to what time that which others did, as in `ordered`, comes before what the threads do now."""
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
         size = self.batch.grid.cluster_size

@@ -361,8 +361,8 @@ template <int scope> __device__ __forceinline__ void arrive(u32 bar) {
     if (scope == 1) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(bar) : "memory");
     if (scope == 2) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(bar) : "memory");
 }
-template <int scope, int back = 2> __device__ __forceinline__ void hand_over(u64* counts, u32* scratch, int iterations) {
-    // Block 0 of the cluster writes to shared memory of block 1 and to global memory, and arrives there.
+template <int scope, int back = 2, bool far = true> __device__ __forceinline__ void hand_over(u64* counts, u32* scratch, int iterations) {
+    // Block 0 of the cluster writes to shared memory of block 1 and, if `far`, to global memory, and arrives there.
     __shared__ volatile u32 s[128];
     __shared__ u64 full, empty;
     u64 wrong = 0;
@@ -377,7 +377,7 @@ template <int scope, int back = 2> __device__ __forceinline__ void hand_over(u64
     for (int i = 0; i < iterations; ++i) {
         const u32 x = (i * gridDim.x + blockIdx.x / 2) * MIX + t, y = x - t + (127 - t);
         if (rank == 0) {
-            out[t] = x;
+            if (far) out[t] = x;
             asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(there), "r"(x) : "memory");
             arrive<scope>(theirs);
             waited(e, i & 1);
@@ -392,14 +392,16 @@ template <int scope, int back = 2> __device__ __forceinline__ void hand_over(u64
                         : "=r"(done) : "r"(f), "r"(i & 1) : "memory");
             }
             wrong += s[127 - t] != y || !done;
-            u32 seen;
-            asm volatile("ld.global.u32 %0, [%1];" : "=r"(seen) : "l"((const u32*)out + (127 - t)) : "memory");
-            wrong += seen != y;
+            if (far) {
+                u32 seen;
+                asm volatile("ld.global.u32 %0, [%1];" : "=r"(seen) : "l"((const u32*)out + (127 - t)) : "memory");
+                wrong += seen != y;
+            }
             arrive<back>(ours);
         }
     }
     cluster_barrier();
-    if (rank == 1) count(counts, wrong, 2ull * iterations);
+    if (rank == 1) count(counts, wrong, (far ? 2ull : 1ull) * iterations);
 }
 CLUSTER_PROBE(cta_scope) {  // .release.cluster and .acquire.cluster instead of .cta between blocks of a cluster
     hand_over<IF_FIXED(2) IF_BROKEN(0)>(counts, scratch, iterations);
@@ -407,6 +409,9 @@ CLUSTER_PROBE(cta_scope) {  // .release.cluster and .acquire.cluster instead of 
 CLUSTER_PROBE(default_scope) {  // .release.cluster in an arrival at another block's mbarrier
     hand_over<IF_FIXED(2) IF_BROKEN(1)>(counts, scratch, iterations);
 }
-CLUSTER_PROBE(hand_back) {  // .release.cluster in an arrival there, after which what was read is overwritten
+CLUSTER_PROBE(hand_back) {  // .release.cluster in an arrival there, after which what was read, global memory included, is overwritten
     hand_over<2, IF_FIXED(2) IF_BROKEN(1)>(counts, scratch, iterations);
+}
+CLUSTER_PROBE(hand_back_shared) {  // the same of shared memory alone
+    hand_over<2, IF_FIXED(2) IF_BROKEN(1), false>(counts, scratch, iterations);
 }
