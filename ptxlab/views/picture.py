@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
 _SIZES = 12, 11  # of text, the usual one and the smallest
-_TITLE, _LONG_TITLE, _GRID_TITLE, _NOTE = 15.0, 13.0, 12.0, 12.0
+_TITLE, _LONG_TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _BESIDE = 24.0  # between grids side by side
 _ROOM = PAGE - 2 * _MARGIN
