@@ -90,11 +90,12 @@ matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and wi
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || { $(RUN) -m ensurepip && $(RUN) -m pip install --quiet uv; }
 	$(RUN) -m tools.matrix $(ROWS)
 
-release: $(VENV)/release.stamp  ## rehearse a release: build, check, install, run README's commands, test; say what is left to do
+release: $(VENV)/release.stamp  ## rehearse a release: site, build, install, README's commands, lab, tests; say what is left to do
+	$(RUN) -m tools.site
 	rm -rf dist
 	$(RUN) -m build --no-isolation
 	$(RUN) -m twine check --strict dist/*
-	$(RUN) -m tools.check_release
+	$(RUN) -m tools.check_release $(TESTS)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework slides

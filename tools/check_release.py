@@ -2,12 +2,14 @@
 
 `make release` calls it after it has built and checked both archives. README's commands run in an environment
 that has the wheel, from dist/ as from a package index, and what that depends on. The sdist is unpacked and
-tested as it is. The wheel is tested with the tests of the sdist, after the package's source was removed
-there: only what the wheel installed can be imported.
+tested as it is, also with the tests that build a wheel of it and open JupyterLab from that. The wheel is
+tested with the tests of the sdist, after the package's source was removed there: only what the
+wheel installed can be imported.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import re
@@ -18,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +28,7 @@ QUICK = "not slow and not browser"
 #: The rest cannot be done by a program, or should not be.
 BY_HAND = """\
 Still to be done by hand:
-  1. make exhaustive, make matrix, make docs; with a GPU: pytest -m gpu.
+  1. make exhaustive, make matrix, make web; with a GPU: pytest -m gpu. Look at site/index.html.
   2. python -m tools.address --release, which takes .dev0 off the version and dates the changelog;
      make release again; commit.
   3. Once: name the workflow release.yml and its environment `release` as a trusted publisher of ptxlab on
@@ -74,10 +77,10 @@ def unpack(sdist: Path, folder: Path) -> Path:
     return top
 
 
-def quick_tests(python: Path, folder: Path) -> bool:
-    """Whether the quick tests pass in that folder."""
-    command = [str(python), "-m", "pytest", "-q", "-m", QUICK, "-p", "no:cacheprovider", "-n", "2"]
-    return subprocess.run([*command, "--dist", "loadfile"], cwd=folder, check=False).returncode == 0
+def passes(python: Path, folder: Path, tests: Sequence[str], marks: str = QUICK) -> bool:
+    """Whether these tests pass in that folder."""
+    command = [str(python), "-m", "pytest", "-q", "-m", marks, "-p", "no:cacheprovider", "-n", "2"]
+    return subprocess.run([*command, "--dist", "loadfile", *tests], cwd=folder, check=False).returncode == 0
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -120,7 +123,12 @@ def readme(python: Path, version: str, folder: Path) -> list[str]:
     return problems
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.check_release", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("tests", nargs="*", default=["tests"], metavar="FOLDER", help="tests of the archives")
+    tests = parser.parse_args(argv).tests
     dist = ROOT / "dist"
     (sdist,) = dist.glob("*.tar.gz")
     (wheel,) = dist.glob("*.whl")
@@ -141,8 +149,10 @@ def main() -> int:
             if archive == wheel:
                 shutil.rmtree(tree / "ptxlab")
             print(f"quick tests of {archive.name}", flush=True)
-            if not quick_tests(python, tree):
+            if not passes(python, tree, tests):
                 failed.append(f"{archive.name}: tests failed")
+            if archive == sdist and not passes(python, tree, ["tests/project/test_release.py"], "slow"):
+                failed.append(f"{archive.name}: a wheel of it does not work")
     for problem in failed:
         print(problem, file=sys.stderr)
     if not failed:
