@@ -464,6 +464,16 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert "32 elements changed" in answer("simulate", "twice.cu", "--arg", "ones:f4:32")
 
 
+def test_simulate_ends_at_a_limit(answer, refused, tmp_path: Path) -> None:
+    file = tmp_path / "endless.ptx"
+    head = ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() {"
+    file.write_text(f"{head} L: bra L; }}")
+    assert "warps have executed 5,000 instructions" in refused("simulate", str(file), "--limit", "5000")
+    assert "--limit" in refused("simulate", str(file), "--limit", "many", code=2)
+    file.write_text(f"{head} ret; }}")
+    assert answer("simulate", str(file), "--limit", "5000")
+
+
 @pytest.mark.needs("cuda.core")
 def test_profile_a_file_and_compare_two(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Time, units and lines of one kernel; what changed between two."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -369,21 +368,6 @@ def test_arrays_that_share_memory() -> None:
     assert memory[0] == 1 and memory[32] == 0
     with pytest.raises(PtxlabError, match="arguments 1 and 2 of f: the arrays share a part of their memory"):
         kernel.simulate(1, 1, memory[8:], memory[:32])
-
-
-def test_one_kernel_in_several_threads() -> None:
-    """A run owns its state: threads simulate one kernel at once, each with memory of its own."""
-    kernel = ptxlab.kernel(
-        'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x] + 1; }'
-    )
-
-    def run(number: int) -> list[int]:
-        x, y = np.full(32 << number % 8, number, np.int32), np.zeros(32, np.int32)
-        assert kernel.simulate(1, 32, x, y, show=False).hazards == []
-        return y.tolist()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(run, range(32))) == [[number + 1] * 32 for number in range(32)]
 
 
 def test_a_loop_that_never_ends() -> None:
