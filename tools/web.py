@@ -12,18 +12,22 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
-from ptxlab.explorer.bundle import script, style
+from ptxlab.cli.ask import EXAMPLES
+from ptxlab.explorer.bundle import script, sheet, style
+from ptxlab.explorer.kernel_steps import player_style
 from ptxlab.explorer.session import Session
 from ptxlab.explorer.static_html import pack
 from ptxlab.explorer.worker import DEFAULT
@@ -32,10 +36,13 @@ from . import npm, pyodide
 
 ROOT = npm.ROOT
 ESBUILD = "0.25.11"
-#: Packages and modules of ptxlab that no page imports.
+#: What only the page of kernels needs, an archive of its own.
+KERNELS = ("cli/kernel_page.py", "cli/simulate.py", "explorer/kernel_steps.py", "simulator")
+#: Packages and modules of ptxlab that the page of the Explorer does not import.
 LEFT_OUT = (
-    "__main__.py", "adapters", "cli", "course", "gemm", "gpu/measured", "jupyter", "jupyter.py", "lessons.py",
-    "pytest_plugin.py", "shapes", "simulation.py", "simulator", "wmma", "wmma.py",
+    "__main__.py", "adapters", "cli/check.py", "cli/jupyter", "cli/lab.py", *KERNELS, "course",
+    "gemm", "gpu/measured", "jupyter", "jupyter.py", "lessons.py", "pytest_plugin.py", "shapes",
+    "simulation.py", "wmma", "wmma.py",
 )  # fmt: skip
 #: What a first visit may load beyond Pyodide and NumPy, in compressed bytes.
 MOST_BYTES = 1_500_000
@@ -52,13 +59,14 @@ PAGE = Template("""\
 <meta http-equiv="Content-Security-Policy" content="$policy">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="ptxlab $version">
-<title>ptxlab: tensor-core instructions in this tab</title>
+<title>ptxlab: $title</title>
 <link rel="stylesheet" href="$style">
 <script type="module" src="$script"></script>
 </head>
 <body>
 <main id="page">
-<h1>Edit a matrix, see the registers, see D</h1>
+<h1>$heading</h1>
+<p class="try-ways">$ways</p>
 <noscript>This page needs JavaScript, which is switched off.</noscript>
 </main>
 <script type="application/json" id="saved">$saved</script>
@@ -67,8 +75,13 @@ PAGE = Template("""\
 """)
 
 
-def archive() -> bytes:
-    """The modules of ptxlab that the page needs, as a zip; the same ones give the same bytes."""
+def _is_in(name: str, parts: Sequence[str]) -> bool:
+    """Whether a file is one of these, or in one of these packages."""
+    return any(name == part or name.startswith(f"{part}/") for part in parts)
+
+
+def archive(parts: Sequence[str] = ()) -> bytes:
+    """The modules of ptxlab that the page needs, or some parts, as a zip; always the same bytes."""
     made = io.BytesIO()
     package = ROOT / "ptxlab"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
@@ -76,7 +89,7 @@ def archive() -> bytes:
             name = path.relative_to(package).as_posix()
             if not path.is_file() or "__pycache__" in path.parts or name.endswith(".d.ts"):
                 continue
-            if not any(name == left or name.startswith(f"{left}/") for left in LEFT_OUT):
+            if _is_in(name, parts) if parts else not _is_in(name, LEFT_OUT):
                 entry = zipfile.ZipInfo(f"ptxlab/{name}", (1980, 1, 1, 0, 0, 0))
                 packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return made.getvalue()
@@ -124,21 +137,69 @@ def build(folder: Path, address: str) -> dict[str, int]:
         sizes[full] = len(gzip.compress(content))
         return full
 
+    def write_page(name: str, texts: Mapping[str, str], saved: Mapping[str, Any]) -> None:
+        text = json.dumps(saved, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        page = PAGE.substitute(policy=POLICY, version=__version__, saved=text, **texts)
+        write_atomically(target / name, page)
+        sizes[name] = len(gzip.compress(page.encode()))
+
     settings = {
         "pyodide": address,
         "archive": write("ptxlab.zip", compiled(archive())),
         "worker": write("worker.js", minified(script("worker"), "js").encode()),
+        "offline": "sw.js",
     }
-    names = {
+    explorer = {
+        "title": "tensor-core instructions in this tab",
+        "heading": "Edit a matrix, see the registers, see D",
+        "ways": '<a href="kernel.html">Run a whole kernel</a>',
         "script": write("page.js", minified(script("try_page"), "js").encode()),
         "style": write("page.css", minified(style("saved_page", "try_page"), "css").encode()),
     }
-    saved: dict[str, Any] = {"settings": settings, "state": pack(Session(DEFAULT).view.get_state())}
-    text = json.dumps(saved, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    page = PAGE.substitute(policy=POLICY, version=__version__, saved=text, **names)
-    write_atomically(target / "index.html", page)
-    sizes["index.html"] = len(gzip.compress(page.encode()))
-    return sizes
+    state = pack(Session(DEFAULT).view.get_state())
+    write_page("index.html", explorer, {"settings": settings, "examples": EXAMPLES, "state": state})
+    first_visit = sorted(sizes)
+    kernels = {
+        "title": "a kernel in this tab",
+        "heading": "Simulate a kernel, see every lane",
+        "ways": '<a href="index.html">The Explorer, for one instruction</a>',
+        "script": write("kernel.js", minified(script("kernel_page"), "js").encode()),
+        "style": write("kernel.css", minified(_kernel_style(), "css").encode()),
+    }
+    more = {"kernels": write("kernels.zip", compiled(archive(KERNELS)))}
+    write_page("kernel.html", kernels, {"settings": settings | more, "examples": kernel_examples()})
+    kept = {
+        "files": [*first_visit, "./", "kernel.html", kernels["script"], kernels["style"]],
+        "pyodide": address,
+        "core": pyodide.CORE,
+        "packages": list(pyodide.PACKAGES),
+    }
+    version = hashlib.sha256(json.dumps([kept, more]).encode()).hexdigest()[:12]
+    settings_of_worker = f"globalThis.settings = {json.dumps({'version': version, **kept})};\n"
+    write_atomically(target / "sw.js", settings_of_worker + minified(script("service_worker"), "js"))
+    return {name: sizes[name] for name in (*first_visit, *sorted(sizes.keys() - {*first_visit}))}
+
+
+def first_visit(sizes: Mapping[str, int]) -> int:
+    """The bytes that the page of the Explorer loads: all but those of the page of kernels."""
+    return sum(size for name, size in sizes.items() if not name.startswith("kernel"))
+
+
+def _kernel_style() -> str:
+    return "\n".join([sheet("saved_page"), sheet("try_page"), sheet("kernel_page"), player_style()])
+
+
+def kernel_examples() -> list[dict[str, object]]:
+    """Kernels for the page: their first lines say what they show, and how they are launched."""
+    examples = []
+    for path in sorted((ROOT / "tools" / "data" / "kernels").glob("*.ptx")):
+        text = path.read_text(encoding="utf-8")
+        head = re.match(
+            r"// (?P<title>.*)\n// grid (?P<grid>\S+), block (?P<block>\S+), arguments (.*)\n", text
+        )
+        assert head is not None, path
+        examples.append({**head.groupdict(), "arguments": head[4].split(), "ptx": text})
+    return examples
 
 
 def bring_pyodide(folder: Path) -> str:
@@ -169,7 +230,7 @@ def main() -> int:
     sizes = build(args.folder, address)
     for name, size in sizes.items():
         print(f"{size:>9,} bytes  {name}")
-    print(f"{sum(sizes.values()):>9,} bytes in all, compressed, beyond Pyodide and NumPy")
+    print(f"{first_visit(sizes):>9,} bytes of a first visit, compressed, beyond Pyodide and NumPy")
     return 0
 
 

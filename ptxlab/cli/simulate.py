@@ -57,7 +57,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     if args.save is not None:
         _save(args.save, values)
     changes = [
-        _change(number, old, new)
+        array_change(number, old, new)
         for number, (old, new) in enumerate(zip(before, values, strict=True), 1)
         if isinstance(new, np.ndarray)
     ]
@@ -128,13 +128,13 @@ _Sizes = tuple[int, ...]
 
 def _shape(args: argparse.Namespace) -> tuple[_Sizes, _Sizes, _Sizes | None]:
     """Grid, block and cluster."""
-    cluster = None if args.cluster is None else _sizes(args.cluster, "--cluster")
-    return _sizes(args.grid, "--grid"), _sizes(args.block, "--block"), cluster
+    cluster = None if args.cluster is None else launch_sizes(args.cluster, "--cluster")
+    return launch_sizes(args.grid, "--grid"), launch_sizes(args.block, "--block"), cluster
 
 
 def _values(args: argparse.Namespace) -> list[Any]:
     rng = np.random.default_rng(abs(args.seed))
-    return [_value(text, rng) for text in args.arg or ()]
+    return [parse_value(text, rng) for text in args.arg or ()]
 
 
 def _check_count(program: Kernel[Any], values: list[Any]) -> None:
@@ -182,14 +182,14 @@ def _file_name(file: str) -> str:
     return f"./{name}" if name.startswith("-") else name
 
 
-def _sizes(text: str, option: str) -> tuple[int, ...]:
+def launch_sizes(text: str, option: str) -> tuple[int, ...]:
     """``8``, ``8,8`` or ``8x8x2``."""
     if not _SIZES.fullmatch(text.strip()):
         raise PtxlabError(f"{option} {quoted(text)}: it takes one to three numbers, e.g. 8 or 8,8")
     return tuple(int(size) for size in re.split("[,x]", text.strip()))
 
 
-def _value(text: str, rng: np.random.Generator) -> Any:
+def parse_value(text: str, rng: np.random.Generator) -> Any:
     """A number, a file of np.save, or an array such as ``zeros:float32:64x64``."""
     if _NUMBER.fullmatch(text):
         return int(text, 0) if "x" in text.lower() else int(text)
@@ -223,7 +223,7 @@ def _filled(fill: str, rest: str, text: str, rng: np.random.Generator) -> NDArra
         raise PtxlabError(f"--arg {quoted(text)}: {quoted(name)} is not a NumPy type, e.g. float32") from None
     if dtype.kind not in "iufV" or dtype.hasobject or not dtype.itemsize or dtype.names:
         raise PtxlabError(f"--arg {quoted(text)}: kernels take integers and floats, e.g. float32")
-    shape = _sizes(shape_text, f"--arg {quoted(text)}: shape")
+    shape = launch_sizes(shape_text, f"--arg {quoted(text)}: shape")
     count = int(np.prod(shape, dtype=object))
     check_room(count, "--arg")
     if fill == "bits":
@@ -248,7 +248,7 @@ def _dtype(name: str) -> Any:
     return getattr(ml_dtypes, name, name) if re.fullmatch(r"\w+", name) else name
 
 
-def _change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
+def array_change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
     bits = f"u{new.dtype.itemsize}" if new.dtype.itemsize in (1, 2, 4, 8) else "u1"
     left, right = (array.reshape(-1).view(bits) for array in (old, new))
     shown = ", ".join(f"{value}" for value in new.reshape(-1)[:_SHOWN_VALUES])

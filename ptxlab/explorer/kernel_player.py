@@ -8,24 +8,10 @@ import anywidget
 import traitlets
 
 from ..simulator import Result
-from ..views.highlight import tokens
-from ..views.kernel_profile import profile_css, profile_html, shown_line, step_view
-from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme
+from ..views.kernel_profile import profile_html
 from ..views.static_fallback import StaticFallback
-from .bundle import script, sheet
-
-
-def _lanes(theme: Theme) -> str:
-    """The colours of the lanes, and of text on them."""
-    return " ".join(
-        f"--lane{lane}: {colour}; --on-lane{lane}: {theme.text_on(colour)};"
-        for lane, colour in enumerate(theme.lanes)
-    )
-
-
-def _style() -> str:
-    lanes = f".ptx-player {{ {_lanes(LIGHT)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK)} }}"
-    return f"{profile_css()}\n{lanes}\n{sheet('kernel_player')}"
+from .bundle import script
+from .kernel_steps import first_state, player_style, step_state
 
 
 class KernelPlayer(StaticFallback, anywidget.AnyWidget):
@@ -42,7 +28,7 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     """
 
     _esm = script("kernel_player")
-    _css = _style()
+    _css = player_style()
     page = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
     count = traitlets.Int().tag(sync=True)
@@ -54,27 +40,13 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        trace = result.trace
-        view = step_view(result, 0)
-        steps = [] if trace is None else trace.steps
-        cut = "" if trace is None or trace.complete else ", the first steps"
-        where = (
-            "" if trace is None else f"warp {trace.warp} of block {result.grid.block_of(trace.block)}{cut}"
-        )
-        lines = [shown_line(result, each.instruction) for each in steps]
-        super().__init__(
-            page=profile_html(result, styled=False),
-            title=where,
-            count=len(steps),
-            lines=lines,
-            **_traits(view),
-        )
+        super().__init__(**first_state(result))
         self.observe(self._move, "step")
 
     def _move(self, change: Any) -> None:
         number = min(max(int(change["new"]), 0), self.count - 1)
         with self.hold_sync():
-            for name, value in _traits(step_view(self._result, number)).items():
+            for name, value in step_state(self._result, number).items():
                 setattr(self, name, value)
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
@@ -84,20 +56,3 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     def static_html(self) -> str:
         """The source with its margin, which a saved notebook shows where no kernel runs."""
         return profile_html(self._result)
-
-
-def _traits(view: Any) -> dict[str, Any]:
-    registers = [
-        {"name": each.name, "role": each.role, "values": list(each.values)} for each in view.registers
-    ]
-    shown = {
-        "number": view.number,
-        "line": view.line,
-        "ptxLine": view.ptx_line,
-        "text": list(tokens(view.text, "ptx")),
-        "lanes": view.lanes,
-        "registers": registers,
-        "hidden": view.hidden,
-        "notes": list(view.notes),
-    }
-    return {"shown": shown, "words": view.words.tobytes(), "states": view.states.tobytes()}

@@ -51,6 +51,10 @@ def test_start_page(visit: Any) -> None:
     page = visit("index.html")
     assert page.locator("h1").inner_text().startswith("ptxlab")
     assert page.locator("img.hero-picture").evaluate("image => image.naturalWidth") > 500
+    page.get_by_role("textbox", name="Ask").fill("A[9][37] of mma.m16n8k64.s4")
+    page.get_by_role("button", name="Answer").click()
+    page.wait_for_url("**/try/index.html?ask=A%5B9%5D%5B37%5D+of+mma.m16n8k64.s4")
+    page = visit("index.html")
     page.locator("a", has_text="Course").first.click()
     page.wait_for_url("**/course/index.html")
 

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 #: Seconds on a machine that does nothing else; tests wait longer, and print what they saw.
 DRAWN, ANSWERED, EDIT = 1.0, 8.0, 0.1
 PATIENCE = 240_000  # milliseconds, for a busy machine
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 MODEL = "document.querySelector('.static-view').model"
 
 
@@ -34,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except npm.Missing as missing:
         pytest.skip(str(missing))
     sizes = web.build(folder, address)
-    assert sum(sizes.values()) <= web.MOST_BYTES, sizes
+    assert web.first_visit(sizes) <= web.MOST_BYTES, sizes
     return folder
 
 
@@ -124,7 +125,7 @@ def test_drawn_at_once_and_edits_typed_meanwhile_are_kept(tab: Any) -> None:
 
 
 def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: Any) -> None:
-    """The short name first; then, in the tab that shows it, a link that an Explorer in a notebook copied."""
+    """The short name first; then, in the same tab, a question, and a link of an Explorer in a notebook."""
     page = tab("?ins=mma.m16n8k16.f16")
     assert page.is_hidden(".ptx-explorer")  # not an instruction that nobody asked for
     wait_for_python(page)
@@ -140,11 +141,28 @@ def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: 
 
     ex = ptxlab.explore("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", seed=5)
     ex.lane, ex.against = 9, None
-    page = tab("#" + ex.link)
-    wait_for_python(page)
-    assert shown(page, "instruction")["mnemonic"] == ex.instruction.mnemonic and shown(page, "lane") == 9
+    page.evaluate("(link) => { location.hash = link; window.same = true; }", ex.link)
+    until(page, f"{MODEL}.get('instruction').mnemonic === {json.dumps(ex.instruction.mnemonic)}")
+    assert shown(page, "lane") == 9
     for name in ("A", "B", "D", "E"):
         assert words(page, name) == codes(ex, name)
+
+    page.get_by_label("Ask").fill("A[9][37] of mma.m16n8k64.s4")
+    page.get_by_role("button", name="Answer").click()
+    page.wait_for_selector(".answer-text", timeout=PATIENCE)
+    assert page.inner_text(".answer-text").split()[-4:] == ["4", "a29", "3", "[23..20]"]
+    until(page, "document.querySelector('.answer-picture img').naturalWidth > 500")
+    assert page.evaluate("location.search") == "?ask=A%5B9%5D%5B37%5D%20of%20mma.m16n8k64.s4"
+    page.get_by_role("link", name="Open in the Explorer").click()
+    until(page, f"{MODEL}.get('instruction').mnemonic === {json.dumps(S4)}")
+    assert shown(page, "selected") == {"name": "A", "row": 9, "column": 37} and shown(page, "lane") == 4
+    assert page.evaluate("window.same")  # Python was not loaded again
+
+
+def test_a_question_in_the_address_is_answered(tab: Any) -> None:
+    page = tab("?ask=0x4000004000010040")
+    page.wait_for_selector(".answer-text", timeout=PATIENCE)
+    assert "128-byte swizzle" in page.inner_text(".answer-text")
 
 
 HOSTILE = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>';window.hit=1;'"
@@ -156,20 +174,46 @@ def packed(link: dict[str, Any]) -> str:
     return "#ptxlab:b" + word.decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
-    ("asked", "problem"),
-    [
-        (f"?ins={HOSTILE}", "'<img' is not a matrix"),
-        (packed({"instruction": HOSTILE}), "this link"),
-        (packed({"instruction": DEFAULT, "look": {"label": HOSTILE}}), "this link"),
-    ],
-    ids=["name", "link", "link with a label"],
-)
-def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(
-    tab: Any, asked: str, problem: str
-) -> None:
-    page = tab(asked)
+def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any) -> None:
+    page = tab(f"?ins={HOSTILE}")
     wait_for_python(page)
-    assert shown(page, "problem").startswith(problem)
-    assert shown(page, "instruction")["mnemonic"] == DEFAULT
-    assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=x]')")
+    unhurt = "window.hit === undefined && !document.querySelector('img[src=x]')"
+    assert shown(page, "problem").startswith("'<img' is not a matrix") and page.evaluate(unhurt)
+    for link in ({"instruction": HOSTILE}, {"instruction": DEFAULT, "look": {"label": HOSTILE}}):
+        page.evaluate(f"(link) => {{ {MODEL}.state.problem = ''; location.hash = link; }}", packed(link))
+        until(page, f"{MODEL}.get('problem').startsWith('this link')")
+        assert shown(page, "instruction")["mnemonic"] == DEFAULT and page.evaluate(unhurt)
+    page.get_by_label("Ask").fill(HOSTILE)
+    page.get_by_role("button", name="Answer").click()
+    page.wait_for_selector(".answer-problem", timeout=PATIENCE)
+    assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(unhurt)
+
+
+def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, browser: Any) -> None:
+    """Hazards in the margin and the player; then both pages are opened once more, offline."""
+    page = tab("kernel.html")
+    wait_for_python(page)
+    page.get_by_label("Example").select_option("Reverse an array in shared memory: a bar.sync is missing")
+    page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
+    page.get_by_role("button", name="Simulate").click()
+    page.wait_for_selector(".ptx-player .place", timeout=PATIENCE)
+    assert page.inner_text(".ptx-editor-numbers .hazard") == "29"
+    assert "put bar.sync 0 between PTX line 24 and PTX line 29" in page.inner_text(".kernel-remarks")
+    assert "127.0, 126.0" in page.inner_text(".kernel-output pre")
+    page.get_by_role("button", name="one step forward").click()
+    page.wait_for_selector(".place:text('step 2 of 16')", timeout=PATIENCE)
+    shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
+    assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
+
+    page.get_by_label("PTX", exact=True).fill("__global__ void f() {}")
+    page.wait_for_selector(".kernel-launch .answer-problem:text('this is no PTX')", timeout=PATIENCE)
+    page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)
+    page.context.set_offline(True)
+    try:
+        page.reload()
+        wait_for_python(page)
+        page.goto(page.url.replace("kernel.html", f"?ins={S4}"))
+        wait_for_python(page)
+        assert words(page, "D") == codes(ptxlab.explore(S4), "D")
+    finally:
+        page.context.set_offline(False)

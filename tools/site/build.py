@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -9,8 +10,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import plotly
+
+from ptxlab.cli.ask import EXAMPLES
 
 from . import (
     EXPLORERS,
@@ -56,10 +60,32 @@ def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     if brief:
         for page in reference.glob("*.md"):
             page.write_text(_shortened(page.read_text(encoding="utf-8")), encoding="utf-8")
+    index = source / "index.md"
+    index.write_text(_with_search_box(index.read_text(encoding="utf-8"), web), encoding="utf-8")
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     shutil.copyfile(plotly_js, source / "_static" / "plotly.min.js")
+
+
+def _with_search_box(text: str, web: bool) -> str:
+    """The front page; with `web`, the box asks Python in try/, where the answer is."""
+    links = "\n".join(
+        f'<a href="try/index.html?ask={quote(example)}"><code>{html.escape(example)}</code></a>'
+        for example in EXAMPLES
+    )
+    box = f"""\
+```{{raw}} html
+<form class="ask" action="try/index.html" role="search">
+<label>Ask <input name="ask" required placeholder="{html.escape(EXAMPLES[0])}" autocapitalize="off"></label>
+<button>Answer</button>
+</form>
+<p class="ask-examples">{links}</p>
+<p>Or <a href="try/index.html">open the Explorer in this tab</a>: there is nothing to install.</p>
+```"""
+    before, marker, after = text.partition("% The search box stands here in a site with try/ (make web).\n")
+    assert marker, "docs/index.md says where the search box stands"
+    return f"{before}{box if web else ''}\n{after}"
 
 
 def _shortened(text: str) -> str:

@@ -1,13 +1,15 @@
 // A page with Python in it: the Explorer is drawn from data that the page brings, and live as soon as its
-// worker has loaded.
+// worker has loaded. What the address asks for is opened, or answered.
 
 import { make } from "./common/util.js";
 import { openPage, unpack } from "./common/saved_model.js";
 import { followDeltas } from "./common/deltas.js";
 import { LiveModel } from "./common/live_model.js";
+import { PythonWorker } from "./common/python_worker.js";
+import { AskBox } from "./ask_box.js";
 import { App } from "./app.js";
 
-// What the address asks for: ?ins= and an instruction, or a link after #; "" for nothing.
+// What the address asks for: a link after #, ?ins= and an instruction, or ?ask= and a question.
 function askedFor() {
   const { hash, search } = location;
   let fragment = hash.slice(1);
@@ -16,70 +18,84 @@ function askedFor() {
   } catch {
     // as it is: Python says what is wrong with it
   }
-  return fragment.startsWith("ptxlab:") ? fragment : (new URLSearchParams(search).get("ins") ?? "");
-}
-
-/** @param {HTMLElement} place */
-function showProgress(place) {
-  const line = make("p", "try-progress", place, { role: "status" });
-  const bar = make("progress", "", line, { max: 1, value: 0, "aria-label": "how far Python has loaded" });
-  const text = make("span", "", line);
+  const asked = new URLSearchParams(search);
+  const isLink = fragment.startsWith("ptxlab:");
   return {
-    /** @param {string} what @param {number} done */
-    show(what, done) {
-      bar.hidden = done >= 1;
-      bar.value = done;
-      text.textContent = what;
-    },
-    /** @param {string} what */
-    fail(what) {
-      line.classList.add("try-failed");
-      this.show(what, 1);
-    },
+    explorer: isLink ? fragment : (asked.get("ins") ?? ""),
+    question: isLink ? "" : (asked.get("ask") ?? ""),
   };
 }
 
-openPage(async (page, notes, { settings, state }) => {
-  const asked = askedFor();
-  const progress = showProgress(notes);
-  const worker = new Worker(settings.worker, { type: "module" });
-  worker.postMessage({
-    load: {
-      pyodide: new URL(settings.pyodide, location.href).href,
-      archive: new URL(settings.archive, location.href).href,
-    },
-  });
-  const model = new LiveModel(await unpack(state), worker);
-  const place = make("div", "static-view", page);
-  place.hidden = Boolean(asked); // something else is asked for, which Python has to make
-  followDeltas(model);
-  Object.assign(place, { model });
-  new App(model, place);
-  const started = performance.now();
-  let [what, done] = ["Loading Python", 0];
-  const show = () => {
-    const edits = model.edits ? `; ${model.edits} of your edits will be made then` : "";
-    progress.show(`${what} …${edits}`, done);
-  };
-  model.whenWaiting = show;
-  show();
-  worker.addEventListener("message", ({ data }) => {
-    if (data.progress) {
-      ({ text: what, done } = data.progress);
-      show();
-    } else if (data.ready) model.open(asked);
-    else if (data.messages) {
-      if (place.hidden || done < 1) {
-        [done, place.hidden] = [1, false];
-        const seconds = ((performance.now() - started) / 1000).toFixed(1);
-        progress.show(`Python runs in this tab (loaded in ${seconds} s)`, 1);
-        Object.assign(page.dataset, { python: "ready" });
-      }
-      model.take(data.messages);
-    } else if (data.failed) progress.fail(`Python could not go on: ${data.failed}`);
-  });
-  worker.addEventListener("error", ({ message }) =>
-    progress.fail(`Python could not be loaded: ${message ?? "its worker did not start"}`),
-  );
-  addEventListener("hashchange", () => location.reload());
+class TryPage {
+  /** @param {HTMLElement} page @param {HTMLElement} notes @param {any} saved */
+  constructor(page, notes, { settings, examples }) {
+    this.page = page;
+    this.python = new PythonWorker(notes, settings);
+    this.box = new AskBox(page, examples, (question) => this.python.ask(question));
+    this.place = make("div", "static-view", page);
+    this.app = /** @type {App | null} */ (null);
+    this.model = /** @type {LiveModel | null} */ (null);
+    this.shown = ""; // what the Explorer was opened with
+    this.opening = false; // whether Python opens something else in it
+  }
+
+  // Draw what the page brought, and what the address asks for once Python is there.
+  /** @param {Traits} state */
+  start(state) {
+    const { python, place, page } = this;
+    const model = new LiveModel(state, (message) => python.post(message));
+    Object.assign(place, { model });
+    this.model = model;
+    this.draw(model);
+    const { explorer, question } = askedFor();
+    this.shown = explorer;
+    place.hidden = Boolean(explorer); // something else is asked for, which Python has to make
+    model.whenWaiting = () => python.showWaiting(model.edits);
+    python.listen({
+      ready: () => {
+        model.open(explorer);
+        if (question) this.box.show(question);
+      },
+      messages: (messages) => {
+        const isFirst = page.dataset.python !== "ready";
+        if (isFirst) python.showReady();
+        model.take(messages);
+        if (this.opening) {
+          this.draw(model);
+          place.scrollIntoView({ block: "start" });
+        }
+        this.opening = place.hidden = false;
+        page.dataset.python = "ready";
+      },
+      answer: (answer) => this.box.take(answer),
+    });
+    for (const event of ["popstate", "hashchange"]) addEventListener(event, () => this.follow());
+  }
+
+  /** @param {LiveModel} model */
+  draw(model) {
+    this.app?.stop();
+    this.place.replaceChildren();
+    followDeltas(model);
+    this.app = new App(model, this.place);
+  }
+
+  // The address has changed: another link, or another question.
+  follow() {
+    if (this.page.dataset.python !== "ready") return;
+    const { explorer, question } = askedFor();
+    if (question) {
+      if (question !== this.box.input.value) this.box.show(question);
+      return;
+    }
+    if (!explorer || explorer === this.shown) return;
+    this.shown = explorer;
+    this.opening = true;
+    this.model?.open(explorer);
+  }
+}
+
+openPage(async (page, notes, saved) => {
+  const tryPage = new TryPage(page, notes, saved);
+  tryPage.start(await unpack(saved.state));
 });

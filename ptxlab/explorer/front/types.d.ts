@@ -906,4 +906,4 @@ interface SavedWalk {
 type EncodedMessage = [text: string, buffers: Uint8Array[]];
 
 /** Where the worker loads Python and ptxlab from. */
-type WorkerSettings = { pyodide: string; archive: string };
+type WorkerSettings = { pyodide: string; archive: string; kernels?: string };

@@ -3,24 +3,31 @@
 /** @param {string} text @param {number} done parts of a whole */
 const report = (text, done) => postMessage({ progress: { text, done } });
 
+/** @param {string} address */
+async function fetchArchive(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  return response.arrayBuffer();
+}
+
 /** @param {WorkerSettings} settings */
-async function loadPython({ pyodide, archive }) {
+async function loadPython({ pyodide, archive, kernels }) {
   report("Loading Python", 0.1);
-  const code = fetch(archive).then((response) => {
-    if (!response.ok) throw new Error(`${archive}: ${response.status}`);
-    return response.arrayBuffer();
-  });
+  const archives = Promise.all([archive, kernels ?? []].flat().map(fetchArchive));
+  archives.catch(() => {}); // whoever awaits them says so
   const { loadPyodide } = await import(`${pyodide}pyodide.mjs`);
   const python = await loadPyodide({ indexURL: pyodide });
   report("Loading NumPy", 0.5);
   await python.loadPackage(["numpy", "ml-dtypes"], { messageCallback() {} });
   report("Loading ptxlab", 0.75);
-  python.unpackArchive(await code, "zip");
+  for (const code of await archives) python.unpackArchive(code, "zip");
   report("Starting ptxlab", 0.85);
-  return python.runPython("from ptxlab.explorer.worker import Tab\nTab()");
+  const [module, name] = kernels ? ["cli.kernel_page", "KernelTab"] : ["explorer.worker", "Tab"];
+  const tab = python.runPython(`from ptxlab.${module} import ${name}\n${name}()`);
+  return { python, tab };
 }
 
-const tab = /** @type {{ python: Promise<any> | null }} */ ({ python: null });
+const loaded = /** @type {{ python: Promise<any> | null }} */ ({ python: null });
 
 /** @param {any} answer a list of Python's: texts with their bytes */
 function sendToPage(answer) {
@@ -32,13 +39,17 @@ function sendToPage(answer) {
 addEventListener("message", async ({ data }) => {
   try {
     if (data.load) {
-      tab.python = loadPython(data.load);
-      await tab.python;
+      loaded.python = loadPython(data.load);
+      await loaded.python;
       postMessage({ ready: true });
       return;
     }
-    const python = await tab.python;
-    sendToPage("open" in data ? python.open(data.open, data.waiting) : python.handle(data.message));
+    const { python, tab } = await loaded.python;
+    if ("ask" in data) {
+      const { answer_json: answer } = python.pyimport("ptxlab.cli.ask");
+      postMessage({ answer: JSON.parse(answer(data.ask)) });
+    } else if ("kernel" in data) sendToPage(tab[data.kernel](data.value));
+    else sendToPage("open" in data ? tab.open(data.open, data.waiting) : tab.handle(data.message));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     postMessage({ failed: reason.trim().split("\n").pop() });

@@ -2,7 +2,7 @@
 
 // A message of Python: its JSON names the places of the bytes that come beside it.
 /** @param {EncodedMessage} encoded @returns {any} */
-function decodeMessage([text, buffers]) {
+export function decodeMessage([text, buffers]) {
   const { bytes, ...message } = JSON.parse(text);
   bytes.forEach((/** @type {(string | number)[]} */ path, /** @type {number} */ index) => {
     const holder = path.slice(0, -1).reduce((part, key) => part[key], message);
@@ -13,10 +13,10 @@ function decodeMessage([text, buffers]) {
 }
 
 export class LiveModel {
-  /** @param {Traits} state what is shown before Python has loaded @param {Worker} worker */
-  constructor(state, worker) {
+  /** @param {Traits} state what is shown before Python has loaded @param {(message: any) => void} toWorker */
+  constructor(state, toWorker) {
     this.state = state;
-    this.worker = worker;
+    this.toWorker = toWorker;
     this.listeners = /** @type {Listener[]} */ ([]);
     this.unsaved = /** @type {Set<keyof Traits>} */ (new Set());
     this.waiting = /** @type {object[] | null} */ ([]); // for Python; null when it is there
@@ -50,7 +50,7 @@ export class LiveModel {
     if (this.waiting) {
       this.waiting.push(message);
       this.whenWaiting();
-    } else this.worker.postMessage({ message: JSON.stringify(message) });
+    } else this.toWorker({ message: JSON.stringify(message) });
   }
 
   // How many edits Python has not seen yet.
@@ -58,10 +58,10 @@ export class LiveModel {
     return (this.waiting ?? []).filter((message) => "content" in message).length;
   }
 
-  // Python is there: it opens what was asked for, and does what waited.
+  // Python is there: it opens what was asked for, and does what waited. Later, it opens something else.
   /** @param {string} asked */
   open(asked) {
-    this.worker.postMessage({ open: asked, waiting: JSON.stringify(this.waiting) });
+    this.toWorker({ open: asked, waiting: JSON.stringify(this.waiting ?? []) });
     this.waiting = null;
   }
 

@@ -1,0 +1,296 @@
+"""A question in one line, as somebody types it into a search box, answered by the command that it means."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+from .. import views
+from ..errors import PtxlabError, quoted
+from ..explorer.refusals import explorable
+from ..explorer.session import Session
+from ..isa.catalog import Product
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.parse import parse_any, parse_every
+from ..isa.tcgen05 import Tcgen05Mma
+from .arguments import form_of, operand_name
+from .output import Style, one_line
+from .parser import parse
+
+__all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
+
+#: Commands that answer at once, from what ptxlab knows: no files, no compiler, no GPU.
+COMMANDS = (
+    "list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "models", "descriptor",
+    "conflicts", "repack", "run", "trace",
+)  # fmt: skip
+#: A question of each kind.
+EXAMPLES = (
+    "A[9][37] of mma.m16n8k64.s4",
+    "lane 5 of B of mma.m16n8k16.f32.f16",
+    "0x4000004000010040",
+    "SM90_64x64x16_F32F16F16_SS",
+    "bank conflicts of Swizzle<3,3,3> o (64,64):(64,1)",
+    "mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
+)
+_MOST_LETTERS = 20_000  # of a question; pasted code is one
+_MOST_CELLS = 1 << 13  # of a matrix that is drawn
+_ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]")
+_WORDS_OF_WHERE = re.compile(r"(\S+)\s+([A-Za-z]{1,3})\s+(\d{1,9})[\s,]+(\d{1,9})")
+_PASTED = re.compile(r"\basm\b|[;{}%]")
+_LANE = re.compile(r"\b(?:lane|thread)\s+(\d{1,9})\b", re.IGNORECASE)
+_CODE = re.compile(r"\b0[xX][0-9a-fA-F_]{1,20}\b")
+_ACCESS = re.compile(r"\b(?:ld|st)\.[\w.:]*shared[\w.:]*|\b(?:ld|st)matrix[\w.:]*")
+_CUTE_LAYOUT = re.compile(r"(?:S?w?\w*<[\d,\s]+>\s*o\s*)?(?:smem_ptr\[\w+\]\s*o\s*)?\([^\"']*\)\s*:\s*\(.*\)")
+_CUTE_SWIZZLE = re.compile(r"\bS(?:wizzle|w)\s*<[\d,\s]+>")
+_OPERAND_OF = re.compile(r"\b(A|B|C|D|E|R|SFA|SFB)\s+(?:of|in)\b")
+_WORDS = re.compile(
+    r"\b(?:which|what|where|lanes?|bits?|registers?|elements?|is|are|does|do|holds?|hold|the|a|an|of|in|for|"
+    r"layout|fragment|show|me|and)\b|\?",
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question meant, as a command; the answer as text and as SVG, and a link of the Explorer.
+
+    `picture` is "" where there is none, and `explorer` where the Explorer has nothing to show.
+    """
+
+    command: str
+    text: str
+    picture: str = ""
+    explorer: str = ""
+
+
+def ask(question: str) -> Answer:
+    """Answer a question, or raise a PtxlabError that says what would be one.
+
+    >>> answer = ask("A[9][37] of mma.m16n8k64.s4")
+    >>> answer.command
+    'ptxlab where mma.m16n8k64.s4 A 9 37'
+    >>> print(answer.text.splitlines()[-1])
+         4  a29             3  [23..20]
+    """
+    words = command_words(question)
+    text = _run(words)
+    return Answer(shlex.join(["ptxlab", *words]), text, _picture(words), _explorer(words))
+
+
+def answer_json(question: str) -> str:
+    """The answer, or the error, as the page in a tab takes it."""
+    try:
+        return json.dumps(asdict(ask(question)))
+    except PtxlabError as error:
+        return json.dumps({"problem": one_line(str(error))})
+
+
+def command_words(question: str) -> list[str]:
+    """The words of the command that a question means.
+
+    >>> command_words("which lane holds D[3][5] of mma.m16n8k16.f32.f16?")
+    ['where', 'mma.m16n8k16.f32.f16', 'D', '3', '5']
+    >>> command_words("bank conflicts of Swizzle<3,3,4>")
+    ['conflicts', '--swizzle', 'Swizzle<3,3,4>']
+    """
+    text = question.strip()
+    if not text:
+        raise PtxlabError(f"ask something, for example {EXAMPLES[0]}")
+    if len(text) > _MOST_LETTERS:
+        raise PtxlabError(f"a question has at most {_MOST_LETTERS} letters, found {len(text)}")
+    command = re.match(r"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+(?:of|in|for|the|an?)\b)", text)
+    if command and (command[1] in COMMANDS or "ptxlab" in command[0]):
+        return _typed(text[command.start(1) :])
+    if _PASTED.search(text):
+        return ["show", "--no-sass", text]
+    for meant in (_about_memory, _about_element, _about_lane, _about_code, _about_repack, _about_operand):
+        words = meant(text)
+        if words is not None:
+            return words
+    return ["show", "--no-sass", text]
+
+
+def _typed(text: str) -> list[str]:
+    """A command as the command line has it."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PtxlabError(f"{quoted(text)}: {error}") from None
+    if words[0] not in COMMANDS:
+        raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(COMMANDS)}")
+    if words[0] == "show" and "--no-sass" not in words:
+        words.insert(1, "--no-sass")
+    return words
+
+
+def _about_memory(text: str) -> list[str] | None:
+    """Bank conflicts of an access, a swizzle or a CuTe layout."""
+    layout, swizzle = _CUTE_LAYOUT.search(text), _CUTE_SWIZZLE.search(text)
+    mode = re.search(r"\b(32|64|128)[\s-]*(?:bytes?|B)[\s-]+swizzle|\bswizzle\s+(32|64|128)\b", text, re.I)
+    access = _ACCESS.search(text)
+    is_conflict = re.search(r"\b(?:bank|conflicts?)\b", text, re.IGNORECASE)
+    if not (is_conflict or layout or swizzle):
+        return None
+    words = ["conflicts", *([access[0]] if access else [])]
+    if layout:
+        return [*words, "--layout", layout[0].strip()]
+    pitch = re.search(r"\bpitch\s+(?:of\s+)?(\d{1,9})|\b(\d{1,9})\s*bytes?\s+apart", text, re.IGNORECASE)
+    if pitch:
+        words += ["--pitch", pitch[1] or pitch[2]]
+    if swizzle:
+        words += ["--swizzle", re.sub(r"\s", "", swizzle[0])]
+    elif mode:
+        words += ["--swizzle", mode[1] or mode[2]]
+    return words
+
+
+def _about_element(text: str) -> list[str] | None:
+    words = _WORDS_OF_WHERE.fullmatch(text)
+    if words is not None:
+        return ["where", *words.groups()]
+    element = _ELEMENT.search(text)
+    if element is None:
+        return None
+    name, row, column = element.groups()
+    rest = text[: element.start()] + " " + text[element.end() :]
+    explain = ["--explain"] if re.search(r"\b(?:why|explain|into)\b", rest, re.IGNORECASE) else []
+    rest = re.sub(r"\b(?:why|explain|goes|into|has|its)\b", " ", rest, flags=re.IGNORECASE)
+    return ["where", _instruction(rest, text), name.upper(), row, column, *explain]
+
+
+def _about_lane(text: str) -> list[str] | None:
+    lane = _LANE.search(text)
+    if lane is None:
+        return None
+    rest = text[: lane.start()] + " " + text[lane.end() :]
+    operand = _OPERAND_OF.search(rest) or re.search(r"\b(A|B|C|D|E|R|SFA|SFB)\b", rest)
+    if operand is not None:
+        rest = rest[: operand.start()] + " " + rest[operand.end() :]
+    instruction = _instruction(rest, text)
+    name = operand[1] if operand else next(iter(parse_any(instruction).operands), "A")
+    return ["holds", instruction, name, "--lane", lane[1]]
+
+
+def _about_code(text: str) -> list[str] | None:
+    """A descriptor in hexadecimal, alone or with the instruction that reads through it."""
+    code = _CODE.search(text)
+    if code is None:
+        return None
+    rest = f"{text[: code.start()]} {text[code.end() :]}"
+    rest = _WORDS.sub(" ", re.sub(r"\bdescriptor\b", " ", rest, flags=re.IGNORECASE)).strip(" ,;:")
+    return ["descriptor", code[0].replace("_", ""), *(["--instruction", rest] if rest else [])]
+
+
+def _about_repack(text: str) -> list[str] | None:
+    sides = re.fullmatch(r"(?:repack\s+)?(\S+)\s*(?:->|→|\bto\b|\binto\b)\s*(\S+)", text)
+    return None if sides is None else ["repack", sides[1], sides[2]]
+
+
+def _about_operand(text: str) -> list[str] | None:
+    """``A of mma.m16n8k64.s4``: its layout."""
+    operand = re.match(r"(?:(?:layout|fragment)\s+of\s+)?(A|B|C|D|E|R|SFA|SFB)\s+of\s+(\S+)\s*\??$", text)
+    return None if operand is None else ["layout", operand[2].rstrip("?"), operand[1]]
+
+
+def _instruction(rest: str, question: str) -> str:
+    """What is left of a question without its other words."""
+    name = _WORDS.sub(" ", rest).strip(" ,;:.'\"`")
+    if not name:
+        raise PtxlabError(f"{quoted(question)}: of which instruction? For example {EXAMPLES[0]}")
+    return name
+
+
+# -- the answer --------------------------------------------------------------------------------------------
+
+
+def _run(words: Sequence[str]) -> str:
+    """What the command prints; wrong usage is an error of one sentence."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            args = parse(words)
+    except SystemExit:
+        raise PtxlabError(said.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
+    module, name = args.handler.split(".")
+    answer = getattr(import_module(f".{module}", __package__), name)(args, Style(colour=False))
+    return str(answer)
+
+
+def _picture(words: Sequence[str]) -> str:
+    """The answer as SVG; "" where it has no picture, or one that is too large to be looked at."""
+    command, *rest = words
+    with contextlib.suppress(PtxlabError):
+        if command in ("descriptor", "conflicts", "repack", "metadata", "trace", "layout"):
+            return "" if "--svg" in rest else _run([*words, "--svg"])
+        if command in ("where", "holds"):
+            return _place_picture(words)
+        if command in ("show", "cute", "ptx"):
+            forms = [form for form in parse_every(_named(words)) if form.operands]
+            if len(forms) == 1 and not _is_large(forms[0]):
+                return _form_svg(forms[0])
+    return ""
+
+
+def _named(words: Sequence[str]) -> str:
+    """The instruction of a command."""
+    return str(getattr(parse(words), "instruction", "") or "")
+
+
+def _place_picture(words: Sequence[str]) -> str:
+    """The operand's layout, with the lane that the answer names."""
+    args = parse(words)
+    form = form_of(args)
+    name = operand_name(form, args.operand)
+    lane = args.lane if words[0] == "holds" else _lane(form, name, args.row, args.column)
+    if _is_large(form, name):
+        return ""
+    dense = words[0] == "where" and name == "A" and isinstance(form, Product) and form.sparse
+    return views.fragment(form, name, lane=lane, dense=dense and not args.stored).svg()
+
+
+def _lane(form: Form, name: str, row: int, column: int) -> int | None:
+    """The first lane that holds an element; None for one of a sparse A, and in shared memory."""
+    with contextlib.suppress(PtxlabError):
+        places = views.where(form, name, row, column).records()
+        lane = places[0].get("lane") if places else None
+        return lane if isinstance(lane, int) else None
+    return None
+
+
+def _form_svg(form: Form) -> str:
+    if isinstance(form, MmaForm | Tcgen05Mma):
+        return views.product(form).svg()
+    return views.fragment(form, next(iter(form.operands))).svg()
+
+
+def _is_large(form: Form, name: str | None = None) -> bool:
+    shapes = [each.shape for each in form.operands.values() if name in (None, each.name)]
+    return any(rows * columns > _MOST_CELLS for rows, columns in shapes)
+
+
+def _explorer(words: Sequence[str]) -> str:
+    """A link that opens the instruction, with the element or the lane of the question."""
+    if words[0] in ("list", "models", "conflicts", "repack", "descriptor"):
+        return ""
+    with contextlib.suppress(PtxlabError, SystemExit):
+        args = parse(words)
+        session = Session(explorable(form_of(args)))
+        selected: dict[str, Any] = {"selected": {}}
+        if words[0] in ("where", "trace"):
+            name = args.operand.upper() if words[0] == "where" else "D"
+            selected["selected"] = {"name": name, "row": args.row, "column": args.column}
+            lane = _lane(session.state.form, name, args.row, args.column)
+            selected |= {} if lane is None else {"lane": lane}
+        elif words[0] == "holds":
+            selected["lane"] = args.lane
+        session.handle({"method": "update", "state": selected})
+        return session.link
+    return ""

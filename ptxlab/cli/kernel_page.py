@@ -1,0 +1,116 @@
+"""A kernel in a browser tab: PTX and its arguments come as JSON, what happened goes back for the player."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from ..errors import PtxlabError
+from ..explorer.kernel_steps import first_state, step_state
+from ..explorer.worker import Encoded, encode
+from ..simulator import Result
+from ..simulator.kernel import Kernel, kernel
+from .output import one_line
+from .simulate import array_change, launch_sizes, parse_value
+
+__all__ = ["KernelTab"]
+
+LIMIT = 1_000_000  # instructions that warps may execute: a loop that never ends becomes an error
+_ADDRESSES = ("u64", "b64", "s64")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+
+
+class KernelTab:
+    """The kernel that a page shows. Its methods take JSON and return messages, as `worker.Tab` does.
+
+    >>> tab = KernelTab()
+    >>> [(text, _)] = tab.describe(json.dumps({"ptx": "__global__ void f() {}", "name": ""}))
+    >>> json.loads(text)["problem"][:66]
+    'this is no PTX; a browser has no compiler for CUDA C++: paste what'
+    """
+
+    def __init__(self) -> None:
+        self._result: Result | None = None
+
+    def describe(self, request: str) -> list[Encoded]:
+        """The kernels of a text, and the parameters of the one that is chosen."""
+        asked = json.loads(request)
+        names = _ENTRY.findall(asked["ptx"])
+        chosen = asked["name"] if asked["name"] in names else (names[0] if names else "")
+        try:
+            program = _program(asked["ptx"], chosen)
+        except PtxlabError as error:
+            return [encode({"method": "described", "names": names, "problem": one_line(str(error))})]
+        directives = program.function.directives
+        block = directives.get("reqntid") or directives.get("maxntid") or ()
+        parameters = [
+            {"name": each.name, "type": kind, "array": kind in _ADDRESSES}
+            for each, kind in zip(program.function.parameters, program.parameters, strict=True)
+        ]
+        described = {
+            "method": "described",
+            "names": names,
+            "name": program.name,
+            "parameters": parameters,
+            "block": "x".join(str(size) for size in block),
+            "problem": "",
+        }
+        return [encode(described)]
+
+    def simulate(self, request: str) -> list[Encoded]:
+        """Run a launch: what the player shows, what became of the arrays, hazards and notes by line."""
+        asked = json.loads(request)
+        try:
+            return [encode({"method": "simulated", **self._simulated(asked), "problem": ""})]
+        except PtxlabError as error:
+            return [encode({"method": "simulated", "problem": one_line(str(error))})]
+
+    def step(self, number: str) -> list[Encoded]:
+        """Another step of the warp that was followed."""
+        assert self._result is not None, "the page has simulated before it shows steps"
+        steps = [] if self._result.trace is None else self._result.trace.steps
+        at = min(max(int(number), 0), len(steps) - 1)
+        return [encode({"method": "update", "state": step_state(self._result, at)})]
+
+    def _simulated(self, asked: dict[str, Any]) -> dict[str, Any]:
+        program = _program(asked["ptx"], asked["name"])
+        rng = np.random.default_rng(0)
+        values = [parse_value(str(text), rng) for text in asked["arguments"]]
+        before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        shared, warp = (_whole(asked[name], name) for name in ("shared", "warp"))
+        grid, block = launch_sizes(asked["grid"], "grid"), launch_sizes(asked["block"], "block")
+        result = program.simulate(
+            grid, block, *values, shared=shared, trace=True if warp == 0 else warp, limit=LIMIT, show=False
+        )
+        self._result = result
+        arrays = [
+            array_change(number, old, new)
+            for number, (old, new) in enumerate(zip(before, values, strict=True), 1)
+            if isinstance(new, np.ndarray)
+        ]
+        return {
+            "state": first_state(result),
+            "arrays": arrays,
+            "hazards": [{"line": each.ptx_line, "text": each.sentence} for each in result.hazards],
+            "notes": [
+                {"line": each.ptx_line, "text": f"{each.sentence} ({each.evidence})"} for each in result.notes
+            ],
+        }
+
+
+def _program(text: str, name: str) -> Kernel[Result]:
+    if ".version" not in text:
+        raise PtxlabError(
+            "this is no PTX; a browser has no compiler for CUDA C++: paste what nvcc -ptx, Triton or "
+            "godbolt.org gives"
+        )
+    return kernel(text, name or None)
+
+
+def _whole(value: object, name: str) -> int:
+    if not re.fullmatch(r"\s*\d{1,9}\s*", str(value)):
+        raise PtxlabError(f"{name} {value!r}: it takes a whole number")
+    return int(str(value))

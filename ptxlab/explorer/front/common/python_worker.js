@@ -1,0 +1,95 @@
+// Python in a worker, as a page sees it: what it says while it loads, and messages both ways.
+
+import { make } from "./util.js";
+
+/** @typedef {{ ready: () => void, messages?: (messages: EncodedMessage[]) => void,
+ *    answer?: (answer: any) => void }} PythonListeners */
+
+export class PythonWorker {
+  /** @param {HTMLElement} notes @param {WorkerSettings & { worker: string, offline: string }} settings */
+  constructor(notes, { worker, offline, ...load }) {
+    this.offline = offline;
+    this.more = load.kernels;
+    this.line = make("p", "try-progress", notes, { role: "status" });
+    this.bar = make("progress", "", this.line, {
+      max: 1,
+      value: 0,
+      "aria-label": "how far Python has loaded",
+    });
+    this.text = make("span", "", this.line);
+    this.started = performance.now();
+    this.what = "Loading Python";
+    this.show(`${this.what} …`, 0);
+    this.worker = new Worker(worker, { type: "module" });
+    const full = Object.entries(load).map(([name, address]) => [name, new URL(address, location.href).href]);
+    this.worker.postMessage({ load: Object.fromEntries(full) });
+  }
+
+  /** @param {string} what @param {number} done parts of a whole */
+  show(what, done) {
+    this.bar.hidden = done >= 1;
+    this.bar.value = done;
+    this.text.textContent = what;
+  }
+
+  /** @param {string} what */
+  fail(what) {
+    this.line.classList.add("try-failed");
+    this.show(what, 1);
+  }
+
+  showReady() {
+    const seconds = ((performance.now() - this.started) / 1000).toFixed(1);
+    const text = `Python runs in this tab (loaded in ${seconds} s)`;
+    this.show(text, 1);
+    this.keepForOffline().then((isKept) => isKept && this.show(`${text} · works offline`, 1));
+  }
+
+  // Only now: nothing competes with what Python loads.
+  async keepForOffline() {
+    if (!("serviceWorker" in navigator)) return false;
+    try {
+      await navigator.serviceWorker.register(this.offline);
+      if (!navigator.serviceWorker.controller)
+        await new Promise((controlled) => {
+          navigator.serviceWorker.addEventListener("controllerchange", controlled, { once: true });
+        });
+      if (this.more) await fetch(this.more); // which the service worker does not keep by itself
+      return true;
+    } catch {
+      return false; // a folder of files, or a browser that allows none: the page works all the same
+    }
+  }
+
+  /** @param {number} edits that were typed before Python was there */
+  showWaiting(edits) {
+    const more = edits ? `; ${edits} of your edits will be made then` : "";
+    this.show(`${this.what} …${more}`, this.bar.value);
+  }
+
+  /** @param {PythonListeners} listeners */
+  listen({ ready, messages, answer }) {
+    this.worker.addEventListener("message", ({ data }) => {
+      if (data.progress) {
+        this.what = data.progress.text;
+        this.show(`${this.what} …`, data.progress.done);
+      } else if (data.ready) ready();
+      else if (data.messages) messages?.(data.messages);
+      else if (data.answer) answer?.(data.answer);
+      else if (data.failed) this.fail(`Python could not go on: ${data.failed}`);
+    });
+    this.worker.addEventListener("error", ({ message }) =>
+      this.fail(`Python could not be loaded: ${message ?? "its worker did not start"}`),
+    );
+  }
+
+  /** @param {object} message */
+  post(message) {
+    this.worker.postMessage(message);
+  }
+
+  /** @param {string} question */
+  ask(question) {
+    this.post({ ask: question });
+  }
+}

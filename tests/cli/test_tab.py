@@ -1,0 +1,124 @@
+"""What the pages in a browser tab ask the command line: questions in one line, and kernels."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from ptxlab import PtxlabError
+from ptxlab.cli.ask import EXAMPLES, answer_json, ask, command_words
+from ptxlab.cli.kernel_page import KernelTab
+from ptxlab.explorer.session import Session
+from tests.cases import each
+from tools.web import kernel_examples
+
+ASM = 'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},'\
+      ' {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(d[0][1]));'  # fmt: skip
+
+#: A question, the words of the command that it means, and a word of the answer.
+QUESTIONS = (
+    ("A[9][37] of mma.m16n8k64.s4", "where mma.m16n8k64.s4 A 9 37", "[23..20]"),
+    ("mma.m16n8k64.s4 A 9 37", "where mma.m16n8k64.s4 A 9 37", "[23..20]"),
+    ("which lane holds D(3, 5) of mma.m16n8k16.f32.f16?", "where mma.m16n8k16.f32.f16 D 3 5", "14"),
+    ("why D[3][5] of mma.m16n8k16.f32.f16", "where mma.m16n8k16.f32.f16 D 3 5 --explain", "products:"),
+    ("a[9][37] of mma.sp.m16n8k64.s4", "where mma.sp.m16n8k64.s4 A 9 37", "nibble"),
+    ("lane 5 of B of mma.m16n8k16.f32.f16", "holds mma.m16n8k16.f32.f16 B --lane 5", "lane 5"),
+    ("lane 5 of mma.m16n8k64.s4", "holds mma.m16n8k64.s4 A --lane 5", "lane 5"),
+    ("0x4000004000010040", "descriptor 0x4000004000010040", "128-byte swizzle"),
+    ("0x4000_0040_0001_0040 for wgmma.m64n64k16.f32.f16",
+     "descriptor 0x4000004000010040 --instruction wgmma.m64n64k16.f32.f16", "right"),
+    ("SM80_16x8x16_F32F16F16F32_TN", "show --no-sass SM80_16x8x16_F32F16F16F32_TN", "m16n8k16"),
+    ("bank conflicts of Swizzle<3,3,4>", "conflicts --swizzle Swizzle<3,3,4>", "wavefronts"),
+    ("Swizzle<3,3,3> o (64,64):(64,1)", "conflicts --layout Swizzle<3,3,3> o (64,64):(64,1)", "no conflicts"),
+    ("bank conflicts of ld.shared.v4.f32 with pitch 80", "conflicts ld.shared.v4.f32 --pitch 80", "80 bytes"),
+    ("conflicts of a 64-byte swizzle", "conflicts --swizzle 64", "64-byte swizzle"),
+    ("mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
+     "repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16:A", "2"),
+    ("A of mma.m16n8k64.s4", "layout mma.m16n8k64.s4 A", "T4"),
+    ("$ ptxlab cute mma.m16n8k64.s4 A", "cute mma.m16n8k64.s4 A", "("),
+    (ASM, f"show --no-sass {ASM}", "m16n8k16"),
+)  # fmt: skip
+
+
+@each("question, command, word", QUESTIONS)
+def test_a_question_means_a_command(question: str, command: str, word: str) -> None:
+    assert " ".join(command_words(question)) == command
+    answer = ask(question)
+    assert word in answer.text
+    assert ElementTree.fromstring(answer.picture).tag.endswith("svg")
+    is_about_an_instruction = command.split()[0] in ("where", "holds", "show", "layout", "cute")
+    assert bool(answer.explorer) == is_about_an_instruction
+
+
+def test_every_example_of_the_page_has_a_picture() -> None:
+    assert all(ask(example).picture for example in EXAMPLES)
+
+
+def test_the_explorer_opens_with_the_element_of_the_question() -> None:
+    view = Session(ask("D[3][5] of mma.m16n8k16.f32.f16").explorer).view
+    assert (view.selected, view.lane) == ({"name": "D", "row": 3, "column": 5}, 14)
+
+
+@each(
+    "question, sentence",
+    [
+        ("", "ask something, for example"),
+        ("A[9][37]", "of which instruction"),
+        ("A[99][37] of mma.m16n8k64.s4", "rows go from 0 to 15"),
+        ("hello", "'hello' is not a matrix instruction"),
+        ("ptxlab lab", "needs a shell"),
+        ("simulate x.ptx", "is not a matrix instruction"),
+        ("conflicts --foo", "unrecognized arguments"),
+        ("show 'x", "No closing quotation"),
+        ("x" * 30_000, "at most 20000 letters"),
+    ],
+)
+def test_what_is_no_question_is_refused_in_a_sentence(question: str, sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence):
+        ask(question)
+    assert sentence in json.loads(answer_json(question))["problem"]
+
+
+# -- kernels -----------------------------------------------------------------------------------------------
+
+
+def launched(ptx: str, **fields: object) -> dict[str, Any]:
+    request = {
+        "ptx": ptx,
+        "name": "",
+        "grid": "1",
+        "block": "32",
+        "shared": "0",
+        "warp": "0",
+        "arguments": [],
+    }
+    [(text, _)] = KernelTab().simulate(json.dumps({**request, "arguments": [], **fields}))
+    message: dict[str, Any] = json.loads(text)
+    return message
+
+
+@each("example", kernel_examples, ids=lambda example: example["title"])
+def test_examples_of_kernels_run_as_their_first_lines_say(example: dict[str, Any]) -> None:
+    described = json.loads(KernelTab().describe(json.dumps({"ptx": example["ptx"], "name": "?"}))[0][0])
+    assert [each["array"] for each in described["parameters"]] == [True for _ in example["arguments"]]
+    result = launched(**{key: value for key, value in example.items() if key != "title"})
+    assert result["problem"] == "" and result["state"]["count"] > 10 and result["arrays"][-1]["changed"]
+    assert bool(result["hazards"]) == ("missing" in example["title"])
+
+
+@each(
+    "fields, sentence",
+    [
+        ({"ptx": "__global__ void f() {}"}, "this is no PTX"),
+        ({"ptx": ".version 8.0 <script>"}, "PTX line 1"),
+        ({"block": "x"}, "block 'x': it takes one to three numbers"),
+        ({"shared": "-1"}, "shared '-1': it takes a whole number"),
+        ({"arguments": ["1"]}, "argument"),
+    ],
+)
+def test_a_launch_that_cannot_be_is_refused_in_a_sentence(fields: dict[str, Any], sentence: str) -> None:
+    ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry f() { ret; }"
+    assert sentence in launched(**{"ptx": ptx, **fields})["problem"]
