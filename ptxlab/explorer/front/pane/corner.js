@@ -4,7 +4,7 @@
 import { fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
-import { numbersShown, showsBars } from "./draw.js";
+import { holderNoun, numbersShown, showsBars } from "./draw.js";
 
 const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
@@ -181,10 +181,12 @@ function numberNotes(app) {
       .replace(/, (?=[^,]*$)/, " and ");
   const [lanes, rounded] = [namesOf("lanes"), namesOf("rounded")];
   const notes = /** @type {string[]} */ ([]);
-  if (lanes) notes.push(`numbers on ${lanes} are lanes; zoom in for ${label === "value" ? "values" : label}`);
+  if (lanes)
+    notes.push(
+      `numbers on ${lanes} are ${holderNoun(app)}; zoom in for ${label === "value" ? "values" : label}`,
+    );
   if (lanes) notes.push("a faint cell there is 0");
-  if (app.panes.some(showsBars))
-    notes.push("bars in compressed A are the 4 bits of a nibble: a tall one is 1");
+  if (app.panes.some(showsBars)) notes.push("bars: the 4 bits of a nibble, tall is 1");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }

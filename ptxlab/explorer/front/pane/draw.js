@@ -143,6 +143,10 @@ export function numbersShown(pane) {
   return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 
+// What the numbers on blocks of cells are: those of a warpgroup go up to 127.
+/** @param {App} app */
+export const holderNoun = ({ instruction }) => (instruction.lanes > 32 ? "threads" : "lanes");
+
 // Whether nibbles are drawn as bars.
 /** @param {Pane} pane */
 export function showsBars(pane) {

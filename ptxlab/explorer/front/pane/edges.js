@@ -101,7 +101,7 @@ function drawWarps(pane, context) {
   }
 }
 
-// The quad pair and lanes of each product, beside it.
+// The quad pair and lanes of each product, beside it, where there is room.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawProductNames(pane, context) {
   const { app } = pane;
@@ -112,12 +112,15 @@ export function drawProductNames(pane, context) {
   setFont(context, `11px ${app.ink.mono}`, app.ink.faint);
   for (let product = 0; product < products.count; product += 1) {
     const row = (product * rows) / products.count;
-    const last = product === products.count - 1;
-    const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
+    const lines = productNames(app.instruction, product);
+    const wide = Math.max(...lines.map((line) => line.length)) * 11 * LETTER;
+    const [before, after] = [pane.x(layer, 0, 0, row) - 8, pane.x(layer, columns - 1, 1, row) + 8];
+    const fitsAfter = after + wide <= pane.total.width;
+    if (!fitsAfter && before < wide) continue;
     const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
-    context.textAlign = last ? "right" : "left";
-    productNames(app.instruction, product).forEach((line, index) => {
-      context.fillText(line, GUTTER.left - scrollLeft + x, y + index * 13);
+    context.textAlign = fitsAfter ? "left" : "right";
+    lines.forEach((line, index) => {
+      context.fillText(line, GUTTER.left - scrollLeft + (fitsAfter ? after : before), y + index * 13);
     });
   }
 }
