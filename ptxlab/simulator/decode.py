@@ -36,6 +36,7 @@ from .ptx.syntax import (
     Variable,
     Vector,
     plain_name,
+    symbols_of,
     type_bits,
 )
 from .spinning import has_effect
@@ -118,15 +119,21 @@ class Image:
 
     @cached_property
     def _variables(self) -> list[Variable]:
-        """Those of the module and of its functions; other kernels' shared memory is theirs."""
+        """Those of the module and of its functions; shared memory that only other kernels name is theirs."""
+        functions = [each for each in self.module.functions.values() if each is self.entry or not each.entry]
+        named = {
+            symbol.name
+            for function in functions
+            for instruction in function.instructions
+            for operand in instruction.operands
+            for symbol in symbols_of(operand)
+        }
+        of_module = self.module.variables.values()
+        of_functions = (each for function in self.module.functions.values() for each in function.variables)
+        own = {id(each) for function in functions for each in function.variables}
         return [
-            *self.module.variables.values(),
-            *(
-                variable
-                for function in self.module.functions.values()
-                for variable in function.variables
-                if variable.space != "shared" or function is self.entry or not function.entry
-            ),
+            *(each for each in of_module if each.space != "shared" or each.name in named),
+            *(each for each in of_functions if each.space != "shared" or id(each) in own),
         ]
 
     def variables(self) -> list[Buffer]:

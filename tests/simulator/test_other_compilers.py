@@ -432,6 +432,37 @@ def _with_modules(run: str) -> None:
         assert x.tolist() == [3 * i * i + 1 + 1000 + 7 for i in range(32)]
 
 
+_KERNELS = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.shared .align 16 .b8 theirs[40000];
+.shared .align 16 .b8 ours[40000];
+.extern .shared .align 16 .b8 rest[];
+.visible .entry other() { .reg .b32 %r; mov.u32 %r, theirs; st.shared.u32 [theirs], %r; ret; }
+.visible .entry k(.param .u64 out) {
+    .reg .u64 %o; .reg .b32 %r<3>;
+    ld.param.u64 %o, [out];
+    mov.u32 %r0, ours;
+    mov.u32 %r1, rest;
+    sub.u32 %r2, %r1, %r0;
+    st.shared.u32 [rest], %r2;
+    ld.shared.u32 %r2, [rest];
+    st.global.u32 [%o], %r2;
+    ret;
+}
+"""
+
+
+def test_shared_memory_that_other_kernels_name_is_theirs() -> None:
+    """nvcc puts the kernels of a file, with the shared memory that each declares, into one module."""
+    out = np.zeros(1, np.uint32)
+    kernel = ptxlab.kernel(_KERNELS, "k")
+    kernel.simulate(1, 1, out, shared=180000)
+    assert out[0] == 40000
+    assert kernel.profile(1, 1, out, shared=180000).occupancy.blocks == 1
+
+
 def test_functions_of_other_modules() -> None:
     """nvJitLink takes them, too; each module has its own `factor` and `helper`."""
     _with_modules("simulate")

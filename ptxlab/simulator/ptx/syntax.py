@@ -206,6 +206,21 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
         yield from registers_of(operand.offsets)
 
 
+def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
+    """The variables and functions that an operand names.
+
+    >>> [symbol.name for symbol in symbols_of(OperandList((Address(Symbol("tile")), Symbol("f"))))]
+    ['tile', 'f']
+    """
+    if isinstance(operand, Symbol):
+        yield operand
+    elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        yield operand.base
+    elif isinstance(operand, Vector | OperandList):
+        for item in operand.items:
+            yield from symbols_of(item)
+
+
 # -- statements ----------------------------------------------------------------------------------------------
 
 

@@ -218,8 +218,9 @@ def replay(
         waited = eligible - max(issued[slot], ready[slot])
         if waited > 0:
             if reason == THROTTLE:  # when the unit is free, one of those that wait for it is selected
-                stalls[which, NOT_SELECTED] += waited / op[which, 2]
-                waited -= waited / op[which, 2]
+                selected = waited / max(op[which, 2], 1.0)
+                stalls[which, NOT_SELECTED] += selected
+                waited -= selected
             stalls[which, reason] += waited
         stalls[which, NOT_SELECTED] += now - eligible
         stalls[which, SELECTED] += 1
