@@ -1,21 +1,27 @@
 """Predicted times beside those of an H200: `python -m benchmarks.predict`.
 
-On a machine with the GPU it launches every kernel and keeps the times (`--measure FILE`); anywhere it
-predicts them and compares (`--compare FILE`). Without either it does both. Half of the kernels, chosen by a
-checksum of their names, calibrated the model; the table reports both halves.
+On a machine with the GPU `--measure` launches every kernel and keeps the times, `--missing` only those that
+have none; anywhere it predicts them and compares. `--stalls` compares what warps wait for with what Nsight
+Compute said, `--keep` keeps the predictions, `--page` writes the table of the guide from them. Half of
+the kernels, chosen by a checksum of their names, calibrated the model; the table reports both halves, and
+apart from them launches of kernels that Triton made, none of which it has seen.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import math
 import sys
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,7 +33,11 @@ from ptxlab import gemm
 from ptxlab._util.files import write_atomically
 
 RECORDED = Path(__file__).with_name("times_h200.json")
-TIMES = 8  # launches of a graph
+STALLS = Path(__file__).with_name("stalls_h200.json")  # per cent, from Nsight Compute
+PREDICTED = Path(__file__).with_name("predictions_h200.json")
+TRITON = Path(__file__).with_name("triton_kernels.json.xz")
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "prediction.md"
+TIMES = 8  # launches of the shorter graph
 ROUNDS = 5
 PAUSE = 0.02  # seconds
 
@@ -39,17 +49,20 @@ class Case:
     """A launch: the kernel's name in PROBES and its arguments, or a rung and the size of a product."""
 
     name: str
-    grid: int = 0
+    grid: int | tuple[int, ...] = 0
     block: int = 0
     arguments: tuple[Any, ...] = ()  # (type, count) is an array of zeros, or of numbers from 0
     shared: int = 0
-    rung: tuple[int, str, str, int] | None = None  # number, instruction, type of D, size
+    rung: tuple[int, str, str, int] | None = None  # number (0 for sparse), instruction, type of D, size
     kernel: str = ""
+    ptx: str = ""
 
     @property
-    def calibrates(self) -> bool:
-        """Whether the model was fitted to it."""
-        return zlib.crc32(self.name.encode()) % 2 == 0
+    def group(self) -> str:
+        """Whether the model was fitted to it: "calibrated", "others", or Triton's."""
+        if self.ptx:
+            return "Triton"
+        return "others" if zlib.crc32(self.name.encode()) % 2 else "calibrated"
 
     def arrays(self) -> list[Any]:
         return [
@@ -60,6 +73,7 @@ class Case:
 F, U = np.float32, np.uint32
 I = np.int32  # noqa: E741
 WGMMA = "wgmma.mma_async.sync.aligned.m64n256"
+SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n256"
 
 
 def cases() -> Iterator[Case]:
@@ -151,13 +165,46 @@ def cases() -> Iterator[Case]:
         if size > 1024:
             yield Case(f"rung 12, e4m3, {size}", rung=(12, f"{WGMMA}k32.f32.e4m3.e4m3", "bf16", size))
             yield Case(f"rung 12, s8, {size}", rung=(12, f"{WGMMA}k32.s32.s8.s8", "s32", size))
+            yield Case(f"sparse f16, {size}", rung=(0, f"{SPARSE}k32.f32.f16.f16", "f16", size))
+            yield Case(f"sparse e4m3, {size}", rung=(0, f"{SPARSE}k64.f32.e4m3.e4m3", "bf16", size))
+    yield from _of_triton()
+
+
+def _of_triton() -> Iterator[Case]:
+    """Kernels that Triton made: their PTX was kept."""
+    for row in json.loads(lzma.decompress(TRITON.read_bytes())):
+        types = {"f2": np.float16, "f4": np.float32}
+        arguments = [
+            (types[each[0]], each[1])
+            if isinstance(each, list)
+            else (F if isinstance(each, float) else I)(each)
+            for each in row["args"]
+        ]
+        yield Case(
+            row["name"],
+            tuple(row["grid"]),
+            row["block"],
+            (*arguments, None, None),
+            row["shared"],
+            kernel=row["kernel"],
+            ptx=row["ptx"],
+        )
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
 
 
 def seconds_of(operation: Callable[[], object]) -> float:
-    """The shortest time of a launch, several of which are in a CUDA graph."""
+    """The time of one more launch in a CUDA graph: from a short graph and a long one, the best of several.
+
+    A graph itself takes 2 to 20 microseconds, which are nobody's.
+    """
+    short = _graph_seconds(operation, TIMES)
+    more = int(min(200, max(24, 1.5e-3 * TIMES / short)))
+    return (_graph_seconds(operation, more) - short) / (more - TIMES)
+
+
+def _graph_seconds(operation: Callable[[], object], times: int) -> float:
     import torch
 
     for _ in range(2):
@@ -165,7 +212,7 @@ def seconds_of(operation: Callable[[], object]) -> float:
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for _ in range(TIMES):
+        for _ in range(times):
             operation()
     best = math.inf
     for _ in range(ROUNDS):
@@ -176,7 +223,7 @@ def seconds_of(operation: Callable[[], object]) -> float:
         graph.replay()
         end.record()
         torch.cuda.synchronize()
-        best = min(best, start.elapsed_time(end) / 1e3 / TIMES)
+        best = min(best, start.elapsed_time(end) / 1e3)
     return best
 
 
@@ -187,11 +234,14 @@ def on_gpu(case: Case) -> Callable[[], object]:
     if case.rung is not None:
         from .gemm import operands
 
-        number, form, result, size = case.rung
-        rung = gemm.rung(number, *([form] if form else []), result=result)
-        kind = "e4m3" if "e4m3" in form else "s8" if "s8" in form else "f16"
+        rung, size = _rung(case), case.rung[3]
+        kind = next((name for name in ("e4m3", "s8") if name in case.rung[1]), "f16")
         a, b = operands(kind, size)
+        if not case.rung[0]:
+            a = ptxlab.compress(ptxlab.prune(a, case.rung[1]), case.rung[1])
         return lambda: rung(a, b)
+    if case.ptx:
+        raise ptxlab.PtxlabError("a driver assembled it for the time that is recorded")
     kernel = ptxlab.kernel(PROBES, case.kernel)
     arguments = [
         torch.from_numpy(each.view(np.int32) if each.dtype == U else each).cuda()
@@ -202,11 +252,19 @@ def on_gpu(case: Case) -> Callable[[], object]:
     return lambda: kernel.launch(case.grid, case.block, *arguments, shared=case.shared)
 
 
-def measure(path: Path, only: str = "") -> None:
+def _rung(case: Case) -> Any:
+    assert case.rung is not None
+    number, form, result, size = case.rung
+    if number:
+        return gemm.rung(number, *([form] if form else []), result=result)
+    return gemm.best_sparse_rung(form, "sm_90a", size, size, result=result)
+
+
+def measure(path: Path, only: str = "", missing: bool = False) -> None:
     """Launch everything and keep the times, in microseconds."""
     times: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     for case in cases():
-        if only in case.name:
+        if only in case.name and not (missing and case.name in times):
             try:
                 times[case.name] = round(seconds_of(on_gpu(case)) * 1e6, 3)
             except Exception as error:  # the table says so
@@ -221,66 +279,153 @@ def measure(path: Path, only: str = "") -> None:
 def predicted(case: Case) -> Any:
     """The profile of a case."""
     if case.rung is not None:
-        number, form, result, size = case.rung
-        rung = gemm.rung(number, *([form] if form else []), result=result)
+        rung, form, size = _rung(case), case.rung[1], case.rung[3]
         zeros = np.zeros((size, size), dtype=np.int8 if "s8" in form else np.float16)
         call = rung.call(zeros, zeros)
         return rung.kernel.profile(call.grid, call.block, *call.arguments, shared=call.shared)
-    kernel = ptxlab.kernel(PROBES, case.kernel)
+    kernel = ptxlab.kernel(case.ptx or PROBES, case.kernel)
     return kernel.profile(case.grid, case.block, *case.arrays(), shared=case.shared)
 
 
-def compare(path: Path, only: str = "", verbose: bool = False) -> None:
+def summary(case: Case) -> dict[str, Any]:
+    """What a prediction says, as plain data."""
+    begun = time.perf_counter()
+    try:
+        profile = predicted(case)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    total = sum(profile.reasons.values())
+    return {
+        "microseconds": round(profile.microseconds, 3),
+        "kind": profile.kind,
+        "units": {name: round(100 * part) for name, part in profile.units.items() if part >= 0.05},
+        "stalls": {name: round(100 * part / total) for name, part in profile.reasons.most_common(6)},
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def predictions(times: dict[str, float], only: str, jobs: int) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """Every case that was measured, with what is predicted, by so many processes."""
+    chosen = [case for case in cases() if only in case.name and case.name in times]
+    if jobs == 1:
+        yield from ((case, summary(case)) for case in chosen)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from zip(chosen, pool.map(summary, chosen), strict=True)
+
+
+def compare(
+    path: Path, only: str = "", jobs: int = 1, keep: Path | None = None, stalls: bool = False
+) -> None:
     """Predict everything and print it beside what was measured."""
     times = json.loads(path.read_text())
-    errors: dict[bool, list[float]] = {True: [], False: []}
-    pairs: list[tuple[float, float]] = []
-    for case in cases():
-        if only not in case.name or case.name not in times:
+    kept: dict[str, dict[str, Any]] = {}
+    said = json.loads(STALLS.read_text()) if stalls else {}
+    for case, found in predictions(times, only, jobs):
+        if "error" in found:
+            print(f"{case.name:40} {found['error']}", flush=True)
             continue
-        begun = time.perf_counter()
-        try:
-            profile = predicted(case)
-        except Exception as error:
-            print(f"{case.name:40} {type(error).__name__}: {error}", flush=True)
-            continue
-        took = time.perf_counter() - begun
-        real = times[case.name]
-        ratio = profile.microseconds / real
-        errors[case.calibrates].append(abs(ratio - 1))
-        pairs.append((real, profile.microseconds))
-        busiest = sorted(profile.units.items(), key=lambda item: -item[1])[:2]
-        why = ", ".join(f"{name} {part:.0%}" for name, part in busiest)
-        stall = profile.reasons.most_common(1)[0][0]
-        mark = "c" if case.calibrates else " "
+        kept[case.name] = found
+        real, ours = times[case.name], found["microseconds"]
+        busiest = sorted(found["units"].items(), key=lambda item: -item[1])[:2]
+        why = ", ".join(f"{name} {part} %" for name, part in busiest)
         print(
-            f"{mark} {case.name:38} {real:9.2f} {profile.microseconds:9.2f} us {ratio - 1:+7.0%}  "
-            f"{took:5.1f} s  {why}; {stall}",
+            f"{case.group[0]} {case.name:50} {real:9.2f} {ours:9.2f} us {ours / real - 1:+7.0%}  "
+            f"{found['seconds']:5.1f} s  {why}",
             flush=True,
         )
-    for calibrates, title in ((True, "calibrated"), (False, "others")):
-        if errors[calibrates]:
-            each = errors[calibrates]
-            good = sum(error <= 0.3 for error in each) / len(each)
-            print(f"{title}: {len(each)} kernels, median error {median(each):.0%}, within 30 %: {good:.0%}")
+        if case.name in said:
+            print(f"    stalls: {_words(found['stalls'])}; Nsight Compute: {_words(said[case.name])}")
+    print("\n".join(summaries(times, kept)))
+    if said:
+        print(agreement(kept, said))
+    if keep is not None:
+        write_atomically(keep, (json.dumps(kept, indent=1) + "\n").encode())
+
+
+def _words(stalls: dict[str, float]) -> str:
+    return ", ".join(f"{name} {part:.0f} %" for name, part in list(stalls.items())[:4])
+
+
+def summaries(times: dict[str, float], kept: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Median errors of each group, and how many pairs are in the right order."""
+    groups: dict[str, list[float]] = {}
+    for case in cases():
+        if case.name in kept:
+            error = abs(kept[case.name]["microseconds"] / times[case.name] - 1)
+            groups.setdefault(case.group, []).append(error)
+    for title, errors in groups.items():
+        good = sum(error <= 0.3 for error in errors) / len(errors)
+        yield f"{title}: {len(errors)} launches, median error {median(errors):.0%}, within 30 %: {good:.0%}"
+    pairs = [(times[name], found["microseconds"]) for name, found in kept.items()]
     different = [
         (one, two) for one, two in combinations(pairs, 2) if max(one[0], two[0]) > 1.15 * min(one[0], two[0])
     ]
     right = sum((one[0] < two[0]) == (one[1] < two[1]) for one, two in different)
     if different:
-        print(f"pairs that differ by more than 15 %: {right / len(different):.0%} in the right order")
+        yield f"pairs that differ by more than 15 %: {right / len(different):.0%} in the right order"
+
+
+#: Nsight Compute's name for what has a name of its own here.
+NAMES = {"mbarrier": "long scoreboard"}
+
+
+def agreement(kept: dict[str, dict[str, Any]], said: dict[str, dict[str, float]]) -> str:
+    """How often the largest stall reason is the one that Nsight Compute found."""
+    both = [name for name in kept if name in said]
+    largest = [_largest(kept[name]["stalls"]) == _largest(said[name]) for name in both]
+    return f"the largest stall reason is Nsight Compute's in {sum(largest)} of {len(both)} launches"
+
+
+def _largest(stalls: dict[str, float]) -> str:
+    sums: Counter[str] = Counter()
+    for name, part in stalls.items():
+        sums[NAMES.get(name, name)] += part
+    return sums.most_common(1)[0][0]
+
+
+def write_page() -> None:
+    """The table of the guide, from the predictions that were kept."""
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    text = f"{head}{_BEGIN}\n{table()}{_END}{rest.partition(_END)[2]}"
+    write_atomically(PAGE, text.encode())
+
+
+_BEGIN, _END = "<!-- table: python -m benchmarks.predict --page -->\n", "<!-- end of the table -->"
+
+
+def table() -> str:
+    """Measured and predicted times as a table of Markdown, the worst first."""
+    times, kept = json.loads(RECORDED.read_text()), json.loads(PREDICTED.read_text())
+    rows = sorted(kept, key=lambda name: -abs(math.log(kept[name]["microseconds"] / times[name])))
+    lines = [f"- {line}" for line in summaries(times, kept)]
+    lines += [f"- {agreement(kept, json.loads(STALLS.read_text()))}", ""]
+    lines += ["| launch | measured, µs | predicted | error | busiest unit |", "|---|---:|---:|---:|---|"]
+    for name in rows:
+        real, ours = times[name], kept[name]["microseconds"]
+        units = kept[name]["units"]
+        unit = max(units, key=lambda each: units[each], default="–")
+        lines.append(f"| {name} | {real:.4g} | {ours:.4g} | {ours / real - 1:+.0%} | {unit} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.predict", description=__doc__)
-    parser.add_argument("--measure", type=Path)
-    parser.add_argument("--compare", type=Path)
+    parser.add_argument("--measure", action="store_true", help="launch the kernels on this machine's GPU")
+    parser.add_argument("--missing", action="store_true", help="launch those that have no time yet")
+    parser.add_argument("--times", type=Path, default=RECORDED, help="file of the times")
     parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that predict")
+    parser.add_argument("--stalls", action="store_true", help="compare stall reasons with Nsight Compute's")
+    parser.add_argument("--keep", type=Path, nargs="?", const=PREDICTED, help="keep the predictions")
+    parser.add_argument("--page", action="store_true", help="write the table of the guide")
     args = parser.parse_args()
-    if args.measure or not args.compare:
-        measure(args.measure or RECORDED, args.only)
-    if args.compare or not args.measure:
-        compare(args.compare or RECORDED, args.only)
+    if args.measure or args.missing:
+        measure(args.times, args.only, args.missing)
+    elif args.page:
+        write_page()
+    else:
+        compare(args.times, args.only, args.jobs, args.keep, args.stalls)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ REASONS = (
 )  # fmt: skip
 
 
+_SHORT = 5  # microseconds
+
+
 @dataclass(frozen=True)
 class Occupancy:
     """How many blocks an SM holds, and what bounds it: registers, shared memory, threads, blocks."""
@@ -89,6 +92,23 @@ class LaunchProfile:
         if name is None or self.again is None:
             raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
         return replace(self, **vars(self.again(name)) | {"source": self.source})
+
+    @property
+    def kind(self) -> str:
+        """What it is like, as far as errors of predictions differ: short, product, memory or other."""
+        if self.microseconds < _SHORT:
+            return "short"
+        if self.units["tensor core"] >= 0.2:
+            return "product"
+        return "memory" if max(self.units["DRAM"], self.units["L2"]) >= 0.5 else "other"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Microseconds between which eight of ten launches of its kind were when they were measured."""
+        from .timing.units import find_clockwork
+
+        low, high = find_clockwork(self.chip).errors[self.kind]
+        return low * self.microseconds, high * self.microseconds
 
     @property
     def opcodes(self) -> tuple[str, ...]:

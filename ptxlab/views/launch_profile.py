@@ -88,7 +88,8 @@ def _facts(profile: LaunchProfile) -> list[str]:
     threads = "×".join(str(size) for size in profile.grid.threads if size > 1) or "1"
     return [
         f"{profile.name or 'kernel'}: {profile.microseconds:,.1f} µs on an {profile.chip}, predicted",
-        f"{profile.cycles:,.0f} cycles at {profile.clock:,.0f} MHz",
+        f"{profile.cycles:,.0f} cycles at {profile.clock:,.0f} MHz; by the errors of such launches "
+        f"{profile.range[0]:,.3g} to {profile.range[1]:,.3g} µs",
         f"grid {blocks}, block {threads}",
         f"{counted(fits.blocks, 'block')} and {fits.warps} of 64 warps fit on an SM, limited by {fits.limit} "
         f"({fits.registers} registers, {fits.shared:,} bytes of shared memory)",
@@ -148,6 +149,7 @@ def profile_facts(profile: LaunchProfile) -> dict[str, object]:
         "kernel": profile.name,
         "chip": profile.chip,
         "microseconds": profile.microseconds,
+        "range": list(profile.range),
         "cycles": profile.cycles,
         "clock": profile.clock,
         "occupancy": asdict(profile.occupancy),

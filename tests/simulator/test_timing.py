@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import fields
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +15,7 @@ import ptxlab
 from benchmarks import predict
 from ptxlab import figures, gemm, views
 from ptxlab.simulator.timing.code import machine_code, numbered
+from ptxlab.simulator.timing.units import CLOCKWORKS
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -75,6 +77,19 @@ def test_without_a_unit_a_launch_is_as_fast_as_the_rest_of_it():
     assert profile.without("XU").source == profile.source
     with pytest.raises(ptxlab.PtxlabError, match="unit: found 'disk'; there are FMA, ALU, XU"):
         profile.without("disk")
+
+
+def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
+    x = np.zeros(1 << 12, np.float32)
+    profile = ptxlab.kernel(COPY).profile(16, 256, x, x.copy(), np.int32(1 << 12))
+    low, high = profile.range
+    assert low < profile.microseconds < high
+    assert f"{low:,.3g} to {high:,.3g} µs" in str(profile)
+    chip = CLOCKWORKS["H200"]
+    figures_of_chip = [each.name for each in fields(chip) if each.name not in ("name", "target", "errors")]
+    assert all(
+        re.match("measured: |published: |fitted |assumed", chip.evidence(name)) for name in figures_of_chip
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,11 @@ sub-partition busy, latencies cycles until a dependent instruction may issue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ...errors import PtxlabError, listing, quoted
 from .replay import ALU, BRANCH, FMA, FP64, MEMORY, TENSOR, UNIFORM, XU
-
-_MEASURED = "measured on an H200"
 
 
 class Pipe(NamedTuple):
@@ -68,50 +66,80 @@ def pipe_of(opcode: str) -> Pipe:
     return pipe
 
 
+def _row(value: float, evidence: str) -> Any:
+    """A figure of a chip, and how it is known."""
+    return field(default=value, metadata={"evidence": evidence})
+
+
+_LAUNCHES = "measured: launches of kernels that do nothing, spin, load or store"
+_STRIDES = "measured: loads and stores with strides of 1 to 32 words, 1 and 132 SMs"
+_CHASE = "measured: a chain of dependent loads"
+_PUBLISHED = "published: CUDA C++ Programming Guide, compute capability 9.0"
+_FITTED = "fitted to the calibrating half of benchmarks.predict"
+
+
 @dataclass(frozen=True)
 class Clockwork:
-    """A chip: how many of what, and how fast what its SMs share is; `evidence` says how that is known."""
+    """A chip: how many of what, how fast what its SMs share is, and how each figure is known.
+
+    >>> Clockwork("H200", "sm_90a").evidence("atomic_word")
+    'measured: atomic operations on 1 to 2^20 words'
+    """
 
     name: str
     target: str
-    sms: int
-    clock: float  # MHz without a limit of power
-    registers: int = 65536
-    threads: int = 2048
-    blocks: int = 32
-    shared: int = 228 << 10  # bytes, of which every block takes one KiB more than it asks for
-    l1: int = 256 << 10  # with shared memory
-    l2: int = 50 << 20
-    l1_latency: float = 34
-    l2_latency: float = 285
-    dram_latency: float = 690
-    bulk_latency: float = 380
+    sms: int = _row(132, "published: NVIDIA H200 data sheet")
+    clock: float = _row(1980, "measured: MHz without a limit of power, nvidia-smi")
+    registers: int = _row(65536, _PUBLISHED)
+    threads: int = _row(2048, _PUBLISHED)
+    blocks: int = _row(32, _PUBLISHED)
+    shared: int = _row(228 << 10, _PUBLISHED)  # bytes, of which every block takes one KiB more
+    l1: int = _row(256 << 10, _PUBLISHED)  # with shared memory
+    l2: int = _row(50 << 20, "published: NVIDIA H100 white paper")
+    l1_latency: float = _row(34, _CHASE)
+    l2_latency: float = _row(285, _CHASE)
+    dram_latency: float = _row(690, _CHASE)
+    bulk_latency: float = _row(380, "measured: bulk copies of 128 bytes to 32 KiB")
     #: Cycles that L2 takes for an SM's sectors and lines if all SMs ask for as much.
-    load_sector: float = 0.69
-    load_line: float = 0.99
-    full_store: float = 1.84
-    store_sector: float = 1.87
-    store_line: float = 1.62
-    least: float = 0.33  # of that, if no other SM asks
-    shared_loads: float = 0.45  # of that, if several SMs ask for the same
-    dram_rate: float = 2340  # bytes of a cycle, all SMs together
-    mixed_rate: float = 2060  # if some are written
-    slices: int = 94  # of L2
-    slice_bytes: int = 512  # that lie side by side in a slice
-    atomic_sector: float = 1.2  # cycles of a slice for a sector of a warp's atomic operation,
-    atomic_lane: float = 0.15  # for each of its lanes,
-    atomic_word: float = 1.48  # and for each lane but the first that updates the same word
-    barrier: float = 12
-    mbarrier: float = 20
-    queue: float = 64  # cycles that memory instructions may be ahead of L1
-    block_start: float = 160
-    block_end: float = 400
-    launch: float = 0.7  # microseconds of a launch that does nothing
-    first_access: float = 0.15  # more if it loads or stores: addresses are translated
-    evidence: str = _MEASURED
+    load_sector: float = _row(0.69, _STRIDES)
+    load_line: float = _row(0.99, _STRIDES)
+    full_store: float = _row(1.84, _STRIDES)
+    store_sector: float = _row(1.87, _STRIDES)
+    store_line: float = _row(1.62, _STRIDES)
+    least: float = _row(0.33, _STRIDES)  # of that, if no other SM asks
+    shared_loads: float = _row(0.45, "measured: 2 to 132 SMs read the same")  # of that
+    dram_rate: float = _row(2340, "measured: reads of 4 GB")  # bytes of a cycle, all SMs together
+    mixed_rate: float = _row(2060, _FITTED)  # if some are written
+    slices: int = _row(94, "measured: instances of lts__t_sectors, Nsight Compute")  # of L2
+    slice_bytes: int = _row(512, "measured: atomic operations on 1 to 2^20 words")  # side by side in a slice
+    #: Cycles of a slice for a sector of a warp's atomic operation, for each lane, and for each lane but the
+    #: first at a word.
+    atomic_sector: float = _row(1.2, "measured: atomic operations on 1 to 2^20 words")
+    atomic_lane: float = _row(0.15, "measured: atomic operations on 1 to 2^20 words")
+    atomic_word: float = _row(1.48, "measured: atomic operations on 1 to 2^20 words")
+    barrier: float = _row(12, "measured: bar.sync of 1 to 32 warps")
+    mbarrier: float = _row(20, "measured: arrive and wait")
+    queue: float = _row(64, "assumed")  # cycles that memory instructions may be ahead of L1
+    block_start: float = _row(160, _LAUNCHES)
+    block_end: float = _row(400, _LAUNCHES)
+    launch: float = _row(0.7, _LAUNCHES)  # microseconds
+    first_access: float = _row(0.15, _LAUNCHES)  # more if it loads or stores: addresses are translated
+    #: Between which parts of the prediction eight of ten launches were, by their kind.
+    errors: dict[str, tuple[float, float]] = field(
+        default_factory=lambda: {
+            "short": (0.85, 1.2),
+            "product": (0.9, 1.25),
+            "memory": (0.85, 1.2),
+            "other": (0.85, 1.15),
+        }
+    )
+
+    def evidence(self, name: str) -> str:
+        """How a figure is known: measured, published, fitted or assumed, and where from."""
+        return str(self.__dataclass_fields__[name].metadata["evidence"])
 
 
-CLOCKWORKS = {each.name: each for each in (Clockwork("H200", "sm_90a", 132, 1980),)}
+CLOCKWORKS = {each.name: each for each in (Clockwork("H200", "sm_90a"),)}
 
 
 def find_clockwork(name: object) -> Clockwork:
