@@ -80,6 +80,7 @@ class LaunchProfile:
     name: str = ""
     source: str = field(default="", repr=False)
     again: Callable[[str], LaunchProfile] | None = field(default=None, repr=False, compare=False)
+    errors: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # of a kind: least, most
 
     def without(self, unit: str) -> LaunchProfile:
         """The profile if one unit took no time, by its name in `units`; latencies stay.
@@ -105,9 +106,7 @@ class LaunchProfile:
     @property
     def range(self) -> tuple[float, float]:
         """Microseconds between which eight of ten launches of its kind were when they were measured."""
-        from .timing.units import find_clockwork
-
-        low, high = find_clockwork(self.chip).errors[self.kind]
+        low, high = self.errors[self.kind]
         return low * self.microseconds, high * self.microseconds
 
     @property

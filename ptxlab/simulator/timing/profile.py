@@ -186,6 +186,7 @@ class _Sample:
             grid=grid,
             name=self.name,
             again=self.profile,
+            errors=self.chip.errors,
         )
 
     def _rows(self, data: Streams) -> tuple[CodeRow, ...]:
