@@ -284,7 +284,7 @@ class Layout:
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i.
 
-        Generated from the modes.
+        Generated from the modes; a warpgroup has threads, 0 to 127.
 
         >>> print(fragment(16, 8, 2).formula())
         groupID           = lane >> 2
@@ -294,9 +294,10 @@ class Layout:
         """
         terms: tuple[list[str], list[str]] = ([], [])
         named = {}
-        for counter, modes in (("lane", self.lane), ("i", self.element)):
+        holder = "lane" if self.lanes <= 32 else "thread"
+        for counter, modes in ((holder, self.lane), ("i", self.element)):
             for place, digit, steps in _digits(counter, modes):
-                if counter == "lane" and place in _LANE_DIGITS and any(steps):
+                if counter == holder and place in _LANE_DIGITS and any(steps):
                     named[_LANE_DIGITS[place]] = digit
                     digit = _LANE_DIGITS[place]
                 for axis, step in enumerate(steps):

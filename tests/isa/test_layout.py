@@ -490,7 +490,7 @@ FORMULAS = {
 def test_the_generated_formula_means_the_same(layout: Layout) -> None:
     """The text is run as Python for every lane and element."""
     lane, i = np.meshgrid(np.arange(layout.lanes), np.arange(layout.elements), indexing="ij")
-    names: dict[str, object] = {"lane": lane, "i": i}
+    names: dict[str, object] = {"lane" if layout.lanes <= 32 else "thread": lane, "i": i}
     for line in layout.formula().splitlines():
         name, expression = line.split(" = ")
         names[name.strip()] = eval(expression, {}, names)
