@@ -24,6 +24,12 @@ from tools.jupyter import Lab
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 RESULTS = Path(__file__).parent / "results.json"
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SIMULATION = """
+import numpy as np
+source = 'extern "C" __global__ void twice(float* x) { x[blockIdx.x * 256 + threadIdx.x] *= 2; }'
+kernel = ptxlab.kernel(source)
+kernel.simulate(16, 256, np.ones(4096, np.float32), show=False)
+"""
 IDLE = 20  # seconds for which an idle kernel with an open Explorer is watched
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -124,6 +130,7 @@ def measure(lessons: list[str], folder: str) -> dict[str, dict[str, float]]:
         "empty kernel": lambda: measure_kernel(folder, []),
         "import ptxlab": lambda: measure_kernel(folder, ["import ptxlab"]),
         "one Explorer": lambda: measure_kernel(folder, [explorer], IDLE),
+        "one Explorer and a simulation": lambda: measure_kernel(folder, [explorer, SIMULATION]),
         "matmul of 512x512x512": lambda: measure_kernel(folder, [product]),
     }
     for lesson in lessons:

@@ -236,6 +236,9 @@ def student() -> str:
         "a server, before anybody opens it": [rows["server"]],
         "a kernel that has imported ptxlab": [rows["import ptxlab"]],
         "a kernel with one Explorer open": [rows["one Explorer"]],
+        "a kernel with one Explorer, after a compilation and a simulation": [
+            rows["one Explorer and a simulation"]
+        ],
         "a kernel after `matmul` of 512x512x512, with numba": [rows["matmul of 512x512x512"]],
         **{f"a kernel after lesson {each.number}, with the compiler": [rows[each.file]] for each in large},
         "a kernel after any other lesson": others,
@@ -255,11 +258,25 @@ def student() -> str:
     return "\n".join([*lines, "", note])
 
 
+def soak() -> str:
+    """The last recorded run of `python -m benchmarks.soak`."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["soak"]
+    return (
+        f"`python -m benchmarks.soak` had {results['students']} students at work for "
+        f"{results['minutes']:.0f} minutes on {results['cores']} cores, which others used as well: "
+        f"{results['actions']:,} edits, simulations, compilations, quizzes and checked answers, none of them "
+        f"lost or wrong, and no error. A kernel had {results['memory']:.0f} MB at the end; the largest had "
+        f"{results['largest early']:.0f} MB after {results['minutes'] / 6:.0f} minutes and "
+        f"{results['largest']:.0f} MB at the end."
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "families": families,
     "lessons": lessons,
     "hub": hub,
     "student": student,
+    "soak": soak,
     **{name: partial(syllabus, name) for name in SYLLABI},
 }
 
