@@ -69,10 +69,11 @@ docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the 
 	$(RUN) -m tools.site
 
 # PYODIDE=https://... names where Pyodide is; OFFLINE=1 brings it along, with the wheels of PTXLAB_WASM
-web: $(VENV)/docs.stamp  ## the site, and with it try/: the Explorer with Python in a browser tab (OFFLINE=1 brings Python along)
+web: $(VENV)/docs.stamp  ## the site, and with it try/ and lite/: the Explorer and the course with Python in a browser tab (OFFLINE=1 brings Python along)
 	$(RUN) -m tools.readme
 	$(RUN) -m tools.web $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE)))
 	$(RUN) -m tools.site --web
+	$(RUN) -m tools.lite $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE)))
 
 chips: $(VENV)/test.stamp  ## compile every instruction for every chip and record the machine code for the reference (minutes, no GPU)
 	$(RUN) -m tools.record sass

@@ -1,11 +1,12 @@
-// Modules of Python as bytecode of Pyodide's Python: node compile_modules.mjs <pyodide> <zip> <zip to write>
-// Without docstrings and line numbers it is little larger than the source, with them twice as large.
+// Modules of Python as bytecode of Pyodide's Python: node compile_modules.mjs <pyodide> <zip> <zip to write> [keep...]
+// Without docstrings and line numbers it is little larger than the source, with them twice as large: "docs" and "lines" keep them.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
-const [home, source, target] = process.argv.slice(2);
+const [home, source, target, ...kept] = process.argv.slice(2);
 const { loadPyodide } = await import(`file://${home}/pyodide.mjs`);
 const python = await loadPyodide({ indexURL: `${home}/` });
+python.globals.set("kept", python.toPy(kept));
 python.FS.writeFile("/source.zip", new Uint8Array(readFileSync(source)));
 python.runPython(`
 import importlib._bootstrap_external as bootstrap
@@ -21,7 +22,8 @@ with zipfile.ZipFile("/source.zip") as source, zipfile.ZipFile("/target.zip", "w
     for entry in source.infolist():
         content, name = source.read(entry), entry.filename
         if name.endswith(".py"):
-            code = without_lines(compile(content, name, "exec", dont_inherit=True, optimize=2))
+            code = compile(content, name, "exec", dont_inherit=True, optimize=0 if "docs" in kept else 2)
+            code = code if "lines" in kept else without_lines(code)
             digest = importlib.util.source_hash(content)
             content, name = bootstrap._code_to_hash_pyc(code, digest, checked=False), name + "c"
         target.writestr(zipfile.ZipInfo(name, entry.date_time), bytes(content), zipfile.ZIP_DEFLATED, 9)

@@ -338,11 +338,11 @@ def _most_elements() -> int:
         if text.isdecimal():
             limits.append(int(text))
     try:
-        import resource
-    except ImportError:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:  # Windows has none, and JupyterLite puts an empty one in its place
         pass
     else:
-        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if soft != resource.RLIM_INFINITY:
+        soft, _ = getrlimit(RLIMIT_AS)
+        if soft != RLIM_INFINITY:
             limits.append(soft)
     return min(limit for limit in limits if limit > 0) // 16

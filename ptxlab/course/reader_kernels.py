@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
 from ..gpu.compiler import compiler_version
+from ..gpu.cuda_python import in_a_tab
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
@@ -64,7 +65,15 @@ def kernel(source: str) -> Kernel[Simulation]:
     """
     if digest(source) not in _stored() or _has_compiler():
         return compiled_kernel(source)
+    _say_whose_ptx()
     return recorded(source)
+
+
+@lru_cache(maxsize=1)
+def _say_whose_ptx() -> None:
+    print(
+        "There is no compiler (NVRTC) here: the lesson's own kernels come with the PTX that it made of them."
+    )
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
@@ -134,6 +143,11 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
     if not isinstance(answer, str) or "{" not in answer:
         raise WrongForm(
             f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
+        )
+    if in_a_tab():
+        raise WrongForm(
+            "Your kernel has to be compiled, and a browser's tab has no compiler: to have it checked, open "
+            'this lesson on Colab, or on your computer: pip install "ptxlab[lab,cuda13]", then `ptxlab lab`.'
         )
     if not _has_compiler():
         raise WrongForm(

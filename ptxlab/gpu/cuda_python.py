@@ -6,6 +6,7 @@ Type checkers do not find the types that it publishes, so what ptxlab uses of th
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 from typing import Any, Literal, Protocol, SupportsInt
 
@@ -13,6 +14,11 @@ from ..errors import PtxlabError
 
 #: What installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
+
+
+def in_a_tab() -> bool:
+    """Whether Python runs in a browser, where nothing of CUDA can be installed."""
+    return sys.platform == "emscripten"
 
 
 Module = Literal[
@@ -25,7 +31,10 @@ def load(name: Module) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise PtxlabError(f"CUDA for Python is not installed: {INSTALL}; the emulator needs none") from None
+        missing = f"CUDA for Python is not installed: {INSTALL}"
+        if in_a_tab():
+            missing = "a browser's tab has neither a GPU nor CUDA's compiler: use Colab, or your computer"
+        raise PtxlabError(f"{missing}; the emulator needs none") from None
 
 
 def check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:

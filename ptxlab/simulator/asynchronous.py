@@ -147,7 +147,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         shared = machine.memory.shared_size - SHARED_START
         if int(sizes.max()) > shared:
             raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
-        pieces = sizes // width
+        pieces = (sizes // width).astype(np.intp)  # which has 32 bits in a browser
         if int(pieces.sum()) > _MOST_PIECES and threads.count > 1:
             half = np.arange(threads.count) < threads.count // 2
             for some in (threads.where(half), threads.where(~half)):

@@ -1,0 +1,101 @@
+"""The course in a tab, as `make web OFFLINE=1` builds it: JupyterLite, served from a folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.course.answers.fragments import SOLUTIONS
+from tools import lite, npm
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PATIENCE = 400_000  # milliseconds, for a busy machine
+#: The notebook with a kernel that answers.
+READY = """async () => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  await panel.context.ready;
+  await panel.sessionContext.ready;
+  await panel.sessionContext.session.kernel.info;
+}"""
+#: Replaces texts in the cells of exercises, and runs all cells.
+RUN = """async (answers) => {
+  for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
+    for (const [name, answer] of Object.entries(answers)) {
+      const shared = cell.model.sharedModel;
+      const text = shared.getSource();
+      if (text.includes(`lessons.check("${name}"`)) shared.setSource(text.replace("...", answer));
+    }
+  }
+  window.jupyterapp.commands.execute("notebook:run-all-cells");
+}"""
+OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
+  .filter((cell) => cell.model.type === "code")
+  .map((cell) => [cell.model.executionCount, cell.model.outputs.toJSON()])"""
+#: What a line prints in the kernel of the notebook.
+PRINTED = """async (code) => {
+  const asked = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({ code });
+  let text = "";
+  asked.onIOPub = (message) => { text += message.content.text ?? message.content.evalue ?? ""; };
+  await asked.done;
+  return text;
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    try:
+        lite.build(folder, lite.bring_pyodide(folder))
+    except npm.Missing as missing:
+        pytest.skip(str(missing))
+    return folder
+
+
+def open_lesson(page: Any, address: str, name: str) -> None:
+    page.goto(f"{address}lite/notebooks/index.html?path={name}.ipynb")
+    page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext", timeout=PATIENCE)
+    page.evaluate(READY)
+
+
+def test_a_lesson_from_its_first_cell_to_the_progress_that_a_reload_keeps(address: str, page: Any) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.set_default_timeout(PATIENCE)
+    start = time.monotonic()
+    open_lesson(page, address, "01-fragments")
+    ready = time.monotonic() - start
+    page.evaluate(RUN, SOLUTIONS | {"01.1": "(4, 21)"})
+    end = time.monotonic() + PATIENCE / 1e3
+    cells = page.evaluate(OUTPUTS)
+    while not all(count for count, _ in cells):
+        failed = [output for _, outputs in cells for output in outputs if output["output_type"] == "error"]
+        assert time.monotonic() < end and not failed, failed or cells
+        page.wait_for_timeout(200)
+        cells = page.evaluate(OUTPUTS)
+    print(f"\nkernel after {ready:.0f} s, all cells after {time.monotonic() - start:.0f} s")
+    shown = json.dumps([outputs for _, outputs in cells], ensure_ascii=False)
+    assert '"output_type": "error"' not in shown
+    assert shown.count(" right.</strong>") == len(SOLUTIONS) - 1
+    assert "01.1 not quite" in shown and "eight rows higher" in shown
+    assert "a browser's tab has neither a GPU" in shown
+
+    explorer = page.locator(".ptx-explorer").first
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.ptx-explorer')?.cellRect?.('A', 0, 0)")
+    rect = page.evaluate("document.querySelector('.ptx-explorer').cellRect('A', 0, 0)")
+    page.mouse.click(rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2)
+    page.keyboard.type("7")
+    page.keyboard.press("Enter")
+    while page.evaluate(PRINTED, "print(ex.A[0, 0])").strip() != "7.0":
+        assert time.monotonic() < end
+        page.wait_for_timeout(100)
+
+    open_lesson(page, address, "02-element-types")
+    progress = page.evaluate(PRINTED, "import ptxlab; print(ptxlab.progress())")
+    assert f"{len(SOLUTIONS) - 1} of " in progress and "✗ ✓ ✓ ✓ ✓ ✓ ✓ ✓" in progress
+    assert all(url.startswith((address, "data:", "blob:")) for url in requests), requests

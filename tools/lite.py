@@ -1,0 +1,316 @@
+"""python -m tools.lite [FOLDER] [--pyodide ADDRESS | --offline]: the course in a browser tab, as JupyterLite.
+
+Writes `lite/` into the folder of the site: JupyterLite with all notebooks, and packages of Python as they are
+installed here, listed for Pyodide in one file, so that a kernel loads them at once and asks no package index.
+Pyodide, NumPy and ml_dtypes come from Pyodide's own distribution, from another address, or, offline, from
+`try/pyodide` of the same site.
+
+JupyterLite is installed in an environment of its own: JupyterLab would load its kernel, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ptxlab._version import __version__
+
+from . import npm, pyodide, web
+from .npm import ROOT, Missing
+
+#: What the kernel asks for, though the course does without: JupyterLite does not look for what is listed.
+EMPTY = ("jedi", "sqlite3")
+#: JupyterLite's own stand-ins, from its kernel's extension.
+OWN = ("ipykernel", "piplite", "pyodide_kernel")
+#: What every kernel starts with.
+FIRST = ("micropip", *OWN, *EMPTY, "comm", "ipython", "numpy", "ml-dtypes", "ptxlab")
+#: What ptxlab needs there beside what is compiled.
+NEEDS = ("anywidget", "ipywidgets", "filelock", "platformdirs", "plotly", "tqdm")
+#: Requirements of packages that no tab needs: the front ends of widgets are JupyterLite's extensions.
+UNUSED = {"jedi", "jupyterlab-widgets", "widgetsnbextension"}
+#: Packages that are mostly docstrings, which no reader of the course asks for.
+WITHOUT_DOCS = {"narwhals", "plotly"}
+#: Files of packages that no tab needs.
+LEFT_OUT = re.compile(
+    r"^\.\.|__pycache__|\.pyi$|\.pyc$|\.so$|\.mjs$|(^|/)(tests?|labextension|nbextension)/"
+    r"|^plotly/(package_data/(datasets|.*\.js$)|matplotlylib|figure_factory|express)|^anywidget/nbextension"
+    r"|\.dist-info/(RECORD|INSTALLER|REQUESTED|direct_url|sboms|licenses)"
+)
+#: What exists for the tab's Python alone.
+INTO_TAB = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.13", "micropip>=0.11")
+KERNEL = "@jupyterlite/pyodide-kernel-extension"
+PLUGIN = f"{KERNEL}:kernel"
+#: The environment of the kernel: the drive is what the browser keeps; figures are drawn by an extension.
+VARIABLES = {"PTXLAB_PROGRESS": "/drive/progress.json", "PLOTLY_RENDERER": "plotly_mimetype"}
+#: A tab, to markers of requirements.
+MARKERS = {
+    "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
+    "platform_machine": "wasm32", "python_version": "3.13", "python_full_version": "3.13.2",
+    "implementation_name": "cpython", "platform_python_implementation": "CPython", "extra": "",
+}  # fmt: skip
+
+
+# -- the environment that builds, and whose packages go into the tab -----------------------------------------
+
+
+def environment() -> Path:
+    """An environment with JupyterLite, made once; raises `Missing` where its packages cannot be had."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [*project["optional-dependencies"]["lite"]]
+    needed += [each for each in project["optional-dependencies"]["lab"] if _name(each) in NEEDS]
+    needed += [each for each in project["dependencies"] if _name(each) in NEEDS]
+    key = hashlib.sha256(" ".join(needed).encode()).hexdigest()[:8]
+    target = ROOT / ".venv" / f"lite-{key}"
+    if not (target / "made").exists():
+        shutil.rmtree(target, ignore_errors=True)
+        python = target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+        make = [uv, "venv", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
+        install = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
+        try:
+            subprocess.run([*make, target], check=True, timeout=120, capture_output=True)
+            subprocess.run([*install, "--quiet", *needed], check=True, timeout=600, capture_output=True)
+            subprocess.run(
+                [*install, *INTO_TAB, "--target", target / "tab"],
+                check=True,
+                timeout=120,
+                capture_output=True,
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            shutil.rmtree(target, ignore_errors=True)
+            raise Missing("JupyterLite could not be installed, which the course in a tab needs") from None
+        (target / "made").touch()
+    return target
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def installed(home: Path) -> dict[str, Distribution]:
+    """The packages of an environment, by name."""
+    folders = [*home.glob("lib/python*/site-packages"), home / "Lib" / "site-packages", home / "tab"]
+    return {
+        canonicalize_name(each.metadata["Name"]): each for each in distributions(path=[*map(str, folders)])
+    }
+
+
+def required(names: Iterable[str], among: dict[str, Distribution]) -> dict[str, list[str]]:
+    """These packages and all that they need in a tab, each with what it needs itself."""
+    found: dict[str, list[str]] = {}
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            wanted = [Requirement(text) for text in among[name].requires or ()]
+            needed = {
+                canonicalize_name(each.name)
+                for each in wanted
+                if not each.marker or each.marker.evaluate(MARKERS)
+            }
+            found[name] = sorted(needed - UNUSED)
+            left += found[name]
+    return found
+
+
+# -- packages for Pyodide ------------------------------------------------------------------------------------
+
+
+def wheel(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """An archive as Pyodide installs it; the same files give the same bytes."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name, content in sorted(files):
+            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def described(name: str, version: str) -> tuple[str, bytes]:
+    """What makes an archive a package: its name and version."""
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    return f"{name}-{version}.dist-info/METADATA", text.encode()
+
+
+def files_of(package: Distribution) -> dict[str, bytes]:
+    """An installed package, without what no tab needs."""
+    return {str(each): each.read_binary() for each in package.files or () if not LEFT_OUT.search(str(each))}
+
+
+def own_files() -> dict[str, bytes]:
+    """ptxlab as it is here, with its notebooks, whose texts the exercises show."""
+    files = dict([described("ptxlab", __version__)])
+    for folder, place in ((ROOT / "ptxlab", "ptxlab"), (ROOT / "notebooks", "ptxlab/notebooks")):
+        for path in folder.rglob("*"):
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and "__pycache__" not in path.parts and not name.startswith("."):
+                files[f"{place}/{name}"] = path.read_bytes()
+    return files
+
+
+def compiled(files: dict[str, bytes], cache: Path, keep: tuple[str, ...]) -> dict[str, bytes]:
+    """These files with modules as bytecode, which a tab need not compile: cached by their content."""
+    modules = {path: text for path, text in files.items() if path.endswith(".py") and "/sources/" not in path}
+    source = wheel(modules.items())
+    made = cache / f"{hashlib.sha256(source).hexdigest()[:16]}-{'-'.join(keep)}.zip"
+    if not made.exists():
+        cache.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as place:
+            (Path(place) / "source.zip").write_bytes(source)
+            program = Path(__file__).with_name("compile_modules.mjs")
+            home = npm.package("pyodide", pyodide.VERSION) / "pyodide"
+            paths = (Path(place) / "source.zip", Path(place) / "target.zip")
+            subprocess.run(["node", program, home, *paths, *keep], check=True)
+            npm.rename(paths[1], made)
+    with zipfile.ZipFile(made) as packed:
+        ready = {name: packed.read(name) for name in packed.namelist()}
+    return ready | {path: content for path, content in files.items() if path not in modules}
+
+
+def bring_packages(target: Path, home: Path, address: str, lock: dict[str, Any]) -> dict[str, Any]:
+    """Write all packages into a folder; returns their list for Pyodide."""
+    among = installed(home)
+    depends = required(("ipython", "comm", "micropip", *NEEDS), among)
+    files = {name: files_of(among[name]) for name in depends}
+    versions = {name: among[name].version for name in depends}
+    for name in OWN:
+        (source,) = (home / "share/jupyter/labextensions" / KERNEL / "static/pypi").glob(f"{name}-*.whl")
+        with zipfile.ZipFile(source) as packed:
+            files[name] = {each: packed.read(each) for each in packed.namelist() if not each.endswith("/")}
+        versions[name], depends[name] = source.name.split("-")[1], []
+    for name in EMPTY:
+        files[name], versions[name], depends[name] = dict([described(name, "0")]), "0", []
+    ready = {}
+    for keep, names in ((("lines",), WITHOUT_DOCS), (("docs", "lines"), files.keys() - WITHOUT_DOCS)):
+        ready |= compiled(
+            {path: text for name in names for path, text in files[name].items()}, home / "compiled", keep
+        )
+    with tempfile.TemporaryDirectory() as place:
+        files["ptxlab"] = own_files()
+        ready |= compiled(files["ptxlab"], Path(place), ("docs", "lines"))
+    versions["ptxlab"], depends["ptxlab"] = __version__, sorted({*NEEDS, *pyodide.PACKAGES})
+
+    packages: dict[str, Any] = {}
+    target.mkdir(parents=True)
+    for name, own in files.items():
+        paths = [path if path in ready else f"{path}c" for path in own]
+        content = wheel((path, ready[path]) for path in paths)
+        file = f"{name.replace('-', '_')}-{versions[name]}-py3-none-any.whl"
+        (target / file).write_bytes(content)
+        tops = {path.split("/")[0].partition(".")[0] for path in own if ".dist-info/" not in path}
+        packages[canonicalize_name(name)] = {
+            "name": name, "version": versions[name], "file_name": file, "install_dir": "site",
+            "sha256": hashlib.sha256(content).hexdigest(), "package_type": "package", "imports": sorted(tops),
+            "depends": depends[name], "unvendored_tests": False,
+        }  # fmt: skip
+    for name, needed in pyodide.PACKAGES.items():
+        packages[name] = lock["packages"][name] | {"depends": needed}
+        packages[name]["file_name"] = address + packages[name]["file_name"]
+    return {"info": lock["info"], "packages": packages}
+
+
+# -- the site ------------------------------------------------------------------------------------------------
+
+
+def notebook(path: Path) -> str:
+    """A notebook for a tab: its kernel by JupyterLite's name, and without the cell that installs on Colab."""
+    book = json.loads(path.read_text(encoding="utf-8"))
+    book["metadata"]["kernelspec"] = {
+        "name": "python",
+        "display_name": "Python (Pyodide)",
+        "language": "python",
+    }
+    for cell in book["cells"]:
+        if "except ImportError" in "".join(cell["source"]) and "google.colab" in "".join(cell["source"]):
+            cell["source"] = ["import ptxlab"]
+    return json.dumps(book, ensure_ascii=False, indent=1)
+
+
+def bring_pyodide(folder: Path) -> str:
+    """Pyodide beside the page `try/`, which needs it, too; returns its address as seen from `lite/`."""
+    address = f"try/{web.bring_pyodide(folder)}"
+    shutil.copyfile(pyodide.folder() / "pyodide.js", folder / address / "pyodide.js")  # for a classic worker
+    return f"../{address}"
+
+
+def build(folder: Path, address: str) -> None:
+    """Write JupyterLite with the course into `folder`/lite."""
+    home = environment()
+    is_local = not address.startswith("http")
+    core = pyodide.folder() if is_local else npm.package("pyodide", pyodide.VERSION) / "pyodide"
+    lock = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))
+    target = folder / "lite"
+    shutil.rmtree(target, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place)
+        (source / "files").mkdir()
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+            (source / "files" / path.name).write_text(notebook(path), encoding="utf-8")
+        base = address if address.startswith("http") else f"../{address}"
+        listing = bring_packages(source / "packages", home, base, lock)
+        text = json.dumps(listing, separators=(",", ":"))
+        (source / "packages" / "pyodide-lock.json").write_text(text, encoding="utf-8")
+        settings = {
+            "jupyter-lite-schema-version": 0,
+            "jupyter-config-data": {
+                "appName": "ptxlab",
+                "exposeAppInBrowser": True,
+                "litePluginSettings": {
+                    PLUGIN: {
+                        "pyodideUrl": f"{'' if address.startswith('http') else './'}{address}pyodide.js",
+                        "disablePyPIFallback": True,
+                        "loadPyodideOptions": {
+                            "lockFileURL": "packages/pyodide-lock.json",
+                            "packages": FIRST,
+                            "env": VARIABLES,
+                        },
+                    }
+                },
+            },
+        }
+        (source / "jupyter-lite.json").write_text(json.dumps(settings), encoding="utf-8")
+        command = [
+            *(home / "bin" / "jupyter", "lite", "build", "--lite-dir", source, "--output-dir", target),
+            *("--contents", source / "files", "--no-sourcemaps", "--no-unused-shared-packages"),
+            *("--apps", "lab", "--apps", "notebooks", "--apps", "tree"),
+        ]
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError((done.stdout + done.stderr)[-4000:])
+        shutil.copytree(source / "packages", target / "packages")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.lite", description="Build the course in a tab.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--pyodide", default=pyodide.ADDRESS, help="where Pyodide is, with / at the end")
+    place.add_argument("--offline", action="store_true", help="bring Pyodide and NumPy along")
+    args = parser.parse_args()
+    try:
+        build(args.folder, bring_pyodide(args.folder) if args.offline else args.pyodide)
+    except Missing as missing:
+        print(f"not built: {missing}", file=sys.stderr)
+        return 1
+    files = [path for path in (args.folder / "lite").rglob("*") if path.is_file()]
+    print(f"{sum(path.stat().st_size for path in files):>9,} bytes in {len(files)} files: lite/")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
