@@ -71,8 +71,8 @@ MARKERS = {
 
 def environment() -> Path:
     """An environment with JupyterLite, made once; raises `Missing` where its packages cannot be had."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = [*project["optional-dependencies"]["lite"]]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, needed = settings["project"], list(settings["dependency-groups"]["lite"])
     needed += [each for each in project["optional-dependencies"]["lab"] if _name(each) in NEEDS]
     needed += [each for each in project["dependencies"] if _name(each) in NEEDS]
     key = hashlib.sha256(" ".join(needed).encode()).hexdigest()[:8]
