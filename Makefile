@@ -72,8 +72,8 @@ docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the 
 web: $(VENV)/docs.stamp  ## the site, and with it try/ and lite/: the Explorer and the course with Python in a browser tab (OFFLINE=1 brings Python along)
 	$(RUN) -m tools.readme
 	$(RUN) -m tools.web $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE)))
-	$(RUN) -m tools.site --web
 	$(RUN) -m tools.lite $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE)))
+	$(RUN) -m tools.site --web
 
 chips: $(VENV)/test.stamp  ## compile every instruction for every chip and record the machine code for the reference (minutes, no GPU)
 	$(RUN) -m tools.record sass

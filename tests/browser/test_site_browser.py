@@ -20,8 +20,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tools.site.build import build  # imports much
 
     folder = tmp_path_factory.mktemp("site")
-    (folder / "try").mkdir()
-    (folder / "try" / "index.html").write_text("<!doctype html><title>tools.web builds it</title>")
+    for place in ("try", "lite/notebooks"):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "index.html").write_text("<!doctype html><title>tools.web builds it</title>")
     assert build(folder, execute=False, brief=not EXHAUSTIVE, web=True) == 0
     return folder
 

@@ -122,7 +122,9 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
     assert lessons.exercise("00.3")._repr_markdown_().startswith("### ✎ Exercise 00.3")
 
 
-def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_lessons_without_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
     sources += what_goes_wrong.sources() + asynchronous_mistakes.sources()
@@ -141,12 +143,16 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     compiled, stored = np.zeros((2, 16, 16), np.float32)
     reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
     monkeypatch.setattr(reader_kernels, "_has_compiler", lambda: False)
+    reader_kernels._say_whose_ptx.cache_clear()
     result = reader_kernels.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("03.1", "{ }").text
+    monkeypatch.setattr(reader_kernels, "in_a_tab", lambda: True)
+    assert "a browser's tab has no compiler" in lessons.check("03.1", "{ }").text
     assert asynchronous_mistakes.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
+    assert capsys.readouterr().out.count("kernels come with the PTX") == 1
 
 
 def test_a_slider_has_a_unit_and_plays_what_goes_step_by_step() -> None:

@@ -147,7 +147,9 @@ def test_every_lesson_is_in_the_book() -> None:
     notebook = course.prepared(LESSONS[0])
     nbformat.validate(notebook)
     assert "copies to point at; to type into them, run the lesson" in notebook.cells[0].source
-    assert notebook.cells[1].metadata.tags == ["remove-cell"]
+    assert notebook.cells[1].metadata.tags == ["remove-cell"] and "lite/" not in notebook.cells[0].source
+    in_a_tab = course.prepared(LESSONS[0], web=True).cells[0].source
+    assert f"../lite/notebooks/index.html?path={LESSONS[0].file}.ipynb" in in_a_tab
     assert "%pip" not in "".join(cell.source for cell in notebook.cells)
 
 

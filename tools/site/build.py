@@ -45,7 +45,7 @@ _DEFINITIONS = re.compile(r"^(?:[^\n:].*\n: .*\n\n?)+", re.MULTILINE)
 def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     """Copy docs/ and write the generated pages beside it; brief ones with few figures and short tables."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
-    course.write(source / "course", brief=brief)
+    course.write(source / "course", brief=brief, web=web)
     reference = source / "reference"
     families.write(reference, brief=brief, web=web)
     element_types.write(reference)
@@ -115,7 +115,7 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
     """Build the site into a folder; warnings are errors. The exit status is Sphinx's.
 
     `brief`, for tests, leaves out most figures, rows and code of the reference and most code of the course.
-    With `web`, pages have links to try/, which tools.web builds.
+    With `web`, pages have links to try/ and lite/, which tools.web and tools.lite build.
     """
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"

@@ -19,21 +19,21 @@ __all__ = ["contents", "prepared", "write"]
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
-def write(folder: Path, *, brief: bool = False) -> None:
+def write(folder: Path, *, brief: bool = False, web: bool = False) -> None:
     """Write every notebook, and the list of lessons that the course's first page includes.
 
-    `brief` leaves the code out of all but the first.
+    `brief` leaves the code out of all but the first; with `web`, each has a link to itself in JupyterLite.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for index, lesson in enumerate((*LESSONS, *SHAPES)):
-        notebook = prepared(lesson)
+        notebook = prepared(lesson, web=web)
         if brief and index:
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
         nbformat.write(notebook, folder / f"{lesson.file}.ipynb")
     write_atomically(folder / "contents.txt", contents())
 
 
-def prepared(lesson: Lesson) -> nbformat.NotebookNode:
+def prepared(lesson: Lesson, *, web: bool = False) -> nbformat.NotebookNode:
     """The notebook with a hidden cell that shows figures and Explorers without a kernel.
 
     Below the title are links to places where it can be run; the cell that installs ptxlab on Colab becomes a
@@ -41,7 +41,7 @@ def prepared(lesson: Lesson) -> nbformat.NotebookNode:
     """
     notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
     heading, _, text = notebook.cells[0].source.partition("\n")
-    notebook.cells[0].source = f"{heading}\n\n{_run_it(lesson)}\n{text}"
+    notebook.cells[0].source = f"{heading}\n\n{_run_it(lesson, web)}\n{text}"
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     if "except ImportError" in first.source:
         first.source = "import ptxlab"
@@ -54,13 +54,18 @@ def prepared(lesson: Lesson) -> nbformat.NotebookNode:
     return nbformat.NotebookNode(notebook)
 
 
-def _run_it(lesson: Lesson) -> str:
+def _run_it(lesson: Lesson, web: bool) -> str:
     """Links to places where the notebook can be run."""
     repository = address().removeprefix("https://github.com/")
     file = f"notebooks/{lesson.file}.ipynb"
     colab = link("Colab", f"https://colab.research.google.com/github/{repository}/blob/main/{file}")
     binder = link("Binder", f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/{file}")
-    where = f"Run it yourself: `ptxlab lab`, {colab} or {binder}."
+    tab = (
+        f'<a href="../lite/notebooks/index.html?path={lesson.file}.ipynb">in this browser</a>, '
+        if web
+        else ""
+    )
+    where = f"Run it yourself: {tab}`ptxlab lab`, {colab} or {binder}."
     return f"{where} The Explorers on this page are copies to point at; to type into them, run the lesson."
 
 
