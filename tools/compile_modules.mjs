@@ -1,5 +1,6 @@
-// Modules of Python as bytecode of Pyodide's Python: node compile_modules.mjs <pyodide> <zip> <zip to write> [keep...]
-// Without docstrings and line numbers it is little larger than the source, with them twice as large: "docs" and "lines" keep them.
+// Modules of Python as bytecode of Pyodide's Python:
+// node compile_modules.mjs <pyodide> <zip> <zip to write> [docs] [lines]
+// Without docstrings and line numbers, which the last two keep, it is little larger than the source, with them twice as large.
 
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -39,7 +39,7 @@ OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
 KEPT = """async () => {
   await window.jupyterapp.started;
   const file = await window.jupyterapp.serviceManager.contents.get("progress.json", { content: true });
-  return typeof file.content === "string" ? file.content : JSON.stringify(file.content);
+  return file.format === "base64" ? atob(file.content) : JSON.stringify(file.content);
 }"""
 #: What a line prints in the kernel of the notebook.
 PRINTED = """async (code) => {
