@@ -459,6 +459,15 @@ def test_words_and_buttons_stand_apart(
     python("ex.view.selected = {}")
 
 
+#: Of the last pixel of a cell of D before the next one.
+OPACITY_OF_GAP = """(column) => {
+  const root = document.querySelector(".ptx-explorer");
+  const canvas = root.querySelector("[data-pane=D] canvas");
+  const [box, { x, y, width }] = [canvas.getBoundingClientRect(), root.cellRect("D", 0, column)];
+  return canvas.getContext("2d").getImageData(x + width - box.left - 1, y - box.top + 4, 1, 1).data[3];
+}"""
+
+
 def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
     """Where compressed A takes the corner, what faint cells are is said below the scene."""
     narrow(1440, 900)
@@ -468,6 +477,9 @@ def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narr
     expect(legend).to_contain_text("faint: not stored; compressed A has the others")
     expect(legend).to_contain_text("a faint cell there is 0")
     assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
+    narrow(1024, 768)  # where D has the numbers of lanes: no line goes through them, but between them
+    expect(legend).to_contain_text("bars: the 4 bits of a nibble, tall is 1")
+    assert [page.evaluate(OPACITY_OF_GAP, column) for column in (0, 1)] == [255, 0]
 
 
 def test_a_filled_c_is_seen(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:

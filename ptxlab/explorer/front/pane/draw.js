@@ -189,9 +189,11 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   const paint = app.painter(matrix);
   const font = `${size}px ${ink.mono}`;
   const opacity = opacityIn(app, matrix, style);
+  const joins = !digits && !isBetween && !colour ? joinedCells(app, layer) : null;
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
-    const place = { x, y, width: width - inset, height: high - inset };
+    const { right, below } = joins?.(row, column) ?? { right: false, below: false };
+    const place = { x, y, width: width - (right ? 0 : inset), height: high - (below ? 0 : inset) };
     const [fill, text] = colour ?? paint(index);
     fillBox(context, place, style.grey && !colour ? ink.faint : fill, colour ? 1 : opacity(index));
     if (matrix.differ?.[index]) drawDifference(context, ink, place);
@@ -302,6 +304,28 @@ function colourWord(colour) {
   return word;
 }
 
+// Whether cells that are stored stand beside faint ones.
+/** @param {Matrix} matrix */
+const isMixed = ({ name, counterpart }) => name === "A" && counterpart !== null;
+
+// Where blocks of cells have the number of their lane: whether a cell joins the one right of it, and the one
+// below, so that no line goes through the number.
+/** @param {App} app @param {Layer} layer */
+function joinedCells(app, layer) {
+  const matrix = app.matrices[layer.name];
+  const { lane, rows, columns } = matrix;
+  if (!lane || !numbersLanes(app, matrix) || isMixed(matrix)) return null;
+  if (!fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix)))) return null;
+  /** @param {number} row @param {number} column */
+  return (row, column) => {
+    const [index, holder] = [row * columns + column, lane[row * columns + column]];
+    return {
+      right: column + 1 < columns && (column + 1) % layer.per > 0 && lane[index + 1] === holder,
+      below: row + 1 < rows && (row + 1) % layer.down.per > 0 && lane[index + columns] === holder,
+    };
+  };
+}
+
 // Where cells are too small for digits: the number of the lane on each block of its cells.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer */
 function numberLanes(pane, context, layer) {
@@ -309,7 +333,6 @@ function numberLanes(pane, context, layer) {
   const matrix = app.matrices[layer.name];
   if (!numbersLanes(app, matrix)) return;
   const paint = app.painter(matrix);
-  const opacity = opacityIn(app, matrix, layerStyle(pane, layer));
   const blocks = laneBlocks(/** @type {Matrix & InLanes} */ (matrix));
   const isNumbered = fitsLaneNumbers(app, layer, blocks);
   for (const block of isNumbered ? blocks : []) {
@@ -320,19 +343,12 @@ function numberLanes(pane, context, layer) {
     const { width: wide, height: high } = size;
     const from = cellBox(pane, layer, row * matrix.columns + column);
     if (!from) continue;
-    const isMixed = matrix.counterpart !== null; // cells that are stored beside faint ones
     const middle = { x: from.x + wide / 2 - 0.5, y: from.y + high / 2 + 0.5 };
     const width = text.length * LANE_NUMBER * LETTER + 4;
     const tall = Math.min(13, high - 1);
     const box = { x: middle.x - width / 2, y: middle.y - 0.5 - tall / 2, width, height: tall };
-    const [fill, plain] = paint(row * matrix.columns + column);
-    // no line between cells goes through the number
-    if (!isMixed && block.rows * block.columns > 1) {
-      fillBox(context, box, app.ink.paper);
-      fillBox(context, box, fill, opacity(row * matrix.columns + column));
-    }
-    if (isMixed) fillBox(context, box, app.ink.paper, 0.75);
-    const ink = isMixed ? app.ink.text : plain;
+    if (isMixed(matrix)) fillBox(context, box, app.ink.paper, 0.75);
+    const ink = isMixed(matrix) ? app.ink.text : paint(row * matrix.columns + column)[1];
     setFont(context, `${LANE_NUMBER}px ${app.ink.mono}`, ink);
     context.fillText(text, middle.x, middle.y);
   }
