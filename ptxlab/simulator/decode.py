@@ -17,6 +17,7 @@ from ..isa.targets import TARGETS, PtxVersion
 from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
 from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
+from .loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, Buffer
 from .ptx.dataflow import constants, repeated
@@ -218,7 +219,8 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """
     check_legal(instruction, context.module)
     try:
-        step = (builder_of(instruction.parts) or arithmetic.scalar)(instruction, context)
+        build = builder_of(instruction.parts) or arithmetic.scalar
+        step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)
     except IllegalError:
         raise
     except Exception as error:  # operands that no builder expects

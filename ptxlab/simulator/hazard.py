@@ -226,7 +226,7 @@ _KINDS = (
     HazardKind(
         "missing wait",
         "Data of cp.async, of a bulk copy or of TMA is touched before the copy is known to be complete, or "
-        "tensor memory while tcgen05 may still be at work there, or registers of a tcgen05.ld",
+        "tensor memory while tcgen05 may still be at work there",
         "cp.async.wait_group after cp.async.commit_group, or a wait for the mbarrier of the copy or of "
         "tcgen05.commit",
         "racecheck",
@@ -257,6 +257,14 @@ _KINDS = (
         grade="note",
         published="CUTLASS and the CUDA programming guide have the fence; cuda::memcpy_async of libcu++ and "
         "Triton 3.6 leave it out",
+    ),
+    HazardKind(
+        "tcgen05.ld without wait",
+        "Registers of a tcgen05.ld are used, and there was no tcgen05.wait::ld",
+        "tcgen05.wait::ld after tcgen05.ld, before its registers are used",
+        grade="note",
+        published='the PTX ISA, "tcgen05.wait", asks for it; CuTe DSL 4.8.1 leaves it out in its own GEMMs '
+        "for Blackwell",
     ),
     HazardKind(
         "tensor memory kept",

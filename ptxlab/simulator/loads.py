@@ -21,10 +21,11 @@ from .memory import (
     SHARED_WINDOW,
     AtomicUpdate,
     addition,
+    in_block,
     in_turn,
 )
 from .operands import address, computed, items_of, reader, readers, writer, writers
-from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
+from .ptx.syntax import Address, Immediate, Module, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from .threads import UNSIGNED, Threads
 
 _SPACES = {
@@ -171,6 +172,35 @@ def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     bits = type_bits(instruction.parts[-1]) or 64
     return computed(instruction, context, (bits, 32), place)
+
+
+def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
+    """Whether an `and` makes the address of the even block of a pair: it clears bit 24, that of the rank.
+
+    Shared memory of a block of a cluster has its rank in bits 24 and up, also in its own addresses; CUTLASS
+    relies on that for .cta_group::2 (`Sm100MmaPeerBitMask`). Here own addresses have 0 there.
+    """
+    if instruction.parts != ("and", "b32"):
+        return False
+    masks = [each.value & 0xFFFFFFFF for each in instruction.operands if isinstance(each, Immediate)]
+    return any(mask >> RANK_SHIFT == 0xFE for mask in masks) and any(
+        "cta_group::2" in each.parts for each in module.instructions
+    )
+
+
+def in_leader(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """That address."""
+
+    def place(machine: Machine, threads: Threads, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        places, masks = (first, second) if isinstance(instruction.operands[2], Immediate) else (second, first)
+        if machine.batch.grid.cluster_size == 1:
+            return np.asarray(places & masks)
+        rank = (places.astype(np.int64) >> RANK_SHIFT) - 1
+        own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
+        leader = np.where(rank < 0, own, rank) & ~1
+        return in_block(places.astype(np.int64) & masks.astype(np.int64), leader).astype(np.uint32)
+
+    return computed(instruction, context, (32, 32), place)
 
 
 @builds("getctarank")

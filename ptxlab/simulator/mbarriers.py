@@ -15,7 +15,7 @@ from ..errors import PtxlabError, counted
 from .builders import Context, builds
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
-from .memory import SHARED_WINDOW, in_block, in_turn
+from .memory import SHARED_WINDOW, cluster_places, in_block, in_turn
 from .operands import Read, address, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
@@ -166,15 +166,22 @@ def update_in_blocks(
     change: Change,
     masks: NDArray[Any] | None,
 ) -> None:
-    """As `update_barriers`, or at the mbarrier of each block of the cluster that the mask names."""
+    """As `update_barriers`, or at the mbarrier of each block of the cluster that the mask names.
+
+    With .cta_group::2 it is that of the even or of the odd block of its pair, as the address says.
+    """
     if masks is None:
         update_barriers(machine, instruction, threads, places, change)
         return
+    pairs = "cta_group::2" in instruction.parts
+    blocks = threads.indices // machine.batch.block_lanes
+    owners, _ = cluster_places(np.asarray(places, np.int64), blocks, machine.batch.grid.cluster_size)
     for rank in range(machine.batch.grid.cluster_size):
         ours = np.flatnonzero(masks >> rank & 1)
         if len(ours):
             some = Threads(threads.batch, threads.indices[ours])
-            update_barriers(machine, instruction, some, in_block(places[ours], rank), change.select(ours))
+            there = rank & ~1 | owners[ours] & 1 if pairs else rank
+            update_barriers(machine, instruction, some, in_block(places[ours], there), change.select(ours))
 
 
 def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Change) -> NDArray[Any] | None:

@@ -68,6 +68,7 @@ HAZARDS = {
     "columns_kept": "tensor memory kept",
     "remote_data": "narrow scope",
     "bulk_over_loads": "missing proxy fence",
+    "loaded_early": "tcgen05.ld without wait",
 }
 
 
@@ -85,7 +86,7 @@ def _compiled(fixed: bool, target: str) -> Any:
 
 def variant(name: str, fixed: bool) -> Any:
     """A kernel of the file; all of a target are compiled at once."""
-    kernel = copy(_compiled(fixed, "sm_100a" if name == "columns_kept" else "sm_90a"))
+    kernel = copy(_compiled(fixed, "sm_100a" if name in ("columns_kept", "loaded_early") else "sm_90a"))
     kernel.function = kernel.module.functions[name]
     kernel._image = None
     return kernel

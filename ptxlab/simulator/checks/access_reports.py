@@ -146,7 +146,7 @@ class AccessReports:
             self._add(kind, touch, which, span, what, remedy, other)
             return
         self._values.doubt_idle(
-            idle.uses, idle.threads, "race", access.instruction, touch.threads[which], what, remedy=remedy,
+            idle.uses, idle.threads, kind, access.instruction, touch.threads[which], what, remedy=remedy,
             other=other, space=access.space, addresses=span,
         )  # fmt: skip
 

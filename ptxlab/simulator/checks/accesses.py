@@ -78,6 +78,8 @@ class AccessCheck(Observer):
         #: By block and address of an mbarrier: other blocks that arrive there, and up to when they vouch for
         #: what they wrote.
         self._remote_arrivals: dict[tuple[int, int], dict[int, int]] = {}
+        #: mbarriers at which copies of other blocks arrive, which count as telling everything.
+        self._remote_completions: set[tuple[int, int]] = set()
         self._unscoped: dict[int, tuple[PtxInstruction, NDArray[Any]]] = {}  # arrivals there without a scope
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
@@ -233,6 +235,11 @@ class AccessCheck(Observer):
                 self._check_initialised(touch)
             if traits.announced:
                 self._work.announce(access, piece, shadow, self._time)
+            if self._batch.grid.cluster_size > 1 and access.instruction.parts[0] != "mbarrier":
+                owners, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
+                away = owners != piece.threads // self._batch.block_lanes
+                keys = zip(owners[away].tolist(), places[away].tolist(), strict=True)
+                self._remote_completions.update(keys)
             return
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
             self._separate_if(True)
@@ -498,7 +505,7 @@ class AccessCheck(Observer):
             clocks.complete_phase(threads // clocks.lanes if owners is None else owners, places, self._time)
         elif kind == "mbarrier.wait":
             owners, places = self._barriers(event)
-            if self._remote_arrivals:
+            if self._remote_arrivals or self._remote_completions:
                 self._learn_of_cluster(event, places)
             if owners is None:
                 clocks.acquire(threads, places)
@@ -564,11 +571,13 @@ class AccessCheck(Observer):
     ) -> None:
         """Threads arrive at mbarriers of other blocks.
 
-        With `.cluster` they vouch for all that their block wrote, otherwise for what a fence has published.
+        With `.cluster`, and by tcgen05.commit, they vouch for all that their block wrote, otherwise for what
+        a fence has published.
         """
         instruction, clocks = event.instruction, self._clocks
         clocks.release_remote(threads, owners, places)
-        wide = not {"cluster", "gpu", "sys"}.isdisjoint(instruction.parts)
+        parts = instruction.parts
+        wide = parts[0] != "mbarrier" or not {"cluster", "gpu", "sys"}.isdisjoint(parts)
         if not wide and "cta" in instruction.parts:
             self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         elif not wide:
@@ -589,9 +598,9 @@ class AccessCheck(Observer):
         clocks, size = self._clocks, self._batch.grid.cluster_size
         blocks = (event.threads // clocks.lanes).tolist()
         keys = list(zip(blocks, np.broadcast_to(places, event.threads.shape).tolist(), strict=True))
-        for block, place in set(keys) & set(self._remote_arrivals):
-            times = np.full(size, self._time)
-            for other, time in self._remote_arrivals[block, place].items():
+        for key in set(keys) & (self._remote_completions | set(self._remote_arrivals)):
+            block, times = key[0], np.full(size, self._time)
+            for other, time in self._remote_arrivals.get(key, {}).items():
                 times[other % size] = time
             np.maximum(clocks.cluster_writes[block], times, out=clocks.cluster_writes[block])
         if "cta" in event.instruction.parts:

@@ -151,17 +151,20 @@ class AsynchronousWork:
     def add_unannounced(self, access: Access, piece: Piece) -> None:
         """Copies; at which mbarrier they arrive, the same instruction says next."""
         self._unannounced.append(
-            _Unannounced(id(access.instruction), piece.offsets, access.width, self._keys(piece))
+            _Unannounced(id(access.instruction), piece.offsets, access.width, self._keys(access, piece))
         )
 
-    def _keys(self, piece: Piece) -> NDArray[Any]:
-        """Numbers of the threads and of the blocks whose memory they touch."""
-        return piece.threads * self._batch.count + piece.offsets // (piece.data.size // self._batch.count)
+    def _keys(self, access: Access, piece: Piece) -> NDArray[Any]:
+        """Numbers of the threads and of the blocks whose memory they touch, or of pairs of blocks."""
+        blocks = piece.offsets // (piece.data.size // self._batch.count)
+        if "cta_group::2" in access.instruction.parts:  # the mbarrier may be in either block of a pair
+            blocks = blocks & ~1
+        return np.asarray(piece.threads * self._batch.count + blocks)
 
     def announce(self, access: Access, piece: Piece, shadow: Shadow, time: int) -> None:
         """Copies learn which mbarrier completes them."""
         pitch = piece.data.size // self._batch.count
-        keys = self._keys(piece)
+        keys = self._keys(access, piece)
         places, which = np.unique(piece.offsets % pitch, return_inverse=True)
         numbers = [self._clocks.column(place) for place in places.tolist()]
         columns = np.array(numbers, dtype=np.int64)[which]

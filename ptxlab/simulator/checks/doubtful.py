@@ -504,7 +504,9 @@ class DoubtfulValues(Observer):
         if instruction.parts[1] == "ld":
             what = "{who} load{s} from tensor memory"
             remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
-            made = _Origin("missing wait", instruction, what, self._nobody(), remedy, space="tensor")
+            made = _Origin(
+                "tcgen05.ld without wait", instruction, what, self._nobody(), remedy, space="tensor"
+            )
             made.loading = True
             number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
