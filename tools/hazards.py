@@ -54,9 +54,9 @@ _LIMITS = """
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
   to every thread that waits, even to one that waited for an earlier phase.
 - Blocks of a cluster count as synchronised after the cluster's barrier and any wait for an mbarrier at
-  which another block, or a copy of its, arrives; what others wrote counts as visible only if that arrival has the scope of the
-  cluster, or a fence came before it, and so with what they read in global memory. What they read in shared
-  memory may be overwritten after any wait for an mbarrier.
+  which another block, or a copy of its, arrives; what others wrote counts as visible only if that arrival
+  has the scope of the cluster, or a fence came before it, and so with what they read in global memory. What
+  they read in shared memory may be overwritten after any wait for an mbarrier.
 - That a bulk copy overwrites what ordinary loads read is looked for in global memory, and only if no
   instruction has used the value by then. In shared memory it is not: CUTLASS's pipelines hand stages back
   without a proxy fence.
