@@ -117,7 +117,7 @@ $(VENV)/lab.stamp: COMPILE = --compile-bytecode
 $(VENV)/test.stamp: EXTRAS = test
 $(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
-$(VENV)/%.stamp: pyproject.toml | $(RUN)
+$(VENV)/%.stamp: pyproject.toml ptxlab/_version.py | $(RUN)
 ifneq ($(UV),)
 	$(UV) pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"
 else
