@@ -64,14 +64,13 @@ _ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl"
 _EVENTS = ("bar", "barrier", "mbarrier")
 
 
-_Step = tuple[int, int, int]  # row, PTX instruction, the one whose touch it takes or -1
+class _Step(NamedTuple):
+    """A machine instruction of a copy; `concerned` is the PTX instruction whose touch it takes, or -1."""
 
-
-class _Version(NamedTuple):
-    """A block of PTX in the machine code: its copies, and them together in the order that they have there."""
-
-    copies: list[list[_Step]]
-    whole: list[_Step]  # empty if the PTX has something without a machine instruction
+    row: int
+    origin: int
+    concerned: int
+    address: int = -1  # of the instruction, or of the one that it stands behind; -1 for none
 
 
 @dataclass(frozen=True)
@@ -125,21 +124,19 @@ class Expansion:
             if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in rare:
                 by_block[self._block[each.origin]].append(each)
         #: For each basic block of the PTX the versions that the machine code has of it, and their copies.
-        self.copies: dict[int, list[_Version]] = {}
+        self.copies: dict[int, list[list[list[_Step]]]] = {}
         #: Machine instructions that stand before the loop which the block is in.
         self.before: dict[int, list[_Step]] = {}
         for start, end in self._ends.items():
             self.copies[start] = self._copies(start, end, by_block.get(start, []))
         self._several = {
-            block
-            for block, versions in self.copies.items()
-            if len(versions) > 1 or len(versions[0].copies) > 1
+            block for block, versions in self.copies.items() if len(versions) > 1 or len(versions[0]) > 1
         }
 
     def _opcode(self, number: int) -> str:
         return self.instructions[number].parts[0] if 0 <= number < len(self.instructions) else ""
 
-    def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[_Version]:
+    def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[list[list[_Step]]]:
         """A block's machine instructions: versions, each with the copies that it has of the block.
 
         The assembler unrolls loops, and keeps shorter versions for the iterations that remain.
@@ -152,23 +149,23 @@ class Expansion:
             versions = [(copies, [each for each in whole if each not in before])]
         result = [self._version(part, copies) for copies, part in versions]
         if before:
-            self.before[start] = [(self._row(each), each.origin, -1) for each in before]
+            self.before[start] = [_Step(self._row(each), each.origin, -1, each.address) for each in before]
         for version in result:
-            for each_copy in version.copies:  # what has no machine instruction and matters
+            for each_copy in version:  # what has no machine instruction and matters
                 there = {
-                    origin for _, origin, concerned in each_copy if concerned >= 0 or self._is_group(origin)
+                    each.origin for each in each_copy if each.concerned >= 0 or self._is_group(each.origin)
                 }
-                committed = any(self.opcodes[row] == "commit" for row, _, _ in each_copy)
+                committed = any(self.opcodes[each.row] == "commit" for each in each_copy)
                 for number in range(start, end):
                     if number in there or not self._matters(number):
                         continue
                     if committed and self._group_of(number) == (COMMIT, 1):
                         continue
                     place = next(
-                        (i for i, (_, origin, _) in enumerate(each_copy) if origin > number), len(each_copy)
+                        (i for i, each in enumerate(each_copy) if each.origin > number), len(each_copy)
                     )
-                    each_copy.insert(place, (self._pseudo(number), number, number))
-                    version.whole.clear()
+                    address = each_copy[max(place - 1, 0)].address if each_copy else -1
+                    each_copy.insert(place, _Step(self._pseudo(number), number, number, address))
         return result
 
     def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
@@ -202,10 +199,10 @@ class Expansion:
             return together
         return sorted(found, key=lambda version: -version[0])
 
-    def _version(self, code: list[MachineInstruction], unrolled: int) -> _Version:
+    def _version(self, code: list[MachineInstruction], unrolled: int) -> list[list[_Step]]:
         times = Counter((each.origin, each.opcode) for each in code)
         seen: Counter[tuple[int, str]] = Counter()
-        version = _Version([[] for _ in range(unrolled)], [])
+        version: list[list[_Step]] = [[] for _ in range(unrolled)]
         taken: set[tuple[int, int]] = set()
         for each in code:
             key = each.origin, each.opcode
@@ -215,12 +212,11 @@ class Expansion:
             if each.name in _KINDS and not each.idle and (copy, each.origin) not in taken:
                 concerned = each.origin
                 taken.add((copy, each.origin))
-            steps: list[_Step] = [(self._row(each), each.origin, concerned)]
+            version[copy].append(_Step(self._row(each), each.origin, concerned, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
                 row = [COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0]
-                steps.append((self._add([float(value) for value in row], each.origin, "commit"), -1, -1))
-            version.copies[copy].extend(steps)
-            version.whole.extend(steps)
+                commit = self._add([float(value) for value in row], each.origin, "commit")
+                version[copy].append(_Step(commit, -1, -1, each.address))
         return version
 
     def _group_of(self, number: int) -> tuple[int, int] | None:
@@ -326,33 +322,32 @@ class Expansion:
         visits: Counter[int] = Counter()
         pieces = self._pieces(runs)
         left, entries = self._iterations_left(pieces)
-        under_way: dict[int, _Version] = {}
-        together = 0  # visits of which all has been issued
+        under_way: dict[int, list[list[_Step]]] = {}
+        pending: dict[int, dict[int, list[_Step]]] = {}  # by basic block of the machine code, by address
+        last_address = 0
         for number, (first, last) in enumerate(pieces):
-            if together:
-                together -= 1
-                continue
             block = self._block[first]
             versions, ends = self.copies[block], last == self._ends[block]
-            if block in self.before and first == block and number in entries:
-                result += [(row, -1) for row, _, _ in self.before[block]]
             version = under_way.get(block, versions[0])
             if not visits[block] and block in self._several:
-                iterations, alone = left[number]
-                fits = (each for each in versions if len(each.copies) <= iterations)
+                fits = (each for each in versions if len(each) <= left[number])
                 version = under_way[block] = next(fits, versions[-1])
-                if alone and version.whole and ends and 1 < len(version.copies) <= iterations:
-                    result += [(row, concerned) for row, _, concerned in version.whole]
-                    together = len(version.copies) - 1
-                    continue
-            copy = version.copies[visits[block] % len(version.copies)]
+            steps = version[visits[block] % len(version)]
             if ends:
-                visits[block] = (visits[block] + 1) % len(version.copies)
-            if first == block and ends:
-                result += [(row, concerned) for row, _, concerned in copy]
-            else:
-                result += [(row, concerned) for row, origin, concerned in copy if first <= origin < last]
-        return result
+                visits[block] = (visits[block] + 1) % len(version)
+            if first != block or not ends:
+                steps = [each for each in steps if first <= each.origin < last]
+            elif number in entries:
+                steps = [*self.before.get(block, ()), *steps]
+            known = pending.get(self._leader.get(steps[0].address, -1), {}) if steps else {}
+            if steps and steps[0].address in known:  # it comes there again
+                result += _in_order(pending)
+                pending = {}
+            for each in steps:
+                last_address = last_address if each.address < 0 else each.address
+                held = pending.setdefault(self._leader.get(last_address, -1), {})
+                held.setdefault(last_address, []).append(each)
+        return result + _in_order(pending)
 
     def _iterations_left(self, pieces: list[tuple[int, int]]) -> tuple[dict[int, tuple[int, bool]], set[int]]:
         """For visits to unrolled blocks: how often the warp comes there before it leaves the loop.
@@ -368,7 +363,7 @@ class Expansion:
         for block in watched:
             around = [(last - first, first, last) for first, last in jumps if first <= block <= last]
             loops[block] = min(around)[1:] if around else (block, block)
-        left: dict[int, tuple[int, bool]] = {}
+        left: dict[int, int] = {}
         entries: dict[int, int] = {}
         first_visits: set[int] = set()
         counts = dict.fromkeys(watched, 0)
@@ -380,7 +375,7 @@ class Expansion:
             if (block := blocks[number]) in counts:
                 counts[block] += 1
                 entries[block] = number
-                left[number] = counts[block], loops[block] == (block, block)
+                left[number] = counts[block]
         return left, first_visits | set(entries.values())
 
     def _pieces(self, runs: list[list[int]]) -> list[tuple[int, int]]:
@@ -397,6 +392,16 @@ class Expansion:
         if first >= 0:
             pieces.append((first, previous + 1))
         return pieces
+
+
+def _in_order(pending: dict[int, dict[int, list[_Step]]]) -> list[tuple[int, int]]:
+    """Instructions of basic blocks of the machine code, into which the assembler joins several of the PTX."""
+    return [
+        (each.row, each.concerned)
+        for block in pending.values()
+        for address in sorted(block)
+        for each in block[address]
+    ]
 
 
 def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], past_l1: L1) -> Streams:
