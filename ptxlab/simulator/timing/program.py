@@ -349,10 +349,10 @@ class Expansion:
                 held.setdefault(last_address, []).append(each)
         return result + _in_order(pending)
 
-    def _iterations_left(self, pieces: list[tuple[int, int]]) -> tuple[dict[int, tuple[int, bool]], set[int]]:
+    def _iterations_left(self, pieces: list[tuple[int, int]]) -> tuple[dict[int, int], set[int]]:
         """For visits to unrolled blocks: how often the warp comes there before it leaves the loop.
 
-        And whether the loop has this block only; and which visits are the first of a loop.
+        And which visits are the first of a loop.
         """
         watched = self._several | self.before.keys()
         if not watched:
