@@ -672,3 +672,21 @@ END:
     out = np.zeros(1, np.uint32)
     result = ptxlab.kernel(text).simulate(2, 1, out, cluster=2, show=False)
     assert out[0] == 7 and not result.hazards
+
+
+def test_a_register_that_widens_another_need_not_be_written() -> None:
+    """LLVM packs a value with one that nobody writes, and stores the lower byte; alone it is a hazard."""
+    text = """
+.visible .entry widen(.param .u64 out) {
+  .reg .b16 %rs<4>; .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u16 %rs1, 7;
+  mov.b32 %r1, {LOW, %rs2};
+  st.global.b8 [%rd1], %r1;
+  ret;
+}
+"""
+    for low, kinds in (("%rs1", []), ("%rs3", ["uninitialised register"])):
+        out = np.zeros(4, np.uint8)
+        result = ptxlab.kernel(_HEAD + text.replace("LOW", low)).simulate(1, 1, out, show=False)
+        assert [hazard.kind for hazard in result.hazards] == kinds

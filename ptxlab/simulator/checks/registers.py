@@ -197,7 +197,25 @@ class RegisterPlans:
                 watched |= {register for register in effects[index][0] if not known >> register & 1}
                 if instructions[index].guard is None:
                     known |= register_bits(effects[index][1])
-        return watched
+        written = {register for _, registers in effects for register in registers}
+        users = {
+            register: [one for one, (read, _) in zip(instructions, effects, strict=True) if register in read]
+            for register in watched - written
+        }
+        return watched - {
+            register for register, ones in users.items() if all(_fills(one, written) for one in ones)
+        }
+
+
+def _fills(instruction: PtxInstruction, written: set[int]) -> bool:
+    """Whether a register that nobody writes may stand here: beside one that somebody does, in a packing mov.
+
+    So LLVM widens a value whose upper part nobody will look at.
+    """
+    source = instruction.operands[-1]
+    if instruction.parts[0] != "mov" or not isinstance(source, Vector):
+        return False
+    return any(isinstance(each, Register) and each.index in written for each in source.items)
 
 
 class RegisterCheck(Observer):

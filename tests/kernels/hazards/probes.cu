@@ -412,6 +412,6 @@ CLUSTER_PROBE(default_scope) {  // .release.cluster in an arrival at another blo
 CLUSTER_PROBE(hand_back) {  // .release.cluster in an arrival there, after which what was read, global memory included, is overwritten
     hand_over<2, IF_FIXED(2) IF_BROKEN(1)>(counts, scratch, iterations);
 }
-CLUSTER_PROBE(hand_back_shared) {  // the same of shared memory alone
+CLUSTER_PROBE(hand_back_shared) {  // .release.cluster in an arrival at another block's mbarrier, after which shared memory that was read is overwritten
     hand_over<2, IF_FIXED(2) IF_BROKEN(1), false>(counts, scratch, iterations);
 }
