@@ -340,7 +340,8 @@ def compare(
     if said:
         print(agreement(kept, said))
     if keep is not None:
-        write_atomically(keep, (json.dumps(kept, indent=1) + "\n").encode())
+        rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(row)}" for name, row in kept.items())
+        write_atomically(keep, f"{{\n{rows}\n}}\n".encode())
 
 
 def _words(stalls: dict[str, float]) -> str:

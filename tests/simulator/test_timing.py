@@ -92,6 +92,16 @@ def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
     )
 
 
+def test_the_guide_has_the_predictions_that_were_kept():
+    text = predict.PAGE.read_text(encoding="utf-8")
+    assert predict.table() in text
+    times, kept = (json.loads(path.read_text()) for path in (predict.RECORDED, predict.PREDICTED))
+    for kind, (low, high) in CLOCKWORKS["H200"].errors.items():
+        ratios = [times[name] / row["microseconds"] for name, row in kept.items() if row["kind"] == kind]
+        inside = [low <= ratio <= high for ratio in ratios]
+        assert 0.75 <= sum(inside) / len(inside) <= 0.95, kind
+
+
 @pytest.mark.parametrize(
     ("block", "shared", "blocks", "limit"),
     [(256, 0, 8, "threads"), (256, 100_000, 2, "shared memory"), (32, 0, 32, "blocks")],

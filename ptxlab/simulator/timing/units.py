@@ -127,10 +127,10 @@ class Clockwork:
     #: Between which parts of the prediction eight of ten launches were, by their kind.
     errors: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {
-            "short": (0.85, 1.2),
-            "product": (0.9, 1.25),
-            "memory": (0.85, 1.2),
-            "other": (0.85, 1.15),
+            "short": (0.95, 1.19),
+            "product": (0.91, 1.25),
+            "memory": (0.93, 1.19),
+            "other": (0.73, 1.25),
         }
     )
 
