@@ -86,9 +86,8 @@ def film() -> None:
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder))
         Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=find(), args=FLAGS)
-        page = browser.new_page(
-            viewport=dict(zip(("width", "height"), SIZE, strict=True)), reduced_motion="reduce"
-        )
+        width, height = SIZE
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{server.server_port}/try/")
         page.wait_for_selector("#page[data-python=ready]", timeout=300_000)
         page.evaluate("document.querySelector('.try-progress').remove()")  # how long it took this machine
