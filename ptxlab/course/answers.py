@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Unanswered(Exception):
-    """The answer still has its `...`."""
+    """The answer still has its `...`, or cannot be checked here: the message says why."""
 
 
 class WrongForm(Exception):

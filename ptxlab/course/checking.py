@@ -104,8 +104,9 @@ class Exercise:
         """The verdict on an answer; `lessons.check` also records it."""
         try:
             sentences = within_time_limit(lambda: self._check(plain(answer)))
-        except Unanswered:
-            return Verdict(self.name, "not yet", "Replace the `...` in this cell and run it again.")
+        except Unanswered as reason:
+            text = str(reason) or "Replace the `...` in this cell and run it again."
+            return Verdict(self.name, "not yet", text)
         except WrongForm as error:
             return Verdict(self.name, "wrong", str(error))
         except Exception as error:  # a mistake in the check: the reader gets an answer all the same

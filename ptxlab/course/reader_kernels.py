@@ -145,12 +145,12 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
             f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
         )
     if in_a_tab():
-        raise WrongForm(
+        raise Unanswered(
             "Your kernel has to be compiled, and a browser's tab has no compiler: to have it checked, open "
             'this lesson on Colab, or on your computer: pip install "ptxlab[lab,cuda13]", then `ptxlab lab`.'
         )
     if not _has_compiler():
-        raise WrongForm(
+        raise Unanswered(
             "Your kernel has to be compiled, and NVRTC is not installed: "
             f'pip install "ptxlab[cuda13]" ({_MACOS}).'
         )

@@ -149,7 +149,8 @@ def test_kernels_of_lessons_without_a_compiler(
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("03.1", "{ }").text
     monkeypatch.setattr(reader_kernels, "in_a_tab", lambda: True)
-    assert "a browser's tab has no compiler" in lessons.check("03.1", "{ }").text
+    verdict = lessons.check("03.1", "{ }")
+    assert "a browser's tab has no compiler" in verdict.text and verdict.state == "not yet"
     assert asynchronous_mistakes.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
     assert capsys.readouterr().out.count("kernels come with the PTX") == 1
