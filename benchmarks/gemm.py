@@ -211,9 +211,9 @@ def rungs() -> Iterator[Row]:
                 name = f"{row.number} {row.title}" + (f", {kind}" if kind != "f16" else "")
                 if row.family == "wgmma":
                     ladder[name] = gemm.rung(row.number, case.form, result=case.result)
-                elif kind == "f16" and (row.number > 2 or size <= 4096):  # the slowest take too long
+                elif kind == "f16":
                     ladder[name] = gemm.rung(row.number, result=case.result)
-                if row.number == 9 and size == 4096 and kind == "f16":
+                if row.number == 9 and size == 8192 and kind == "f16":
                     for stages in (2, 3):
                         ladder[f"{name}, {stages} stages"] = gemm.rung(9, result=case.result, stages=stages)
             a, b = operands(kind, size)
