@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import bz2
+import json
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
 from math import ceil
 from typing import Any
 
@@ -15,21 +21,30 @@ from ..gemm import Rung, SparseRung, ladder, rung
 from ..gemm.matmul import matmul
 from ..gemm.source import source_files
 from ..instruction import mma_instruction
-from ..simulation import Simulation
+from ..simulation import Profile, Simulation
+from ..simulator.launch_profile import REASONS, CodeRow, Occupancy
+from ..simulator.peaks import Work
+from ..simulator.threads import Grid
 from ..views import Header, Picture
-from ..views.charts import bars
+from ..views.charts import LineChart, bars, table
 from ..views.grid import Entry, uniform_grid
 from ..views.kernel_profile import profile_html
+from ..views.launch_profile import roofline
+from ..views.timeline_picture import Timeline, timeline
 from .answers import number_of, numbers, whole_numbers, whole_result_of
 from .checking import Sentences, checks, correct, otherwise, when
-from .how_fast import Span, over_time
+from .how_fast import Span
+from .how_fast import over_time as spans_over_time
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
-#: TFLOP/s of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
-RATES = {1: 20, 2: 51, 3: 178, 4: 237, 5: 386, 6: 598, 7: 606, 8: 610, 9: 663, 10: 754, 11: 760, 12: 761}
-CUBLAS = 769
+SIZE = 8192
+#: TFLOP/s of each rung on an H200: f16 with f32 accumulators, 8192 in each direction.
+RATES = {1: 20, 2: 53, 3: 194, 4: 237, 5: 374, 6: 519, 7: 573, 8: 608, 9: 652, 10: 680, 11: 719, 12: 756}
+#: The same of rung 9 with fewer stages than its 4.
+STAGE_RATES = {2: 528, 3: 662}
+CUBLAS = 750
 
 _HEADERS = re.compile(r"(?:^#include .*\n)+", re.MULTILINE)
 
@@ -72,6 +87,114 @@ def step(rung: int) -> Picture:
         (rows[rung].idea, _LEFT[rung]),
         text="{:.0f}".format,
     )
+
+
+#: Predicted times of the rungs: `python -m tools.record gemm_profiles`.
+PROFILES_FILE = "gemm_profiles.json.bz2"
+SHOWN = (4096, 2048, 1024)  # rows, columns and K of the product in the timelines
+CYCLES = 40_000  # of them
+STAGES = (2, 3)  # other than its own with which rung 9 was profiled
+
+
+@lru_cache(maxsize=1)
+def _recorded() -> dict[str, Any]:
+    packed = resources.files("ptxlab.course").joinpath(PROFILES_FILE).read_bytes()
+    record: dict[str, Any] = json.loads(bz2.decompress(packed))
+    return record
+
+
+def profile(number: int) -> Profile:
+    """The recorded profile of a rung, as `rung.kernel.profile` gives it, with the beginning of its timeline.
+
+    >>> profile(7).occupancy.blocks
+    2
+    """
+    chosen = rung(number, None, result="f16")
+    record = dict(_recorded()["profiles"][str(number)])
+    columns = np.frombuffer(bz2.decompress(base64.b64decode(record["timeline"])), dtype=np.int64)
+    steps = np.cumsum(columns.reshape(6, -1).T, axis=0).astype(np.float64)
+    steps[:, 2:4] = steps[:, 4:5] - steps[:, 2:4]
+    numbers_now = np.array([REASONS.index(reason) for reason in _recorded()["reasons"]])
+    steps[:, 5] = numbers_now[steps[:, 5].astype(int)]
+    record |= {
+        "name": f"rung {number}, {chosen.row.title}",
+        "source": chosen.source,
+        "timeline": steps[np.argsort(steps[:, 4], kind="stable")],
+        "occupancy": Occupancy(**record["occupancy"]),
+        "grid": Grid(**{name: _tupled(value) for name, value in record["grid"].items()}),
+        "code": tuple(CodeRow(*row) for row in record["code"]),
+        "reasons": Counter(record["reasons"]),
+        "stalls": {int(line): Counter(reasons) for line, reasons in record["stalls"].items()},
+        "issued": Counter({int(line): count for line, count in record["issued"].items()}),
+        "work": Work(
+            **record["work"] | {"tensor": {(a, d): count for a, d, count in record["work"]["tensor"]}}
+        ),
+    }
+    return Profile(**record)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def over_time(rung: int) -> Timeline:
+    """One SM with a rung, from its first cycle on, as `k.profile` predicts it.
+
+    >>> over_time(5).title
+    'One SM of H200 over time: rung 5, cp.async'
+    """
+    return timeline(profile(rung), 0, CYCLES)
+
+
+def below_roofs(rung: int) -> LineChart:
+    """A rung below the roofs of an H200, as predicted.
+
+    >>> below_roofs(1).lines[-1].name
+    'rung 1, bytes of L2'
+    """
+    return roofline(replace(profile(rung), name=f"rung {rung}"))
+
+
+def between_tiles(number: int) -> float:
+    """For how many cycles the tensor cores of a rung idle after their first tile, as predicted.
+
+    >>> between_tiles(10) < between_tiles(9)
+    True
+    """
+    made = profile(number)
+    tensor = np.array([row.unit == "tensor core" for row in made.code])[made.timeline[:, 1].astype(int)]
+    return float(np.diff(np.sort(made.timeline[tensor, 4])).max())
+
+
+def by_stages() -> Picture:
+    """Rung 9 with rings of other sizes: predicted, and on an H200.
+
+    >>> by_stages().title
+    'Rung 9 with 2, 3 and 4 stages: TFLOP/s, predicted and on an H200'
+    """
+    predicted = _recorded()["rates"]
+    names = {f"{stages} stages": f"9, {stages} stages" for stages in STAGES} | {"4 stages": "9"}
+    values = {}
+    for name, key in names.items():
+        values[f"{name}, predicted"] = float(predicted[key])
+        values[f"{name}, H200"] = float(RATES[9] if key == "9" else STAGE_RATES[int(name[0])])
+    title = "Rung 9 with 2, 3 and 4 stages: TFLOP/s, predicted and on an H200"
+    return bars(values, title, (f"f16, {SIZE} x {SIZE} x {SIZE}",), text="{:.0f}".format)
+
+
+def gains() -> Picture:
+    """Every rung: TFLOP/s predicted and on an H200, and what it gained there over the one before.
+
+    >>> gains().grids[0].at(11, 2).text
+    '+5%'
+    """
+    rows = {}
+    for row in ladder():
+        number = row.number
+        gain = "" if number == 1 else f"{RATES[number] / RATES[number - 1] - 1:+.0%}"
+        rows[f"{number} {row.title}"] = [f"{_recorded()['rates'][str(number)]}", f"{RATES[number]}", gain]
+    notes = (f"f16, {SIZE} x {SIZE} x {SIZE}", "the gain is that on the H200, over the rung before")
+    return table(rows, ["predicted", "H200", "gain"], "TFLOP/s", notes)
 
 
 @dataclass(frozen=True)
@@ -164,7 +287,7 @@ def pipeline(stages: int) -> Picture:
         tile += 1
     idle = {"multiply": "nothing to multiply"}
     idle |= {f"stage {stage}": "waits for the product" for stage in range(stages)}
-    grid = over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8, 100)
+    grid = spans_over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8, 100)
     notes = (
         f"the tensor cores are busy for {busy} of {_TIME} units",
         f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "
@@ -174,8 +297,7 @@ def pipeline(stages: int) -> Picture:
     return Picture(f"A ring of {stages} stage{plural} in shared memory", notes, (grid,))
 
 
-_SIZE = 8192
-_TILES = (_SIZE // 128, _SIZE // 256)
+_TILES = (SIZE // 128, SIZE // 256)
 
 
 def tile_order(rows: int) -> Picture:
@@ -199,8 +321,8 @@ def tile_order(rows: int) -> Picture:
 
     of_a, of_b = 128 * int(at_once.any(axis=1).sum()), 256 * int(at_once.any(axis=0).sum())
     notes = (
-        f"they need {of_a} rows of A and {of_b} columns of B: {(of_a + of_b) * _SIZE * 2 / 1e6:.0f} MB",
-        f"tiles of 128 x 256; A, B and D are {_SIZE} x {_SIZE}; {_SMS} blocks run at once; L2 has 50 MB",
+        f"they need {of_a} rows of A and {of_b} columns of B: {(of_a + of_b) * SIZE * 2 / 1e6:.0f} MB",
+        f"tiles of 128 x 256; A, B and D are {SIZE} x {SIZE}; {_SMS} blocks run at once; L2 has 50 MB",
     )
     grid = replace(
         uniform_grid(_TILES, entry, [], [], ("row", "column"), density="tight"),
@@ -256,26 +378,6 @@ def _traffic(answer: object) -> Sentences:
 
 
 @checks("11.2")
-def _wavefronts(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 4, "four numbers")
-    expected = (16, 128, 4, 16)
-    return {
-        correct(submitted == expected): "An eighth of the wavefronts, all thanks to the places where the "
-        "rows are stored; `ldmatrix` saves instructions as well. Rung 3 is 3.5 times as fast as rung 2.",
-        when(submitted[0] == 6): "That is 4 + 2. A warp has 2 tiles of A and 4 of B.",
-        when(submitted[0] != expected[0]): "2 tiles of A with 4 words each, and 4 tiles of B with 2 words "
-        "each.",
-        when(submitted[1] == submitted[0]): "One wavefront each would need 32 different banks. Rows are 128 "
-        "bytes apart, which is once around all banks: in which banks are the words of the 8 rows?",
-        when(submitted[1] != expected[1]): "The 8 rows of a load begin in the same bank, so their words "
-        "come one after the other: 8 wavefronts for each load.",
-        when(submitted[2] != expected[2]): "The first two are right. `ldmatrix.x4` does what 4 loads did.",
-        otherwise: "The first three are right. `ldmatrix.x4` reads four matrices of 8 rows of 16 bytes: 128 "
-        "bytes each, one wavefront each at best.",
-    }
-
-
-@checks("11.3")
 def _warp_tiles(answer: object) -> Sentences:
     submitted = numbers(answer, "four numbers of cycles", 4)
     expected = (12.0, 16.0, 48.0, 32.0)
@@ -294,26 +396,6 @@ def _warp_tiles(answer: object) -> Sentences:
     }
 
 
-@checks("11.4")
-def _stages(answer: object) -> Sentences:
-    submitted = whole_numbers(answer, 3, "three whole numbers")
-    size = (128 + 128) * 128
-    expected = (4, size, _LARGEST // size)
-    return {
-        correct(submitted == expected): "Little's law again: a stage is occupied for 1400 cycles, and one "
-        "is used up every 400 cycles.",
-        when(submitted[0] == ceil(10 / 4)): "That many copies are in flight. The stage that is being "
-        "multiplied is occupied, too.",
-        when(submitted[0] == 2): "Two stages hide 400 of the 1000 cycles: move the slider.",
-        when(submitted[0] != expected[0]): "A stage is occupied for 1000 + 400 cycles, and every 400 cycles "
-        "another one must be ready. Round up.",
-        when(submitted[1] in (size // 2, 128 * 128)): "The first is right. A stage has rows of A and "
-        "columns of B.",
-        when(submitted[1] != expected[1]): "The first is right. 128 + 128 rows, 128 bytes each.",
-        otherwise: "The first two are right. How often does a stage fit into 232,448 bytes?",
-    }
-
-
 _LOOP = """\
     for (int i = 0; i < count; ++i) {
         cp_async_wait<STAGES - 2>();  // this thread's part of tile i is there
@@ -323,7 +405,7 @@ _LOOP = """\
 _SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
 
 
-@checks("11.5")
+@checks("11.3")
 def _iteration(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
@@ -354,13 +436,57 @@ def _iteration(answer: object) -> Sentences:
     }
 
 
+@checks("11.4")
+def _stages(answer: object) -> Sentences:
+    submitted = whole_numbers(answer, 3, "three whole numbers")
+    size = (128 + 256) * 128
+    expected = (3, size, _LARGEST // size)
+    rates = {stages: _recorded()["rates"][f"9, {stages} stages"] for stages in STAGES}
+    return {
+        correct(submitted == expected): "Little's law again: a stage is occupied for 1500 + 1024 cycles, and "
+        f"one is used up every 1024. With 2 stages the profile predicts {rates[2]} TFLOP/s, with 3 "
+        f"{rates[3]}; the fourth is there for loads that take longer.",
+        when(submitted[0] == 2): "Two stages are enough only if a load takes no longer than a product.",
+        when(submitted[0] in (4, 5)): "Eight `wgmma` of 128 cycles follow each other on the same tensor "
+        "cores: 1024 cycles for a stage.",
+        when(submitted[0] != expected[0]): "A stage is occupied for 1500 + 1024 cycles, and every 1024 "
+        "cycles another one must be ready. Round up.",
+        when(submitted[1] in (size // 2, 128 * 256)): "The first is right. A stage has rows of A and "
+        "columns of B.",
+        when(submitted[1] != expected[1]): "The first is right. 128 + 256 rows, 128 bytes each.",
+        otherwise: "The first two are right. How often does a stage fit into 232,448 bytes?",
+    }
+
+
+@checks("11.5")
+def _lost(answer: object) -> Sentences:
+    idle, short, long = numbers(answer, "three numbers", 3)
+    gap = between_tiles(9)
+    percents = [100 * idle / (idle + 16 * k) for k in (1024, SIZE)]
+    close = [abs(one - other) < 1.5 for one, other in zip((short, long), percents, strict=True)]
+    gained = [RATES[10] / RATES[9] - 1, _recorded()["rates"]["10"] / _recorded()["rates"]["9"] - 1]
+    return {
+        when(not 0.75 * gap < idle < 1.25 * gap): "Look for the white in the row of the tensor cores: at "
+        "which cycle does the first tile end, and at which does the next one begin? (What comes before the "
+        "first `wgmma` is not between two tiles.)",
+        correct(all(close)): f"In rung 10 it is only {between_tiles(10):,.0f} cycles. For 8192 the profile "
+        f"predicts {gained[1]:.0%} more speed from that; an H200 gained {gained[0]:.0%}.",
+        when(abs(short - 100 * idle / (16 * 1024)) < 1.5): "That is the idle time by the busy time. Of all "
+        "their time, which is both together?",
+        when(close[0]): "The first two are right. With K = 8192 a tile takes eight times as long, and the "
+        "time between two tiles is the same.",
+        otherwise: "The cycles are right. A tile with K = 1024 is multiplied in 16 x 1024 cycles: idle / "
+        "(idle + busy), in percent.",
+    }
+
+
 @checks("11.6")
 def _cluster(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three numbers of bytes")
     alone, shared = (128 + 256) * 128, (128 + 128) * 128
     return {
         correct(submitted == (alone, shared, alone)): "A third less is read from L2, and the same amount "
-        "arrives. With bf16 and 8192 x 8192 x 8192 that took an H200 from 773 to 796 TFLOP/s.",
+        f"arrives. With {SIZE} x {SIZE} x {SIZE} that took an H200 from {RATES[10]} to {RATES[11]} TFLOP/s.",
         when(submitted[0] != alone): "128 rows of A and 256 columns of B, 128 bytes each.",
         when(submitted[1] == alone // 2): "The first is right. They share B only: the rows of A are "
         "different.",

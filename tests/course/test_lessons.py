@@ -214,6 +214,8 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (mbarriers.part, mbarriers.PARTS),
         (mbarriers.mistake, mbarriers.MISTAKES),
         (first_kernel.mistake, range(1, 6)),
+        (gemm_ladder.over_time, range(1, 13)),
+        (gemm_ladder.below_roofs, (1, 3, 7, 10)),
     ]
     for number, (draw, values) in enumerate(sliders):
         pages = [draw(value)._repr_html_() for value in one_in(2, tuple(values), number)]
@@ -239,9 +241,12 @@ def test_rates_that_lessons_name_are_those_recorded() -> None:
     rows = {(row["name"], row["size"]): row for row in recorded}
     named = {}
     for row in gemm.ladder():
-        at = rows[f"{row.number} {row.title}", 4096]
+        at = rows[f"{row.number} {row.title}", gemm_ladder.SIZE]
         named[at["name"]] = (gemm_ladder.RATES[row.number], at["ours"])
         named["cuBLAS"] = (gemm_ladder.CUBLAS, at["library"])
+    for stages, rate in gemm_ladder.STAGE_RATES.items():
+        name = f"9 specialised warps, {stages} stages"
+        named[name] = (rate, rows[name, gemm_ladder.SIZE]["ours"])
     for kind, by_size in sparse_gemm.RATES.items():
         for size, (dense, sparse) in by_size.items():
             named[f"{kind} {size}"] = (dense, rows[kind, size]["ours"])

@@ -10,10 +10,11 @@ from ptxlab import gemm
 from ptxlab._util.files import write_atomically
 from ptxlab.course.sparse_gemm import busy
 
-from .markdown import Page, code, table
+from .markdown import Page, table
 
 __all__ = ["page", "write"]
 
+SIZES = (1024, 2048, 4096, 8192)  # that `benchmarks.gemm` takes for the ladder
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.json"
 
 
@@ -30,19 +31,13 @@ def page() -> Page:
         "Twelve kernels in CUDA C++ (`ptxlab/gemm/sources`), each with one idea more than the one "
         "before. Each can be simulated and launched with the same arguments, and gives the bits of "
         "`ptxlab.matmul`: {doc}`/guide/kernels` has an example.",
-        f"f16 with results in f16, M = N = K = {next(row['size'] for row in rows if _is_rung(row)):,}:",
+        "f16 with results in f16, in TFLOP/s, by M = N = K; the last column is the ratio to cuBLAS at "
+        f"{SIZES[-1]:,}:",
     )
-    measured = {row["name"]: row for row in rows if _is_rung(row)}
-    ladder = []
-    for rung in map(gemm.rung, (row.number for row in gemm.ladder())):
-        row = measured[f"{rung.number} {rung.row.title}"]
-        tile = f"{rung.block_m} x {rung.block_n}"
-        idea = f"**{rung.row.title}**: {rung.row.idea}"
-        ladder.append(
-            (str(rung.number), idea, code(rung.row.family), tile, f"{row['ours']:.0f}", f"{row['ratio']:.0%}")
-        )
-    heads = ("", "idea", "instruction", "tile of a block", "TFLOP/s", "of cuBLAS")
-    out.add(table(heads, ladder, numbers=(4, 5)))
+    out.add(table(_heads("of cuBLAS"), _ladder(rows, ""), numbers=range(3, 8)))
+    for kind, name in (("e4m3", "FP8 (e4m3)"), ("s8", "s8, in TOP/s")):
+        out.add(f"Those of `wgmma` with {name}, beside what torch calls for the same product:")
+        out.add(table(_heads("of torch's"), _ladder(rows, f", {kind}"), numbers=range(3, 8)))
     out.heading(2, "Other types")
     out.add("The top rung with other instructions, beside what torch calls for the same product:")
     others = [
@@ -105,6 +100,25 @@ def page() -> Page:
         "additions per second, TOP/s those of integers. `python -m benchmarks.gpu` measures it again."
     )
     return out
+
+
+def _heads(ratio: str) -> tuple[str, ...]:
+    return ("", "idea", "tile of a block", *(f"{size:,}" for size in SIZES), ratio)
+
+
+def _ladder(rows: list[dict[str, Any]], kind: str) -> list[tuple[str, ...]]:
+    """The rungs that were measured with these elements."""
+    measured = {(row["name"], row["size"]): row for row in rows}
+    lines = []
+    for row in gemm.ladder():
+        name = f"{row.number} {row.title}{kind}"
+        if (name, SIZES[-1]) in measured:
+            rung = gemm.rung(row.number)
+            idea = f"**{row.title}**: {row.idea} (`{row.family}`)" if not kind else row.title
+            rates = [f"{measured[name, size]['ours']:.0f}" for size in SIZES]
+            ratio = f"{measured[name, SIZES[-1]]['ratio']:.0%}"
+            lines.append((str(row.number), idea, f"{rung.block_m} x {rung.block_n}", *rates, ratio))
+    return lines
 
 
 def _is_rung(row: dict[str, Any]) -> bool:

@@ -23,13 +23,21 @@ def waves(m: int, n: int, block_m: int, block_n: int, sms: int = 132) -> float:
     return tiles / (sms * ceil(tiles / sms))
 
 
+GAP = 14_000  # cycles, as read from the picture
+
+
+def lost(idle: int, k: int) -> float:
+    """Percent of the tensor cores' time."""
+    return 100 * idle / (idle + 16 * k)
+
+
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     "11.1": "(M // block_m) * (N // block_n) * (block_m + block_n) * K * 2",
-    "11.2": "(16, 128, 4, 16)",
-    "11.3": "(12, 16, 48, 32)",
-    "11.4": "(4, 32768, 7)",
-    "11.5": "cp_async_wait<STAGES - 2>(); __syncthreads(); load(i + STAGES - 1);",
+    "11.2": "(12, 16, 48, 32)",
+    "11.3": "cp_async_wait<STAGES - 2>(); __syncthreads(); load(i + STAGES - 1);",
+    "11.4": "(3, 49152, 4)",
+    "11.5": f"({GAP}, {GAP} / (16 * 1024 + {GAP}) * 100, {GAP} / (16 * 8192 + {GAP}) * 100)",
     "11.6": "(49152, 32768, 49152)",
     "11.7": "(t := -(-M // block_m) * -(-N // block_n)) / (-(-t // sms) * sms)",
 }
@@ -37,7 +45,8 @@ SOLUTIONS: dict[str, str] = {
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     ("11.1", blocks_times_reads),
-    ("11.5", _TURN.replace("STAGES - 2", "1")),
+    ("11.3", _TURN.replace("STAGES - 2", "1")),
+    ("11.5", (GAP + 1000, lost(GAP + 1000, 1024), round(lost(GAP + 1000, 8192)))),
     ("11.7", waves),
 ]
 
@@ -48,29 +57,27 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.1", lambda m, n, k, p, q: 2 * k * (m + n), "A and B once"),
     ("11.1", lambda m, n, k, p, q: 2 * k * m * n, "not a product"),
     ("11.1", lambda m, n, k, p, q: 7, "Count the blocks"),
-    ("11.2", (6, 48, 4, 16), "4 + 2"),
-    ("11.2", (12, 96, 4, 16), "2 tiles of A with 4 words each"),
-    ("11.2", (16, 16, 4, 16), "once around all banks"),
-    ("11.2", (16, 32, 4, 16), "one after the other"),
-    ("11.2", (16, 128, 16, 16), "what 4 loads did"),
-    ("11.2", (16, 128, 4, 4), "four matrices"),
-    ("11.3", (12, 8, 48, 16), "w rows of A"),
-    ("11.3", (8, 16, 32, 32), "Each takes 1.5 cycles"),
-    ("11.3", (16, 16, 64, 32), "Count the"),
-    ("11.3", (12, 32, 48, 64), "128 bytes per cycle"),
-    ("11.4", (3, 32768, 7), "is occupied, too"),
-    ("11.4", (2, 32768, 7), "move the slider"),
-    ("11.4", (9, 32768, 7), "Round up"),
-    ("11.4", (4, 16384, 14), "rows of A and columns of B"),
-    ("11.4", (4, 1000, 7), "128 + 128 rows"),
-    ("11.4", (4, 32768, 8), "How often"),
-    ("11.5", _TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
-    ("11.5", _TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
-    ("11.5", _TURN.replace("__syncthreads();", ""), "those of the others"),
-    ("11.5", _TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
-    ("11.5", _TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
-    ("11.5", _TURN.replace("i + STAGES - 1", "i - 1"), "`load` knows it"),
-    ("11.5", _TURN.replace("i + STAGES - 1", "(i + STAGES - 1) % STAGES"), "become free"),
+    ("11.2", (12, 8, 48, 16), "w rows of A"),
+    ("11.2", (8, 16, 32, 32), "Each takes 1.5 cycles"),
+    ("11.2", (16, 16, 64, 32), "Count the"),
+    ("11.2", (12, 32, 48, 64), "128 bytes per cycle"),
+    ("11.3", _TURN.replace("STAGES - 2", "0"), "nothing is left in flight"),
+    ("11.3", _TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
+    ("11.3", _TURN.replace("__syncthreads();", ""), "those of the others"),
+    ("11.3", _TURN.replace("load(i + STAGES - 1);", ""), "Where are the others"),
+    ("11.3", _TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
+    ("11.3", _TURN.replace("i + STAGES - 1", "i - 1"), "`load` knows it"),
+    ("11.3", _TURN.replace("i + STAGES - 1", "(i + STAGES - 1) % STAGES"), "become free"),
+    ("11.4", (2, 49152, 4), "no longer than a product"),
+    ("11.4", (4, 49152, 4), "Eight `wgmma`"),
+    ("11.4", (9, 49152, 4), "Round up"),
+    ("11.4", (3, 32768, 7), "rows of A and columns of B"),
+    ("11.4", (3, 1000, 4), "128 + 256 rows"),
+    ("11.4", (3, 49152, 5), "How often"),
+    ("11.5", (500, 3, 0.4), "Look for the white"),
+    ("11.5", (GAP, 100 * GAP / 16384, 100 * GAP / 131072), "both together"),
+    ("11.5", (GAP, lost(GAP, 1024), lost(GAP, 1024) / 8), "eight times as long"),
+    ("11.5", (GAP, 1, 2), "The cycles are right"),
     ("11.6", (98304, 32768, 49152), "128 rows of A"),
     ("11.6", (49152, 24576, 49152), "They share B only"),
     ("11.6", (49152, 40960, 49152), "half of B's columns"),
