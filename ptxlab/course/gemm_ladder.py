@@ -97,7 +97,8 @@ STAGES = (2, 3)  # other than its own with which rung 9 was profiled
 
 
 @lru_cache(maxsize=1)
-def _recorded() -> dict[str, Any]:
+def recorded() -> dict[str, Any]:
+    """What `tools.record` kept: profiles, rates predicted for the measured size, digests of the sources."""
     packed = resources.files("ptxlab.course").joinpath(PROFILES_FILE).read_bytes()
     record: dict[str, Any] = json.loads(bz2.decompress(packed))
     return record
@@ -110,11 +111,11 @@ def profile(number: int) -> Profile:
     2
     """
     chosen = rung(number, None, result="f16")
-    record = dict(_recorded()["profiles"][str(number)])
+    record = dict(recorded()["profiles"][str(number)])
     columns = np.frombuffer(bz2.decompress(base64.b64decode(record["timeline"])), dtype=np.int64)
     steps = np.cumsum(columns.reshape(6, -1).T, axis=0).astype(np.float64)
     steps[:, 2:4] = steps[:, 4:5] - steps[:, 2:4]
-    numbers_now = np.array([REASONS.index(reason) for reason in _recorded()["reasons"]])
+    numbers_now = np.array([REASONS.index(reason) for reason in recorded()["reasons"]])
     steps[:, 5] = numbers_now[steps[:, 5].astype(int)]
     record |= {
         "name": f"rung {number}, {chosen.row.title}",
@@ -172,7 +173,7 @@ def by_stages() -> Picture:
     >>> by_stages().title
     'Rung 9 with 2, 3 and 4 stages: TFLOP/s, predicted and on an H200'
     """
-    predicted = _recorded()["rates"]
+    predicted = recorded()["rates"]
     names = {f"{stages} stages": f"9, {stages} stages" for stages in STAGES} | {"4 stages": "9"}
     values = {}
     for name, key in names.items():
@@ -192,7 +193,7 @@ def gains() -> Picture:
     for row in ladder():
         number = row.number
         gain = "" if number == 1 else f"{RATES[number] / RATES[number - 1] - 1:+.0%}"
-        rows[f"{number} {row.title}"] = [f"{_recorded()['rates'][str(number)]}", f"{RATES[number]}", gain]
+        rows[f"{number} {row.title}"] = [f"{recorded()['rates'][str(number)]}", f"{RATES[number]}", gain]
     notes = (f"f16, {SIZE} x {SIZE} x {SIZE}", "the gain is that on the H200, over the rung before")
     return table(rows, ["predicted", "H200", "gain"], "TFLOP/s", notes)
 
@@ -441,7 +442,7 @@ def _stages(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 3, "three whole numbers")
     size = (128 + 256) * 128
     expected = (3, size, _LARGEST // size)
-    rates = {stages: _recorded()["rates"][f"9, {stages} stages"] for stages in STAGES}
+    rates = {stages: recorded()["rates"][f"9, {stages} stages"] for stages in STAGES}
     return {
         correct(submitted == expected): "Little's law again: a stage is occupied for 1500 + 1024 cycles, and "
         f"one is used up every 1024. With 2 stages the profile predicts {rates[2]} TFLOP/s, with 3 "
@@ -464,7 +465,7 @@ def _lost(answer: object) -> Sentences:
     gap = between_tiles(9)
     percents = [100 * idle / (idle + 16 * k) for k in (1024, SIZE)]
     close = [abs(one - other) < 1.5 for one, other in zip((short, long), percents, strict=True)]
-    gained = [RATES[10] / RATES[9] - 1, _recorded()["rates"]["10"] / _recorded()["rates"]["9"] - 1]
+    gained = [RATES[10] / RATES[9] - 1, recorded()["rates"]["10"] / recorded()["rates"]["9"] - 1]
     return {
         when(not 0.75 * gap < idle < 1.25 * gap): "Look for the white in the row of the tensor cores: at "
         "which cycle does the first tile end, and at which does the next one begin? (What comes before the "

@@ -257,6 +257,17 @@ def test_rates_that_lessons_name_are_those_recorded() -> None:
         assert said == pytest.approx(measured, rel=0.07), name
 
 
+def test_recorded_profiles_are_those_of_the_rungs() -> None:
+    """`python -m tools.record gemm_profiles` makes them anew; a source that has changed has other lines."""
+    m, n, k = gemm_ladder.SHOWN
+    for row in gemm.ladder():
+        rung, made = gemm.rung(row.number, result="f16"), gemm_ladder.profile(row.number)
+        assert made.grid.blocks == (rung.grid(m, n), 1, 1)
+        assert sum(made.work.tensor.values()) == pytest.approx(m * n * k, rel=0.05)
+        assert gemm_ladder.recorded()["sources"][str(row.number)] == reader_kernels.digest(rung.source)
+    assert gemm_ladder.between_tiles(10) < 0.5 * gemm_ladder.between_tiles(9)
+
+
 def test_what_lesson_31_says_of_its_kernels() -> None:
     """Two loads come before the first product; only a scalar atomic whose result is used has a barrier."""
     result = from_triton.run("matmul", trace=True)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ptxlab._util.files import write_atomically
-from ptxlab.course import gemm_ladder
+from ptxlab.course import gemm_ladder, reader_kernels
 from ptxlab.gemm import Rung, ladder, rung
 from ptxlab.simulator.launch_profile import REASONS, LaunchProfile
 
@@ -72,5 +72,7 @@ def main() -> None:
             rate = round(2e-6 * gemm_ladder.SIZE**3 / done["microseconds"])
             record[what][str(name)] = done if what == "profiles" else rate
             print(what, name, f"{done['microseconds']:.1f} us", flush=True)
+    sources = {str(row.number): rung(row.number, None, result="f16").source for row in ladder()}
+    record["sources"] = {name: reader_kernels.digest(source) for name, source in sources.items()}
     write_atomically(FILE, bz2.compress(json.dumps(record, default=_plain).encode()))
     print(f"{FILE.stat().st_size:,} bytes")
