@@ -76,8 +76,8 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             (path,) = Path(folder).glob("*.ptx")
             sizes: dict[str, Any] = {}
             for each in Path(folder).glob("*.meta"):
-                sizes |= json.loads(each.read_text())
-            session.kept[key] = (path.read_text(), sizes)
+                sizes |= json.loads(each.read_text(encoding="utf-8"))
+            session.kept[key] = (path.read_text(encoding="utf-8"), sizes)
     ptx, sizes = session.kept[key]
     ending = f"_cuda_kernel_{'backward' if backward else 'forward'}"
     names = re.findall(rf"\.entry ({re.escape(kernel.key)}(?:_[0-9a-f]{{8}})?{ending})\(", ptx)

@@ -67,7 +67,11 @@ __device__ __forceinline__ void set_pair(Accumulator (&d)[ACCUMULATORS], int i, 
 def source_files() -> dict[str, str]:
     """The files of the ladder by name, as text."""
     folder = resources.files(__package__) / "sources"
-    return {file.name: file.read_text() for file in folder.iterdir() if file.name.endswith((".cu", ".cuh"))}
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in folder.iterdir()
+        if file.name.endswith((".cu", ".cuh"))
+    }
 
 
 def compose(
