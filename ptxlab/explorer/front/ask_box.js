@@ -21,7 +21,7 @@ export class AskBox {
       rows: 1,
       spellcheck: false,
       autocapitalize: "off",
-      placeholder: `${examples[0]}, a descriptor, a CUTLASS atom, a pasted asm statement`,
+      placeholder: "an element, a descriptor, pasted PTX …",
       "aria-describedby": "ask-examples",
     });
     make("button", "ask-go", this.form, { type: "submit", text: "Answer" });
