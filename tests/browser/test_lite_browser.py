@@ -85,17 +85,16 @@ def test_a_lesson_from_its_first_cell_to_the_progress_that_a_reload_keeps(addres
     assert "01.1 not quite" in shown and "eight rows higher" in shown
     assert "a browser's tab has neither a GPU" in shown
 
-    explorer = page.locator(".ptx-explorer").first
-    explorer.scroll_into_view_if_needed()
     page.wait_for_function("document.querySelector('.ptx-explorer')?.cellRect?.('A', 0, 0)")
-    rect = page.evaluate("document.querySelector('.ptx-explorer').cellRect('A', 0, 0)")
-    page.mouse.click(rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2)
-    page.keyboard.type("7")
-    page.keyboard.press("Enter")
-    while page.evaluate(PRINTED, "print(ex.A[0, 0])").strip() != "7.0":
+    while page.evaluate(PRINTED, "print(ex.A[0, 0])").strip() != "7.0":  # figures above it may still move it
         assert time.monotonic() < end
-        page.wait_for_timeout(100)
-
+        page.locator(".ptx-explorer").first.scroll_into_view_if_needed()
+        rect = page.evaluate("document.querySelector('.ptx-explorer').cellRect('A', 0, 0)")
+        page.mouse.click(rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2)
+        page.keyboard.type("7")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)
+    print(f"an edit answered after {time.monotonic() - start:.0f} s")
     page.goto(f"{address}lite/tree/index.html")  # without a kernel: what the browser has kept
     page.wait_for_function("window.jupyterapp?.serviceManager")
     kept = json.loads(page.evaluate(KEPT))
