@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from ptxlab._util.files import write_atomically
+
 from .chromium import find
 from .jupyter import FLAGS, Lab, Shown
 
@@ -100,7 +102,7 @@ def film() -> None:
         converted = [bytes(bare.evaluate(AS_WEBP, picture)) for picture in pictures]
         browser.close()
         server.shutdown()
-    FILM.write_bytes(animated(converted, *SIZE, FRAME_SECONDS))
+    write_atomically(FILM, animated(converted, *SIZE, FRAME_SECONDS))
 
 
 def _session(page: Any) -> Iterator[Callable[[], object]]:

@@ -283,6 +283,7 @@ def test_hazards_of_ptx_without_its_source_stand_at_lines_of_the_ptx() -> None:
     assert lines[note.ptx_line].notes and "wgmma" in lines[note.ptx_line].text
 
 
+@pytest.mark.needs("cuda.core")
 def test_a_session_profiles_its_launches() -> None:
     """And gives its arrays to the simulation as they were: a launch is not done twice."""
     session = Session(Simulation, "H200", show=False, profile=True)

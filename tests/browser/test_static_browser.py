@@ -738,11 +738,12 @@ def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest
         walk._receive(message)
         return walk.bar.shown
 
-    page.expose_function("answerOfWalk", answer)
+    name = f"answerOfWalk{id(walk)}"  # of this run of the test: it may be run again
+    page.expose_function(name, answer)
     script = walk.bar._esm.replace("export default {", "const { render } = {")
     path = tmp_path / "walk.html"
     path.write_text(
-        TIMELINE.replace("window.answer", "window.answerOfWalk").format(
+        TIMELINE.replace("window.answer", f"window.{name}").format(
             css=walk.bar._css, script=script, shown=json.dumps(walk.bar.shown)
         ),
         encoding="utf-8",
@@ -768,7 +769,7 @@ def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest
     first, second = question.answers[0]
     box.fill(f"{first}, {second + 1}")
     box.press("Enter")
-    expect(page.locator(".verdict").first).to_contain_text("✗ The lane is right.")
+    expect(page.locator(".verdict").first).to_contain_text("✗ The thread is right.")
     box.fill(f"{first}, {second}")
     page.get_by_role("button", name="check").click()
     expect(page.locator(".verdict").first).to_contain_text("✓")

@@ -72,7 +72,8 @@ def test_pictures_agree_with_the_layouts(pages: dict[str, str], family: str) -> 
         for element, (row, col) in enumerate(cells)
     }
     titles = re.findall(
-        r"<title>(?:stored |compressed )?([A-Z])\[(\d+)\]\[(\d+)\].*?\nlane (\d+), element [a-z](\d+)",
+        r"<title>(?:stored |compressed )?([A-Z])\[(\d+)\]\[(\d+)\].*?\n"
+        r"(?:lane|thread) (\d+), element [a-z](\d+)",
         pages[family],
     )
     shown = {(name, *map(int, numbers)) for name, *numbers in titles}

@@ -454,6 +454,7 @@ _KERNELS = """
 """
 
 
+@pytest.mark.needs("cuda.core")
 def test_shared_memory_that_other_kernels_name_is_theirs() -> None:
     """nvcc puts the kernels of a file, with the shared memory that each declares, into one module."""
     out = np.zeros(1, np.uint32)

@@ -203,7 +203,7 @@ _BULK = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1]
         (ptx("mov.u64 %d1, -16; alloca.u64 %d2, %d1, 16;"), "a thread has at most 524288"),
         (ptx("mov.u64 %d1, 65536; L: alloca.u64 %d2, %d1, 16; bra L;"), "a thread has at most 524288"),
         (ptx("", before=".global .b8 x[1000000000000];\n"), "the module's variables: 1000000.* do not fit"),
-        (ptx("", before=".shared .b8 x[99999999];\n.entry other() { ret; }\n"), "which no block has"),
+        (ptx("mov.u32 %r1, x;", before=".shared .b8 x[99999999];\n.entry o() {}\n"), "which no block has"),
     ],
     ids=lambda case: case[1],
 )  # fmt: skip
