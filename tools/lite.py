@@ -10,7 +10,6 @@ JupyterLite is installed in an environment of its own: JupyterLab would load its
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import json
@@ -296,12 +295,7 @@ def build(folder: Path, address: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.lite", description="Build the course in a tab.")
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--pyodide", default=pyodide.ADDRESS, help="where Pyodide is, with / at the end")
-    place.add_argument("--offline", action="store_true", help="bring Pyodide and NumPy along")
-    args = parser.parse_args()
+    args = pyodide.parse_arguments("python -m tools.lite", "Build the course in a tab.")
     try:
         build(args.folder, bring_pyodide(args.folder) if args.offline else args.pyodide)
     except Missing as missing:

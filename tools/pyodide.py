@@ -6,6 +6,7 @@ Its core comes from npm. NumPy and ml_dtypes for it are wheels in a folder that 
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -23,6 +24,16 @@ ADDRESS = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 #: Packages with compiled parts, and what each needs of the others.
 PACKAGES: dict[str, list[str]] = {"numpy": [], "ml-dtypes": ["numpy"]}
+
+
+def parse_arguments(program: str, description: str) -> argparse.Namespace:
+    """The command line of what builds a page with Python in it: the site's folder, and where Pyodide is."""
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--pyodide", default=ADDRESS, help="where Pyodide is, with / at the end")
+    place.add_argument("--offline", action="store_true", help="bring Pyodide and NumPy along")
+    return parser.parse_args()
 
 
 def wheels() -> dict[str, Path]:

@@ -7,7 +7,6 @@ distribution, from another address, or, offline, from beside the page.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import io
@@ -214,14 +213,7 @@ def bring_pyodide(folder: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.web", description="Build the page with Python in it."
-    )
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--pyodide", default=pyodide.ADDRESS, help="where Pyodide is, with / at the end")
-    place.add_argument("--offline", action="store_true", help="bring Pyodide and NumPy along")
-    args = parser.parse_args()
+    args = pyodide.parse_arguments("python -m tools.web", "Build the page with Python in it.")
     try:
         address = bring_pyodide(args.folder) if args.offline else args.pyodide
     except npm.Missing as missing:

@@ -130,11 +130,14 @@ class Image:
             for symbol in symbols_of(operand)
         }
         of_module = self.module.variables.values()
-        of_functions = (each for function in self.module.functions.values() for each in function.variables)
-        own = {id(each) for function in functions for each in function.variables}
         return [
             *(each for each in of_module if each.space != "shared" or each.name in named),
-            *(each for each in of_functions if each.space != "shared" or id(each) in own),
+            *(
+                each
+                for function in self.module.functions.values()
+                for each in function.variables
+                if each.space != "shared" or function is self.entry or not function.entry
+            ),
         ]
 
     def variables(self) -> list[Buffer]:
