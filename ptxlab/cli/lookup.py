@@ -38,6 +38,7 @@ from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")
 _NAME_WIDTH = 11  # of the names of facts in the first column
 _IN_ONE_LINE = ("nibbles", "selectors", "spaces", "targets", "missing on")  # facts that are several words
+_WIDTH = 100  # of the lines of `show` where there is no terminal
 _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 
@@ -77,10 +78,9 @@ def show(args: argparse.Namespace, style: Style) -> str:
     abridged = False
     for name, value in facts.items():
         for number, line in enumerate(_fact_lines(name, value, style)):
-            text = _abridge(line) if name == "c++" else line
-            abridged = abridged or ", ..., " in text
+            abridged = abridged or ", ..., " in line
             label = name if number == 0 else ""
-            lines.append(f"  {style.dim(label.ljust(_NAME_WIDTH))} {text}".rstrip())
+            lines.append(f"  {style.dim(label.ljust(_NAME_WIDTH))} {line}".rstrip())
     if abridged:
         lines.append(style.dim(f"  {'':{_NAME_WIDTH}} (`ptxlab ptx` prints it in full, with --cpp as C++)"))
     return "\n".join(lines)
@@ -95,11 +95,12 @@ def _show_several(forms: Sequence[Form], args: argparse.Namespace, style: Style)
 
 
 def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
-    """A fact as lines that fit the terminal; code keeps its lines."""
+    """A fact as lines that fit the terminal, or the output of a notebook's cell."""
+    width = max((style.width or _WIDTH) - _NAME_WIDTH - 3, 40)
     if isinstance(value, views.Table):
-        return as_text(value, style, fold=False).splitlines()
+        return as_text(value, style, width=width).splitlines()
     if name in ("c++", "wmma"):
-        return list(value)
+        return [part for line in value for part in _code_lines(_abridge(line), width)]
     if isinstance(value, dict):
         texts = [f"{key} {' or '.join(map(str, legal))}" for key, legal in value.items()]
     elif isinstance(value, list):
@@ -108,10 +109,31 @@ def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
         texts = [_abridge(str(value)) if name == "ptx" else str(value)]
     if name in _IN_ONE_LINE:
         texts = [" ".join(texts)]
-    if style.width:
-        width = max(style.width - _NAME_WIDTH - 3, 40)
-        texts = [line for text in texts for line in textwrap.wrap(text, width, break_long_words=False)]
-    return [text or "-" for text in texts] or ["-"]
+    return [line for text in texts for line in _wrap(text, width)] or ["-"]
+
+
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """A text broken between words; further lines are indented by two more."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _code_lines(line: str, width: int) -> list[str]:
+    """A line of C++ broken between words; the parts of a string are strings, which C++ joins."""
+    if len(line) <= width:
+        return [line]
+    text = line.lstrip()
+    indent = line.removesuffix(text)
+    if text[0] == text[-1] == '"' and text.count('"') == 2:
+        parts = textwrap.wrap(text[1:-1], width - len(indent) - len('" "'), break_on_hyphens=False)
+        return [f'{indent}"{part} "' for part in parts[:-1]] + [f'{indent}"{parts[-1]}"']
+    return _wrap(text, width, indent)
 
 
 def _abridge(line: str) -> str:

@@ -65,8 +65,8 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) -> str:
-    """Aligned columns; `fold` cuts a table wider than the terminal into parts, each with the first column."""
+def as_text(table: Table, style: Style, indent: str = "", *, width: int = 0) -> str:
+    """Aligned columns; a table wider than `width` or the terminal is cut into parts with the first column."""
     cells = [[str(value) for value in row] for row in table.rows]
     widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(table.columns)]
     numeric = [
@@ -89,7 +89,7 @@ def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) 
             lines.append((indent + "  ".join(texts)).rstrip())
         return "\n".join(lines)
 
-    limit = style.width - len(indent) if fold and style.width else None
+    limit = (width or style.width) - len(indent) if width or style.width else None
     return "\n\n".join(part(columns) for columns in _fold(widths, limit))
 
 

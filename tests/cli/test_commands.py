@@ -97,6 +97,10 @@ def test_show(answer) -> None:
     long = answer("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
     assert "{%d0, %d1, ..., %d127}" in long
     assert "%d126" not in long
+    tensor = answer("show", "tcgen05.mma.sp.cta_group::2.kind::f16", "--no-sass")
+    assert max(map(len, f"{text}{long}{tensor}".splitlines())) <= 100  # what a cell of a notebook shows whole
+    targets = " ".join(ptxlab.instruction(SP_S4).targets)
+    assert f"targets {targets} missing on" in " ".join(text.split())  # broken between words only
 
 
 def test_show_says_what_the_chip_runs_or_what_to_install(answer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -534,6 +538,7 @@ ROWS = [ins for ins in register_instructions() if ins.lanes == 32 or ins.n in (8
 def test_every_row_is_shown(ins: ptxlab.Instruction, answer) -> None:
     text = answer("show", ins.mnemonic, "--no-sass")
     assert text.startswith(f"{ins.mnemonic}\n  family      {ins.family}\n")
+    assert all(len(line) <= 100 or ins.mnemonic in line for line in text.splitlines())
     assert answer("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
     assert ins.mnemonic in answer("ptx", ins.mnemonic, "--cpp")
     assert answer("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
