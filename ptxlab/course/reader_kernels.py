@@ -156,7 +156,8 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
         )
     try:
         with readers_time():
-            return compiled_kernel(f"{before}{_LINES}{answer}{_OURS}{after}")
+            own = answer.removeprefix(before)  # who copied a kernel of the lesson has its functions, too
+            return compiled_kernel(f"{before}{_LINES}{own}{_OURS}{after}")
     except PtxlabError as error:
         raise WrongForm(_sentence(error)) from None
 

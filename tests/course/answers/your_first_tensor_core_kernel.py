@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxlab import lessons
+from ptxlab.course.first_kernel import LOAD, MMA, STORE
 
 
 def _answer(name: str, body: str) -> str:
@@ -129,6 +130,7 @@ RIGHT: list[tuple[str, Any]] = [
             ),
         ]
     ],
+    ("03.4", f"{MMA}{LOAD}{STORE}{_answer('03.4', _STACKED)}"),  # as the lesson builds its own kernels
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
