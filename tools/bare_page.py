@@ -76,7 +76,7 @@ MODEL = """([code, style, state]) => {
   document.getElementById("style").textContent = style;
   const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
   return import(address).then(({ default: widget }) => {
-    widget.initialize({ model });
+    widget.initialize?.({ model });
     widget.render({ model, el: document.getElementById("widget") });
   });
 }"""
@@ -140,8 +140,9 @@ class BareBook:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             shown = _execute(self.cells[index] if code is None else code, self._names)
-        if shown is not None and hasattr(shown, "view"):
-            self._mount(shown.page)
+        widget = shown.page if hasattr(shown, "view") else shown
+        if hasattr(widget, "_esm"):
+            self._mount(widget)
         else:
             self._send()
         return printed.getvalue().strip()

@@ -1,54 +1,18 @@
-"""A picture with a slider above it that redraws it, and a button that plays it."""
+"""Pictures that differ in one value, on the bar of the Explorer's timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import anywidget
-import ipywidgets
 import traitlets
 
 from ..errors import PtxlabError
+from ..explorer.bundle import script, sheet
 from ..views.drawing import static_image
 from ..views.picture import Picture
 from ..views.static_fallback import StaticFallback
-
-_BUTTON = """
-.ptx-play-values {
-  width: 30px;
-  height: 26px;
-  margin: 3px 0;
-  padding: 0;
-  border: 1px solid var(--jp-border-color1, #bdbdbd);
-  border-radius: 4px;
-  background: var(--jp-layout-color1, #ffffff);
-  color: var(--jp-ui-font-color1, #1a1a1a);
-  font-size: 11px;
-  cursor: pointer;
-}
-.ptx-play-values:hover {
-  background: var(--jp-layout-color2, #eeeeee);
-}
-.ptx-play-values:focus-visible {
-  outline: 2px solid var(--jp-brand-color1, #1565c0);
-  outline-offset: 1px;
-}
-"""
-
-
-class PlayButton(anywidget.AnyWidget):
-    """A button that goes from one index to the next, `pace` milliseconds apart.
-
-    The one of ipywidgets has no name that a screen reader could read.
-    """
-
-    _esm = (Path(__file__).parent / "play.js").read_text(encoding="utf-8")
-    _css = _BUTTON
-    index = traitlets.Int().tag(sync=True)
-    last = traitlets.Int().tag(sync=True)
-    pace = traitlets.Int(1000).tag(sync=True)
 
 
 class _Drawn(Protocol):
@@ -57,20 +21,26 @@ class _Drawn(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
-    """Choose a value by mouse or keyboard, and see the picture of it.
+class Slider(StaticFallback, anywidget.AnyWidget):
+    """Go through values by mouse, by keyboard or by playing, and see the picture of each.
 
-    `unit` follows the value, unless the name says what is counted ("stages 3"). Values that go step by step,
-    a range or with `play`, have a button that shows one after the other.
-
-    Where no kernel runs, a saved notebook shows the picture that was seen last.
+    `unit` follows the value, unless the name says what is counted ("stages 3"). Where no kernel runs, a saved
+    notebook shows the picture that was seen last.
 
     >>> from ptxlab import views
     >>> slider = Slider(views.nibble, nibble=[0b0100, 0b1110])
     >>> slider.value = 0b1110
-    >>> "Nibble 0b1110" in slider._repr_html_()
-    True
+    >>> slider.step, "Nibble 0b1110" in slider._repr_html_()
+    (1, True)
     """
+
+    _esm = script("pictures")
+    _css = sheet("timeline") + sheet("pictures")
+    label = traitlets.Unicode().tag(sync=True)
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)  # of the steps, as the bar has them,
+    captions = traitlets.List(traitlets.Unicode()).tag(sync=True)  # and with what they are of, and their unit
+    step = traitlets.Int().tag(sync=True)
+    shown = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self,
@@ -78,57 +48,60 @@ class Slider(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         text: Callable[[Any], str] = str,
         *,
         unit: str = "",
-        play: bool = False,
         **choices: Iterable[Any],
     ) -> None:
         if len(choices) != 1:
             raise PtxlabError("Slider: name one argument of the picture and its values, e.g. selector=(0, 1)")
         ((self._name, values),) = choices.items()
         self._draw = draw
-        units = {1: unit.removesuffix("s")}
-        options = [(f"{text(value)} {units.get(value, unit)}".rstrip(), value) for value in values]
-        self._choice = ipywidgets.SelectionSlider(
-            options=options, description=self._name.replace("_", " "), layout={"width": "460px"}
+        self._values = list(values)
+        label, units = self._name.replace("_", " "), {1: unit.removesuffix("s")}
+        super().__init__(
+            label=label,
+            names=[text(value) for value in self._values],
+            captions=[f"{label} {text(value)} {units.get(value, unit)}".rstrip() for value in self._values],
+            shown=self._drawn(0)._repr_html_(),
         )
-        self._shown = ipywidgets.HTML(self._repr_html_())
-        self._choice.observe(self._redraw, "value")
-        row: list[ipywidgets.Widget] = [self._choice]
-        if play or isinstance(values, range):
-            player = PlayButton(last=len(options) - 1)
-            traitlets.link((self._choice, "index"), (player, "index"))
-            row.insert(0, player)
-        super().__init__([ipywidgets.HBox(row), self._shown])
+        self.observe(self._redraw, "step")
 
     @property
     def value(self) -> Any:
         """What is chosen; assign another value to show its picture."""
-        return self._choice.value
+        return self._values[self.step]
 
     @value.setter
     def value(self, value: Any) -> None:
-        self._choice.value = value
+        self.step = self._values.index(value)
+
+    @traitlets.validate("step")
+    def _existing(self, proposal: Any) -> int:
+        return min(max(int(proposal["value"]), 0), len(self._values) - 1)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """The page chooses the step, and nothing else: `shown` is HTML that other pages show."""
+        super().set_state({name: value for name, value in sync_data.items() if name == "step"})
 
     def positions(self) -> Iterator[tuple[str, _Drawn]]:
-        """Every value as the slider names it, with its picture.
+        """Every value as the bar names it, with its picture.
 
         >>> from ptxlab import views
         >>> [position for position, _ in Slider(views.nibble, nibble=[0b0100, 0b1110]).positions()]
         ['nibble 4', 'nibble 14']
         """
-        for label, value in self._choice.options:
-            yield f"{self._choice.description} {label}", self._draw(**{self._name: value})
+        for step, caption in enumerate(self.captions):
+            yield caption, self._drawn(step)
 
     def _redraw(self, _change: Any) -> None:
-        self._shown.value = self._repr_html_()
+        self.shown = self._repr_html_()
         self.redraw_saved()
 
-    def _drawn(self) -> _Drawn:
-        return self._draw(**{self._name: self._choice.value})
+    def _drawn(self, step: int) -> _Drawn:
+        return self._draw(**{self._name: self._values[step]})
 
     def _repr_html_(self) -> str:
-        return self._drawn()._repr_html_()
+        return self._drawn(self.step)._repr_html_()
 
     def static_html(self) -> str:
         """The picture that is shown, for a saved notebook."""
-        drawn = self._drawn()
+        drawn = self._drawn(self.step)
         return static_image(drawn.drawing()) if isinstance(drawn, Picture) else drawn._repr_html_()

@@ -15,6 +15,7 @@ _STYLES = (
     "picker",
     "panes",
     "panel",
+    "timeline",
     "trace",
     "memory",
     "descriptor",

@@ -56,4 +56,4 @@ def _lanes(theme: Theme) -> str:
 def player_style() -> str:
     """The style sheet of the page."""
     lanes = f".ptx-player {{ {_lanes(LIGHT)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK)} }}"
-    return f"{profile_css()}\n{lanes}\n{sheet('kernel_player')}"
+    return f"{profile_css()}\n{lanes}\n{sheet('timeline')}\n{sheet('kernel_player')}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab import figures, views
@@ -81,7 +82,7 @@ def book(lab: Any, page: Any) -> Book:
             "ptxlab.figures.lane(ins, 'A', 5, ins.a.pack(np.ones((16, 16))))",
             "from ptxlab import views\n"
             "from ptxlab.course.slider import Slider\n"
-            "Slider(views.nibble, '0b{:04b}'.format, play=True, nibble=[0b0100, 0b1001, 0b1110])",
+            "Slider(views.nibble, '0b{:04b}'.format, nibble=[0b0100, 0b1001, 0b1110])",
             _SOURCES,
             "%load_ext ptxlab",
             "%%cuda -DSTEP=2\n__device__ int g(int i) { return i; }  // it's a cell",
@@ -115,21 +116,35 @@ def test_a_figure_in_a_dark_notebook_has_the_dark_colours(book: Book, page: Any)
         page.evaluate("document.body.dataset.jpThemeLight = 'true'")
 
 
-def test_a_slider_redraws_its_picture(book: Book, page: Any) -> None:
-    """By keyboard; the picture says by name what it shows."""
+def test_a_slider_is_the_bar_of_the_timeline(book: Book, page: Any) -> None:
+    """By keyboard, by names, played, dragged; the picture before fades; the notebook keeps its keys."""
     book.run(1)
-    picture = page.locator(".jp-OutputArea svg[role=img]")
+    picture = page.locator(".ptx-picture-stack > :not(.before) svg[role=img]")
     picture.wait_for()
-    assert picture.get_attribute("aria-label") == "Nibble 0b0100, 2:4"
-    page.get_by_role("slider").press("ArrowRight")
-    page.wait_for_selector("svg[aria-label='Nibble 0b1001, 2:4']")
+
+    def shows(nibble: str) -> None:
+        expect(picture).to_have_attribute("aria-label", f"Nibble {nibble}, 2:4")
+        expect(page.locator(".ptx-pictures .ptx-timeline-text")).to_have_text(f"nibble {nibble}")
+        expect(page.locator(".ptx-pictures .ptx-part-name.now")).to_have_text(nibble)
+
+    shows("0b0100")
+    slider = page.get_by_role("slider", name="nibble")
+    slider.press("ArrowRight")
+    shows("0b1001")
+    expect(page.locator(".ptx-picture-stack > .before")).to_have_count(0)
     assert picture.locator("polyline").count() == 4
-    play = page.get_by_role("button", name="Play")
-    play.click()
-    page.wait_for_selector("svg[aria-label='Nibble 0b1110, 2:4']")
-    play.click()  # from the start
-    page.wait_for_selector("svg[aria-label='Nibble 0b0100, 2:4']")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="play the pictures").click()
+    shows("0b1110")
+    page.get_by_role("button", name="play the pictures").click()  # from the start
+    shows("0b0100")
+    page.get_by_role("button", name="pause").click()
+    page.locator(".ptx-part-name", has_text="0b1110").click()
+    shows("0b1110")
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    shows("0b1001")
+    slider.press("Escape")
+    page.wait_for_function("() => !document.activeElement.closest('.ptx-pictures')")
 
 
 def test_sources_in_cells_are_highlighted(book: Book, page: Any) -> None:

@@ -670,10 +670,10 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
     expect(page.locator(".instruction code")).to_contain_text("ld.shared.f32")
     expect(page.locator(".lane-row.written .value").first).to_have_text("31")
     slider.press("ArrowRight")
-    expect(page.locator(".place")).to_have_text(f"step {load + 2} of {player.count}")
-    page.get_by_role("button", name="one step back").click()
+    expect(page.locator(".ptx-timeline-text")).to_have_text(f"step {load + 2} of {player.count}")
+    page.get_by_role("button", name="step back").click()
     page.get_by_role("button", name="play the steps").click()
-    expect(page.locator(".place")).to_have_text(f"step {load + 3} of {player.count}")
+    expect(page.locator(".ptx-timeline-text")).to_have_text(f"step {load + 3} of {player.count}")
     page.get_by_role("button", name="pause").click()
     slider.evaluate("(node, step) => { node.value = step; node.dispatchEvent(new Event('input')); }", load)
     pixel = "() => [...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data]"

@@ -196,12 +196,12 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
     page.get_by_label("Example").select_option("Reverse an array in shared memory: a bar.sync is missing")
     page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
     page.get_by_role("button", name="Simulate").click()
-    page.wait_for_selector(".ptx-player .place", timeout=PATIENCE)
+    page.wait_for_selector(".ptx-player .ptx-timeline", timeout=PATIENCE)
     assert page.inner_text(".ptx-editor-numbers .hazard") == "29"
     assert "put bar.sync 0 between PTX line 24 and PTX line 29" in page.inner_text(".kernel-remarks")
     assert "127.0, 126.0" in page.inner_text(".kernel-output pre")
-    page.get_by_role("button", name="one step forward").click()
-    page.wait_for_selector(".place:text('step 2 of 16')", timeout=PATIENCE)
+    page.get_by_role("button", name="step on").click()
+    page.wait_for_selector(".ptx-timeline-text:text('step 2 of 16')", timeout=PATIENCE)
     shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
 

@@ -156,20 +156,17 @@ def test_kernels_of_lessons_without_a_compiler(
     assert capsys.readouterr().out.count("kernels come with the PTX") == 1
 
 
-def test_a_slider_has_a_unit_and_plays_what_goes_step_by_step() -> None:
+def test_a_slider_has_a_unit_and_shows_its_step() -> None:
     slider = pytest.importorskip("ptxlab.course.slider").Slider
     played = slider(shared_memory.eight_rows, unit="bytes", pitch=range(128, 161, 16))
-    player, choice = played.children[0].children
-    assert [text for text, _ in choice.options] == ["128 bytes", "144 bytes", "160 bytes"]
-    assert (player.index, player.last, choice.description) == (0, 2, "pitch")
-    player.index = 1
-    assert played.value == 144 and "144 bytes apart" in played.children[1].value
+    assert (played.label, played.names) == ("pitch", ["128", "144", "160"])
+    assert played.captions == ["pitch 128 bytes", "pitch 144 bytes", "pitch 160 bytes"]
+    played.set_state({"step": 1, "shown": "<script>"})
+    assert played.value == 144 and "144 bytes apart" in played.shown, "the page chooses the step only"
+    played.set_state({"step": 9})
+    assert played.value == 160
     skipped = slider(tensor_memory.masked, unit="columns", skip=range(1, 3))
-    assert [text for text, _ in skipped.children[0].children[1].options] == ["1 column", "2 columns"]
-    still = slider(tensor_memory.without, left_out=("nothing", "commit"))
-    assert [each.description for each in still.children[0].children] == ["left out"]
-    parts = slider(block_scaled_tcgen05.part_of_kernel, play=True, part=block_scaled_tcgen05.PARTS)
-    assert parts.children[0].children[0].last == len(block_scaled_tcgen05.PARTS) - 1
+    assert skipped.captions == ["skip 1 column", "skip 2 columns"]
 
 
 @pytest.mark.slow

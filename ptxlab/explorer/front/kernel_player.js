@@ -38,7 +38,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, b
 export class KernelPlayer extends Player {
   /** @param {PlayerModel} model @param {HTMLElement} el */
   constructor(model, el) {
-    const bar = make("div", "bar-of-time");
+    const bar = make("div", "");
     super(bar, { label: "step", name: "play the steps", pace: PACE });
     this.model = model;
     this.profile = make("div", "profile");
@@ -46,9 +46,9 @@ export class KernelPlayer extends Player {
     for (const node of /** @type {NodeListOf<HTMLElement>} */ (this.profile.querySelectorAll("[data-style]")))
       node.style.cssText = node.dataset.style ?? "";
     this.panel = make("section", "panel");
-    this.place = make("span", "place");
-    this.fillBar(bar);
     this.panel.append(bar);
+    this.words.prepend(make("b", "", null, { text: model.get("title") }));
+    makeIcon(bar, "next line", "next line of the source (PageUp)", () => this.goToNextPart(), "ptx-step");
     this.instruction = make("div", "instruction", this.panel);
     this.notes = make("div", "notes", this.panel);
     this.registers = makeRegion(this.panel, "registers", "registers");
@@ -80,37 +80,28 @@ export class KernelPlayer extends Player {
     return this.model.get("count") - 1;
   }
 
-  /** @param {HTMLElement} bar */
-  fillBar(bar) {
-    /** @param {string} text @param {string} name @param {() => void} press */
-    const button = (text, name, press) => makeIcon(bar, text, name, press, "turn");
-    const back = button("‹", "one step back", () => this.go(this.at - 1));
-    bar.prepend(make("b", "", null, { text: this.model.get("title") }), back);
-    button("›", "one step forward", () => this.go(this.at + 1));
-    button("next line", "next line of the source", () => this.goToNextLine());
-    bar.append(this.place);
+  // The lines of the source: a step that belongs to none belongs to the one before.
+  get starts() {
+    let line = 0;
+    return this.model.get("lines").flatMap((each, step) => {
+      const isNew = each !== 0 && each !== line;
+      if (isNew) line = each;
+      return isNew ? [step] : [];
+    });
   }
 
   // Python sends what a step shows.
   show() {
-    this.slider.value = String(this.at);
     this.model.set("step", this.at);
     this.model.save_changes();
-  }
-
-  goToNextLine() {
-    const lines = this.model.get("lines");
-    let step = this.at;
-    const line = lines[step];
-    while (step < lines.length - 1 && (lines[step] === line || lines[step] === 0)) step += 1;
-    this.go(step);
   }
 
   showStep() {
     const shown = this.model.get("shown");
     this.at = shown.number;
-    this.update("");
-    write(this.place, `step ${shown.number + 1} of ${this.model.get("count")}`);
+    const text = `step ${shown.number + 1} of ${this.model.get("count")}`;
+    write(this.text, text);
+    this.update(text);
     const line = shown.line === 0 ? "" : `line ${shown.line}, `;
     this.instruction.replaceChildren();
     make("span", "where", this.instruction, { text: `${line}PTX ${shown.ptxLine}` });

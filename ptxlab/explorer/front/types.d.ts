@@ -569,7 +569,8 @@ type TimelinePart = { name: string; about: string; frames: Frame[]; isSum?: bool
 /** Cells with neighbouring numbers. */
 type CellGroup = { first: number; last: number; cells: number[] };
 
-type PlayerParts = { label: string; name?: string; pace?: number };
+type PlayerPart = { name: string; about: string; steps: number };
+type PlayerOptions = { label: string; name: string; pace?: number; first?: number };
 
 /** A view of words of memory, and what it says about them to what all such views do. */
 type WordView<Word> = import("./common/scroll_area.js").WordArea<Word> & {

@@ -1,21 +1,38 @@
-// Something that goes step by step: played, dragged, or by keys. What a step looks like is its owner's.
+// The bar under what goes step by step: an instruction, a simulated kernel, the pictures of a lesson. It is
+// played, dragged, stepped, moved by keys; its parts have names. What a step looks like is its owner's.
 
-import { attribute, clamp, make, makeButton, write } from "./util.js";
+import { attribute, clamp, hasModifier, make, makeButton, write } from "./util.js";
+
+const LONGEST = 1000; // of a slider with parts
 
 export class Player {
-  /** @param {HTMLElement} parent @param {PlayerParts} parts */
-  constructor(parent, { label, name = "", pace = 0 }) {
+  /** @param {HTMLElement} node @param {PlayerOptions} options */
+  constructor(node, { label, name, pace = 0, first = 0 }) {
+    this.node = node;
     this.at = 0; // the step
+    this.idle = false; // whether it is at none of them
     this.timer = 0; // 0 while it pauses
     this.name = name;
     this.pace = pace;
-    this.button = name ? makeButton(parent, "ptx-play", "", () => this.toggle()) : null;
-    this.slider = make("input", "ptx-slider", parent, {
+    this.first = first; // the step with which the first part begins
+    this.parts = /** @type {PlayerPart[]} */ ([]);
+    this.widths = /** @type {number[]} */ ([]); // of the names of the parts,
+    this.measuredAt = 0; // at this width
+    node.classList.add("ptx-timeline", "without-names");
+    this.button = makeButton(node, "ptx-play", "", () => this.toggle());
+    const steps = make("span", "ptx-steps", node);
+    makeButton(steps, "ptx-step", "‹", () => this.jump(this.at - 1), { "aria-label": "step back" });
+    makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), { "aria-label": "step on" });
+    const track = make("div", "ptx-track", node);
+    this.names = make("div", "ptx-part-names", track);
+    this.slider = make("input", "ptx-slider", track, {
       type: "range",
       min: 0,
       step: 1,
       "aria-label": label,
     });
+    this.words = make("div", "ptx-timeline-words", node);
+    this.text = make("output", "ptx-timeline-text", this.words);
     this.slider.addEventListener("input", () => this.jump(this.fromSlider(Number(this.slider.value))));
     this.slider.addEventListener("keydown", (event) => this.press(event));
   }
@@ -30,35 +47,14 @@ export class Player {
     return this.pace;
   }
 
-  // The end of the slider, and where on it a step is.
-  get end() {
-    return this.last;
-  }
-
-  /** @param {number} step */
-  toSlider(step) {
-    return step;
-  }
-
-  // The step at a position of the slider.
-  /** @param {number} value */
-  fromSlider(value) {
-    return value;
+  // The width for which it is laid out.
+  get width() {
+    return this.node.clientWidth;
   }
 
   // Shows the step that it is at; `played` if that follows the one before.
   /** @param {boolean} _played */
   show(_played) {}
-
-  // Space and Enter on the slider press the button, Escape goes back to the start.
-  /** @param {KeyboardEvent} event */
-  press(event) {
-    if (!event.altKey) event.stopPropagation();
-    if (event.key === "Escape") this.jump(0);
-    if (event.key !== " " && event.key !== "Enter") return;
-    event.preventDefault();
-    this.button?.click();
-  }
 
   toggle() {
     if (this.timer) this.pause();
@@ -66,7 +62,7 @@ export class Player {
   }
 
   play() {
-    if (this.at >= this.last) this.at = 0;
+    if (this.at >= this.last) this.at = this.first - 1;
     const next = () => {
       if (this.at >= this.last) {
         this.pause();
@@ -109,7 +105,7 @@ export class Player {
     this.show(played);
   }
 
-  // The button and the slider; the slider says `text`.
+  // The button, the slider and the name of the part; the slider says `text`.
   /** @param {string} text */
   update(text) {
     const { button, slider } = this;
@@ -117,8 +113,108 @@ export class Player {
     if (slider.max !== end) slider.max = end; // browsers lay out again what is set, even if it is the same
     if (slider.value !== value) slider.value = value;
     if (text) attribute(slider, "aria-valuetext", text);
-    if (!button) return;
     write(button, this.timer ? "❚❚" : "▶");
     attribute(button, "aria-label", this.timer ? "pause" : this.name);
+    const now = this.idle ? -1 : this.starts.findLastIndex((start) => start <= this.at);
+    for (const [index, node] of [...this.names.children].entries())
+      node.classList.toggle("now", index === now);
+  }
+
+  // -- the slider: every part is as wide as its name needs, at least; what is left goes to parts of many steps --
+
+  /** @returns {number[]} the steps with which parts begin */
+  get starts() {
+    let next = this.first;
+    return this.parts.map(({ steps }) => {
+      next += steps;
+      return next - steps;
+    });
+  }
+
+  /** @returns {number[]} how wide the parts are, as drawn: measured once for a width */
+  get shares() {
+    const { width } = this;
+    if (!this.widths.length || this.measuredAt !== width) {
+      this.widths = [...this.names.children].map((node) => node.getBoundingClientRect().width || 1);
+      this.measuredAt = width;
+    }
+    return this.widths;
+  }
+
+  drawNames() {
+    const key = JSON.stringify(this.parts.map(({ name, steps }) => [name, steps]));
+    if (this.names.dataset.parts === key) return;
+    this.names.dataset.parts = key;
+    this.names.replaceChildren();
+    this.node.classList.toggle("without-names", !this.parts.length);
+    this.widths = [];
+    for (const [index, start] of this.starts.entries()) {
+      const { name, about, steps } = this.parts[index];
+      const button = makeButton(this.names, "ptx-part-name", name, () => this.jump(start), {
+        title: about,
+        "data-first": start,
+        tabindex: "-1", // PageUp and PageDown on the slider do the same
+      });
+      button.style.flexGrow = String(Math.log2(1 + steps));
+    }
+  }
+
+  // The end of the slider, and where on it a step is: what it has gone through by then, or the middle of it where
+  // it begins with the first.
+  get end() {
+    return this.parts.length ? LONGEST : this.last;
+  }
+
+  /** @param {number} at */
+  toSlider(at, shares = this.shares) {
+    if (!this.parts.length) return at;
+    const total = shares.reduce((sum, share) => sum + share, 0);
+    let [start, left] = [0, this.first ? at : at + 0.5];
+    for (const [index, { steps }] of this.parts.entries()) {
+      if (left <= steps) return Math.round((LONGEST * (start + (left / steps) * shares[index])) / total);
+      left -= steps;
+      start += shares[index];
+    }
+    return LONGEST;
+  }
+
+  // The step at a position of the slider.
+  /** @param {number} value */
+  fromSlider(value) {
+    if (!this.parts.length) return value;
+    const { shares } = this;
+    const distance = (/** @type {number} */ at) => Math.abs(this.toSlider(at, shares) - value);
+    let best = 0;
+    for (let at = 0; at <= this.last; at += 1) if (distance(at) < distance(best)) best = at;
+    return best;
+  }
+
+  // To where the next part begins.
+  goToNextPart() {
+    this.jump(this.starts.find((start) => start > this.at) ?? this.last);
+  }
+
+  // Keys on the slider; those with Ctrl or Shift are the notebook's.
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (hasModifier(event) || event.shiftKey) return;
+    const [back, on] = [() => this.jump(this.at - 1), () => this.jump(this.at + 1)];
+    /** @type {Record<string, () => void>} */
+    const does = {
+      ArrowRight: on,
+      ArrowUp: on,
+      ArrowLeft: back,
+      ArrowDown: back,
+      PageUp: () => this.goToNextPart(),
+      PageDown: () => this.jump(this.starts.findLast((start) => start < this.at) ?? 0),
+      Home: () => this.jump(0),
+      End: () => this.jump(this.last),
+      " ": () => this.toggle(),
+      Enter: () => this.toggle(),
+    };
+    if (!does[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    does[event.key]();
   }
 }

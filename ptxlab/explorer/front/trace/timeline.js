@@ -7,7 +7,6 @@ import { flyTiles } from "../common/motion.js";
 import { canRecord, recordVideo } from "./record.js";
 import { sumOf, timelineParts } from "./frames.js";
 
-const LONGEST = 1000; // of the slider
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
 const MOST_TILES = 600;
@@ -16,11 +15,10 @@ const MOST_WAYS = 4; // marks of a matrix that move
 export class Timeline extends Player {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
-    const node = makeSection(parent, "ptx-timeline", "the instruction, step by step", "timeline");
-    super(node, { label: "timeline", name: "play the instruction" });
+    const node = makeSection(parent, "", "the instruction, step by step", "timeline");
+    super(node, { label: "timeline", name: "play the instruction", first: 1 });
     this.app = app;
-    this.node = node;
-    this.parts = /** @type {TimelinePart[]} */ ([]);
+    this.parts = /** @type {(TimelinePart & PlayerPart)[]} */ ([]);
     this.frames = /** @type {Frame[]} */ ([]);
     this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
     this.key = ""; // the instruction and the cell that it is about
@@ -29,19 +27,9 @@ export class Timeline extends Player {
     this.progress = 1; // of the way from the marks before to those that are shown
     this.before = /** @type {Mark[]} */ ([]);
     this.shown = /** @type {Mark[]} */ ([]);
-    this.widths = /** @type {number[]} */ ([]); // of the names of the parts,
-    this.measuredAt = 0; // at this width of the Explorer
     this.motion = 0; // the frame in which marks move on
     this.flight = /** @type {HTMLElement | null} */ (null);
-    const steps = make("span", "ptx-steps", node);
-    makeButton(steps, "ptx-step", "‹", () => this.jump(this.at - 1), { "aria-label": "step back" });
-    makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), { "aria-label": "step on" });
-    const track = make("div", "ptx-track", node);
-    this.names = make("div", "ptx-part-names", track);
-    track.append(this.slider);
     this.slider.addEventListener("change", () => this.remember());
-    this.words = make("div", "ptx-timeline-words", node);
-    this.text = make("output", "ptx-timeline-text", this.words);
     this.operation = make("span", "ptx-timeline-operation", this.words);
     this.bits = make("div", "ptx-sum-bits", this.words, { "aria-hidden": "true" });
     this.leave = makeButton(node, "ptx-tool ptx-leave", "×", () => this.goHome(), {
@@ -60,8 +48,8 @@ export class Timeline extends Player {
     return this.frames.length;
   }
 
-  get end() {
-    return LONGEST;
+  get width() {
+    return this.app.layoutWidth;
   }
 
   /** @returns {Frame | null} what is shown; null while nothing is */
@@ -105,7 +93,11 @@ export class Timeline extends Player {
       return;
     }
     this.made = made;
-    this.parts = timelineParts(app);
+    this.parts = timelineParts(app).map((part) => ({
+      ...part,
+      about: `${part.about}: go to where that begins`,
+      steps: part.frames.length,
+    }));
     this.frames = this.parts.flatMap(({ frames }) => frames);
     this.node.hidden = !this.frames.length;
     this.node.classList.toggle(
@@ -264,85 +256,6 @@ export class Timeline extends Player {
     );
   }
 
-  // -- the slider: every part is as wide as its name needs, at least; what is left goes to parts of many frames --
-
-  /** @returns {number[]} how wide the parts are, as drawn: measured once for a width of the Explorer */
-  get shares() {
-    const { layoutWidth } = this.app;
-    if (!this.widths.length || this.measuredAt !== layoutWidth) {
-      this.widths = [...this.names.children].map((node) => node.getBoundingClientRect().width || 1);
-      this.measuredAt = layoutWidth;
-    }
-    return this.widths;
-  }
-
-  drawNames() {
-    const key = JSON.stringify(this.parts.map(({ name, frames }) => [name, frames.length]));
-    if (this.names.dataset.parts === key) return;
-    this.names.dataset.parts = key;
-    this.names.replaceChildren();
-    this.widths = [];
-    let first = 1;
-    for (const part of this.parts) {
-      const at = first;
-      const button = makeButton(this.names, "ptx-part-name", part.name, () => this.jump(at), {
-        title: `${part.about}: go to where that begins`,
-        "data-first": at,
-        tabindex: "-1", // PageUp and PageDown on the slider do the same
-      });
-      button.style.flexGrow = String(Math.log2(1 + part.frames.length));
-      first += part.frames.length;
-    }
-  }
-
-  /** @param {number} at */
-  toSlider(at, shares = this.shares) {
-    const total = shares.reduce((sum, share) => sum + share, 0);
-    let [start, left] = [0, at];
-    for (const [index, { frames }] of this.parts.entries()) {
-      if (left <= frames.length)
-        return Math.round((LONGEST * (start + (left / frames.length) * shares[index])) / total);
-      left -= frames.length;
-      start += shares[index];
-    }
-    return LONGEST;
-  }
-
-  /** @param {number} value */
-  fromSlider(value) {
-    const { shares } = this;
-    const distance = (/** @type {number} */ at) => Math.abs(this.toSlider(at, shares) - value);
-    let best = 0;
-    for (let at = 0; at <= this.last; at += 1) if (distance(at) < distance(best)) best = at;
-    return best;
-  }
-
-  /** @param {KeyboardEvent} event */
-  press(event) {
-    const starts = this.parts.map((_, index) =>
-      this.parts.slice(0, index).reduce((sum, { frames }) => sum + frames.length, 1),
-    );
-    /** @type {Record<string, () => number>} */
-    const to = {
-      ArrowRight: () => this.at + 1,
-      ArrowUp: () => this.at + 1,
-      ArrowLeft: () => this.at - 1,
-      ArrowDown: () => this.at - 1,
-      PageUp: () => starts.find((start) => start > this.at) ?? this.last,
-      PageDown: () => starts.findLast((start) => start < this.at) ?? 0,
-      Home: () => 0,
-      End: () => this.last,
-    };
-    if (!event.altKey) event.stopPropagation();
-    if (to[event.key] && !event.altKey) {
-      event.preventDefault();
-      this.jump(to[event.key]());
-    } else if (event.key === " " || event.key === "Enter") {
-      event.preventDefault();
-      this.toggle();
-    }
-  }
-
   get wait() {
     return this.current?.hold ?? 0;
   }
@@ -367,12 +280,6 @@ export class Timeline extends Player {
     this.writeBits(current?.step?.bits);
     this.update(text);
     app.tracePanel.light(current?.step?.name ?? "");
-    let first = 1;
-    for (const [index, node] of [...this.names.children].entries()) {
-      const next = first + this.parts[index].frames.length;
-      node.classList.toggle("now", !this.idle && this.at >= first && this.at < next);
-      first = next;
-    }
   }
 
   // The bits of a term on the grid of the sum, those that fall off, and the sum so far.

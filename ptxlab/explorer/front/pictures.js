@@ -1,0 +1,88 @@
+// The pictures of a lesson, one after the other, on the bar of the Explorer's timeline.
+
+import { make, reducedMotion, write } from "./common/util.js";
+import { shareKeys } from "./common/notebook_keys.js";
+import { Player } from "./common/player.js";
+
+/**
+ * @typedef {{ label: string, names: string[], captions: string[], step: number, shown: string }} PictureTraits
+ * @typedef {{ get<K extends keyof PictureTraits>(name: K): PictureTraits[K],
+ *   set(name: "step", value: number): void, save_changes(): void,
+ *   on(event: string, call: () => void): void, off(event: string, call: () => void): void }} PictureModel
+ */
+
+const PICTURE_STAYS = 1600; // milliseconds that a picture stays while they are played
+const MOST_NAMES = 16; // on the bar; of more pictures, every so many have a name
+
+export class Pictures extends Player {
+  /** @param {PictureModel} model @param {HTMLElement} el */
+  constructor(model, el) {
+    const [label, names] = [model.get("label"), model.get("names")];
+    const root = make("section", "ptx-pictures", el, { "aria-label": label });
+    super(make("div", "", root), { label, name: "play the pictures", pace: PICTURE_STAYS });
+    this.model = model;
+    this.stack = make("div", "ptx-picture-stack", root);
+    const steps = names.length > MOST_NAMES ? Math.ceil(names.length / (MOST_NAMES / 2)) : 1;
+    for (let first = 0; first < names.length; first += steps)
+      this.parts.push({
+        name: names[first],
+        about: model.get("captions")[first],
+        steps: Math.min(steps, names.length - first),
+      });
+    this.drawNames();
+    this.forgetKeys = shareKeys(root);
+    this.follow = this.follow.bind(this);
+    this.draw = this.draw.bind(this);
+    model.on("change:step", this.follow);
+    model.on("change:shown", this.draw);
+    new ResizeObserver(() => this.update("")).observe(root); // the bar has its width once the page has it
+    this.follow();
+    this.draw();
+  }
+
+  stop() {
+    this.pause();
+    this.forgetKeys();
+    this.model.off("change:step", this.follow);
+    this.model.off("change:shown", this.draw);
+  }
+
+  get last() {
+    return this.model.get("names").length - 1;
+  }
+
+  // Python, or a saved page, sends the picture.
+  show() {
+    this.model.set("step", this.at);
+    this.model.save_changes();
+    this.follow();
+  }
+
+  follow() {
+    this.at = this.model.get("step");
+    const text = this.model.get("captions")[this.at];
+    write(this.text, text);
+    this.update(text);
+  }
+
+  // The picture before fades: what both show stays as it is.
+  draw() {
+    for (const node of [...this.stack.children].slice(1)) node.remove();
+    const before = this.stack.firstElementChild;
+    const picture = make("div", "");
+    picture.innerHTML = this.model.get("shown"); // oxlint-disable-line no-restricted-properties -- Python escaped it
+    this.stack.prepend(picture);
+    if (reducedMotion.matches) before?.remove();
+    before?.classList.add("before");
+    before?.setAttribute("aria-hidden", "true");
+    before?.addEventListener("animationend", () => before.remove());
+  }
+}
+
+export default {
+  /** @param {{ model: PictureModel, el: HTMLElement }} widget */
+  render({ model, el }) {
+    const pictures = new Pictures(model, el);
+    return () => pictures.stop();
+  },
+};
