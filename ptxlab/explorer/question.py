@@ -207,15 +207,20 @@ _CELL = re.compile(
     rf"(?:chunk|column|col)?{_PUNCTUATION}(\d+){_PUNCTUATION}"
 )
 _PLACE = re.compile(
-    r"(?:warp (\d+)\W*)?(?:lane ?)?(\d+)\W*(?:of )?(?:([a-z]+)\W+)?"
+    r"(?:warp (\d+)\W*)?(?:(?:lane|thread) ?)?(\d+)\W*(?:of )?(?:([a-z]+)\W+)?"
     r"(?:(?:register|reg|r) ?(\d+)|([a-z]+) ?(\d+))"
 )
+_LANE_OF_WARP = re.compile(r"lane (\d+) of warp (\d+)(?: \(thread \d+\))?")
 _ALIASES = {"compressed a": "stored", "stored": "stored", "metadata": "E"}
 
 
 def plain_text(text: str) -> str:
-    """In small letters, with single spaces."""
-    return " ".join(text.lower().split())
+    """In small letters, with single spaces; a lane of a warp comes after its warp.
+
+    >>> plain_text("Lane 10 of warp 1 (thread 42) a3")
+    'warp 1 lane 10 a3'
+    """
+    return _LANE_OF_WARP.sub(r"warp \2 lane \1", " ".join(text.lower().split()))
 
 
 def matrix_named(state: ExplorerState, word: str) -> str:
@@ -372,9 +377,15 @@ def selected_words(state: ExplorerState, name: str) -> str:
 
 
 def lane_words(state: ExplorerState, lane: int) -> str:
+    """A lane as the whole Explorer names it: those of a warpgroup are threads."""
     if state.ins.lanes <= 32:
         return f"lane {lane}"
-    return f"lane {lane} (lane {lane % 32} of warp {lane // 32})"
+    return f"lane {lane % 32} of warp {lane // 32} (thread {lane})"
+
+
+def short_lane(state: ExplorerState, lane: int) -> str:
+    """The same where its warp has been named, or for typing."""
+    return f"lane {lane}" if state.ins.lanes <= 32 else f"thread {lane}"
 
 
 def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
@@ -382,14 +393,16 @@ def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) 
     operand, place = with_registers(state, cell.name), places[0]
     letter = element_letter(cell.name)
     bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
-    also = "".join(f" (and {letter}{other.element} of lane {other.lane})" for other in places[1:])
+    also = "".join(
+        f" (and {letter}{other.element} of {short_lane(state, other.lane)})" for other in places[1:]
+    )
     lane = lane_words(state, place.lane)
     sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
     row, column = operand.coords()[place.lane, 0].tolist()
     down, right = cell.row - row, cell.column - column
-    start = NamedCell(cell.name, row, column)
+    start, holder = NamedCell(cell.name, row, column), short_lane(state, place.lane)
     if not (down or right):
-        return f"{sentence} It is where lane {place.lane} starts."
+        return f"{sentence} It is where {holder} starts."
     along = "chunk" if cell.name == "E" else "column"
     steps = []
     if down:
@@ -397,7 +410,7 @@ def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) 
     if right:
         steps.append(f"{counted(abs(right), along)} {'right' if right > 0 else 'left'}")
     return (
-        f"{sentence} Lane {place.lane} starts at {start}; {letter}{place.element} is "
+        f"{sentence} {holder.capitalize()} starts at {start}; {letter}{place.element} is "
         f"{' and '.join(steps)} {'of' if right else 'from'} that."
     )
 

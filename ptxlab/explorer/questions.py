@@ -62,6 +62,7 @@ from .question import (
     read_place,
     same_value,
     selected_words,
+    short_lane,
     with_registers,
 )
 from .state import ExplorerState
@@ -107,9 +108,10 @@ class Where(MatrixQuestion):
     def prompt(self, state: ExplorerState) -> Prompt:
         self._places(state)
         selected = selected_words(state, self.name)
+        holder = short_lane(state, 0).split()[0]
         return Prompt(
-            f"Which lane, and which of its registers, holds {self.cell}{selected}?",
-            "Choose a lane and click its register, or type its name, as in the box.",
+            f"Which {holder}, and which of its registers, holds {self.cell}{selected}?",
+            f"Choose a {holder} and click its register, or type its name, as in the box.",
             "register",
             marked=(self.cell,),
         )
@@ -118,11 +120,10 @@ class Where(MatrixQuestion):
         places = self._places(state)
         letter = element_letter(self.name)
         answers = [
-            text
+            f"{short_lane(state, place.lane)} {text}"
             for place in places
-            for text in (f"lane {place.lane} register {place.register}",
-                         f"lane {place.lane} {letter}{place.element}")
-        ]  # fmt: skip
+            for text in (f"register {place.register}", f"{letter}{place.element}")
+        ]
         held = held_cell(state, self.cell)
         cells = (self.cell,) if held == self.cell else (self.cell, held)
         via = ""
@@ -147,10 +148,12 @@ class Where(MatrixQuestion):
             for place, row, column in operand.holds(lane, register)
         ]
         if element is None:
-            words = f"register {register} of lane {lane} holds {cells_words([cell for _, cell in cells])}"
+            held_there = cells_words([cell for _, cell in cells])
+            words = f"register {register} of {lane_words(state, lane)} holds {held_there}"
             return Reading(False, words, tuple(cell for _, cell in cells))
         named = dict(cells)[element]
-        return Reading(False, f"{element_letter(self.name)}{element} of lane {lane} is {named}", (named,))
+        where = f"{element_letter(self.name)}{element} of {lane_words(state, lane)}"
+        return Reading(False, f"{where} is {named}", (named,))
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
     @property
     def text(self) -> str:
         what = self.name if self.element is None else f"{element_letter(self.name)}{self.element}"
-        return f"holds lane {self.lane} {what}"
+        return f"holds {'lane' if self.lane < 32 else 'thread'} {self.lane} {what}"
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
@@ -190,7 +193,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
     @classmethod
     def parse(cls, state: ExplorerState, text: str) -> Holds:
         match = re.fullmatch(
-            r"(?:warp (\d+)\W*)?lane (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?", plain_text(text)
+            r"(?:warp (\d+)\W*)?(?:lane|thread) (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?", plain_text(text)
         )
         if not match:
             raise PtxlabError(
@@ -241,7 +244,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
         cells = list(dict.fromkeys(self._held(state)))
         shown = [form for cell in cells for form in both_forms(state, cell)]
         if self.element is None:
-            words = f"Lane {self.lane} holds {cells_words(cells)}."
+            words = f"{lane_words(state, self.lane).capitalize()} holds {cells_words(cells)}."
         else:
             operand = with_registers(state, cells[0].name)
             words = place_words(state, cells[0], [operand.place(self.lane, self.element)])

@@ -164,7 +164,11 @@ def test_shared_memory_and_c_are_not_asked_for_lanes() -> None:
     refuses("B is in shared memory: no lane holds it", choose_questions, state, "where B[0][0]")
     refuses("ask about D", choose_questions, state, "where C[0][0]")
     assert Where("D", 40, 20).check(state, "warp 2 lane 2 register 10").right
-    assert Where("D", 40, 20).solution(state).answers[0] == "lane 66 register 10"
+    assert Where("D", 40, 20).solution(state).answers[0] == "thread 66 register 10"
+    explained = Where("D", 40, 20).solution(state).explanation
+    assert explained.startswith("D[40][20] is d10 of lane 2 of warp 2 (thread 66): register 10, bits 31..0. ")
+    for same in ("lane 66", "warp 2, lane 2", "lane 2 of warp 2 (thread 66)"):
+        assert Where("D", 40, 20).check(state, f"{same} register 10").right
     assert not Where("D", 40, 20).check(state, "lane 66 register 11").right
 
 

@@ -17,10 +17,11 @@ function runs(lanes) {
   return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
 }
 
-// "lanes 4..7"; those of a warpgroup are threads.
-/** @param {number[]} lanes */
-function laneNames(lanes) {
-  return `${plural(lanes.length, lanes.some((lane) => lane >= 32) ? "thread" : "lane")} ${runs(lanes)}`;
+// "lanes 4..7"; those of a warpgroup are threads, and one of them has its warp and its lane, too.
+/** @param {number[]} lanes @param {number} of so many of the instruction */
+export function laneNames(lanes, of = 0) {
+  if (lanes.length === 1) return laneWords(lanes[0], of);
+  return `${lanes.some((lane) => lane >= 32) ? "threads" : "lanes"} ${runs(lanes)}`;
 }
 
 /** @param {Matrix} matrix @param {number[]} lanes */
@@ -82,7 +83,9 @@ const bitsOf = (low, bits, at) => `${plural(bits, "bit")} ${bitRange(low[at], bi
 
 /** @param {number} lane @param {number} lanes */
 const laneWords = (lane, lanes) =>
-  lanes > 32 ? `lane ${lane % 32} of warp ${Math.floor(lane / 32)} (thread ${lane})` : `lane ${lane}`;
+  Math.max(lane + 1, lanes) > 32
+    ? `lane ${lane % 32} of warp ${Math.floor(lane / 32)} (thread ${lane})`
+    : `lane ${lane}`;
 
 // Where an element is: lane, element, register and bits; or its place in shared memory.
 /** @param {Matrix} matrix @param {number} at @param {number} lanes of the instruction */

@@ -10,12 +10,12 @@ import {
   make,
   makeIcon,
   makeSection,
-  plural,
   write,
 } from "../common/util.js";
 import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
 import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
+import { laneNames } from "../matrix/describe.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
 import {
@@ -279,8 +279,8 @@ export class MemoryView extends WordArea {
       const { row, column } = cellOfIndex(matrix, index);
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
-    const lanes = [...new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index]))];
-    const holders = matrix.lane ? [`${plural(lanes.length, "lane")} ${lanes.join(", ")}`] : [];
+    const lanes = new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index] ?? 0));
+    const holders = matrix.lane ? [laneNames([...lanes], app.instruction.lanes)] : [];
     return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 

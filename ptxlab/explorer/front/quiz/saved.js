@@ -8,6 +8,8 @@ function spoken(text) {
   const words = text
     .toLowerCase()
     .replace(/\b(stored|metadata)\b/g, (word) => (word === "stored" ? "compressed a" : "e"))
+    .replace(/lane (\d+) of warp (\d+)( \(thread \d+\))?/, "warp $2 lane $1")
+    .replace("thread", "lane")
     .replace(/warp\s*(\d+)\W*lane\s*(\d+)/, (_, warp, lane) => `lane ${32 * Number(warp) + Number(lane)}`);
   const parts = words.match(/[a-z]+|\d+/g) ?? [];
   return parts.filter((word) => !["row", "column", "col", "chunk", "of"].includes(word)).join(" ");
