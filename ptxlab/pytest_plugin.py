@@ -1,6 +1,9 @@
 """`pytest --ptxlab`: launches of Triton and Numba in tests run on the simulator, and a hazard fails its test.
 
 The fixture `simulating` does so for one test: it is the session whose `results` has what came of each launch.
+
+pytest loads this in every run on a machine with ptxlab. The wheel has it as the module `ptxlab_pytest`,
+outside of the package, so that a run which asks for nothing imports neither ptxlab nor NumPy.
 """
 
 from __future__ import annotations
@@ -9,8 +12,6 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
-
-import ptxlab
 
 __all__ = ["pytest_addoption", "pytest_runtest_call", "simulating"]
 
@@ -27,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def simulating() -> Iterator[Any]:
     """A session of `ptxlab.simulating` for this test."""
+    import ptxlab
+
     with ptxlab.simulating() as session:
         yield session
 
@@ -36,6 +39,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """With `--ptxlab`, a test runs inside a session, and fails with the hazards of its launches."""
     if not item.config.getoption("--ptxlab"):
         return (yield)
+    import ptxlab
+
     with ptxlab.simulating() as session:
         result = yield
     hazards = [f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards]

@@ -372,16 +372,14 @@ def _warps(answer: object) -> Sentences:
 
 _ROW, _COL = drawn("26.3", "`D[{}][{}]`", (21, 100), (25, 110), (18, 105), (30, 97), (27, 121))
 _N = 128
-_F = mma_form("mma.cta_group::1.kind::f16", m=64, n=_N)
-_E = mma_form("mma.ws.cta_group::1.kind::f16", m=64, n=_N)
-_G = mma_form("mma.ws.cta_group::1.kind::f16", m=32, n=_N)
+_FORMS = (("mma.cta_group::1", 64), ("mma.ws.cta_group::1", 64), ("mma.ws.cta_group::1", 32))
 
 
 @checks("26.3")
 def _places(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times lane and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
-    where = [form.d.where(_ROW, _COL)[0] for form in (_F, _E, _G)]
+    where = [mma_form(f"{name}.kind::f16", m=m, n=_N).d.where(_ROW, _COL)[0] for name, m in _FORMS]
     expected = [(place.lane, place.column) for place in where]
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return {
@@ -412,13 +410,12 @@ def _places(answer: object) -> Sentences:
 
 
 _AT = (77, 13)
-_PLAIN, _FRAGMENT = load_form("32x32b.x64"), load_form("16x256b.x8")
 
 
 @checks("26.4")
 def _threads(answer: object) -> Sentences:
     one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
-    plain, fragment = (form.slots(*_AT)[0] for form in (_PLAIN, _FRAGMENT))
+    plain, fragment = (load_form(shape).slots(*_AT)[0] for shape in ("32x32b.x64", "16x256b.x8"))
     row, column = _AT[0] % 16, _AT[1]
     is_right = (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register)
     return {
@@ -443,14 +440,14 @@ def _threads(answer: object) -> Sentences:
     }
 
 
-_FP8 = mma_form("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
 _A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
 
 
 @checks("26.5")
 def _operand(answer: object) -> Sentences:
     lane, column, low = whole_numbers(answer, 3, "`(lane, column, lowest bit)`")
-    (place,) = _FP8.tensors["A"].where(_A_ROW, _A_K)
+    form = mma_form("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
+    (place,) = form.tensors["A"].where(_A_ROW, _A_K)
     first_lane, first_column = _A_AT >> 16, _A_AT & 0xFFFF
     expected = place.lane + first_lane, place.column + first_column, place.low
     return {

@@ -47,12 +47,30 @@ def test_session(simulating):
 """
 
 
-def _pytest(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+def _pytest(
+    folder: Path, text: str, *options: str, plugin: str = "ptxlab.pytest_plugin"
+) -> subprocess.CompletedProcess[str]:
     file = folder / "test_kernels.py"
     file.write_text(text)
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "ptxlab.pytest_plugin", *options, str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", plugin, *options, str(file)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def test_a_run_that_asks_for_nothing_imports_nothing(tmp_path: Path) -> None:
+    """The wheel has the plugin outside of the package, under this name."""
+    (tmp_path / "ptxlab_pytest.py").write_bytes((ROOT / "ptxlab" / "pytest_plugin.py").read_bytes())
+    test = """
+import sys
+
+def test_nothing():
+    assert "ptxlab_pytest" in sys.modules and not {"ptxlab", "numpy"} & set(sys.modules)
+
+def test_session(simulating):
+    assert simulating.results == [] and "ptxlab" in sys.modules
+"""
+    done = _pytest(tmp_path, test, plugin="ptxlab_pytest")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_hazard_fails_its_test(tmp_path: Path) -> None:

@@ -58,9 +58,12 @@ first = sorted(sys.modules)
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 import numpy as np
 ins(np.ones((16, 64)), np.ones((64, 8)))
-print(json.dumps([first, sorted(sys.modules)]))
+used = sorted(sys.modules)
+import ptxlab.isa.spelling, ptxlab.lessons
+print(json.dumps([first, used, ptxlab.isa.spelling.tcgen05_mnemonics.cache_info().currsize]))
 """
-    listed = json.loads(run_python(script, cwd=ROOT).stdout)
+    *listed, tcgen05 = json.loads(run_python(script, cwd=ROOT).stdout)
+    assert not tcgen05, "import ptxlab.lessons reads the catalogue of tcgen05, which takes half a second"
     first, used = ({name.split(".")[0] for name in names} for names in listed)
     late = {"filelock", "jupyterlab", "matplotlib", "nbformat", "notebook", "pandas", "platformdirs", "tqdm"}
     heavy = {*OPTIONAL, *late}

@@ -277,6 +277,10 @@ class _Reader(ConstantReader):
         prefix = variables[0]
         while self._takes(","):
             variables.append(self._declarator(replace(prefix, values=None, count=1, array=False)))
+        for variable in variables:
+            if variable.count is None and linkage != "extern":
+                where = self._tokens[self._at].start
+                self._fail(where, f"{variable.name} has no size, which only .extern variables may leave out")
         self._expect(";")
         return variables
 
@@ -318,14 +322,15 @@ class _Reader(ConstantReader):
         count: int | None = 1
         array = False
         while self._takes("["):
+            first = not array
             array = True
-            if self._takes("]"):
+            if first and self._takes("]"):
                 count = None
                 continue
             size = self._integer()
-            count = None if count is None else count * size
-            if size < 0 or (count or 0) > _MOST_BYTES:
+            if size < 0 or size * (count or 0) > _MOST_BYTES or not (size or first):
                 self._fail(token.start, f"{name} has {quoted(size)} elements, which is no size")
+            count = count * size if size and count is not None else None  # [0] means [], as for ptxas
             self._expect("]")
         values: tuple[int | Symbol, ...] | None = None
         if self._takes("="):
@@ -387,6 +392,10 @@ class _Reader(ConstantReader):
         returns = self._parameters()
         name = self._word("the name of a function")
         parameters = self._parameters()
+        for each in (*returns, *(parameters if entry else ())):
+            if each.count is None:
+                where = self._tokens[self._at].start
+                self._fail(where, f"{each.name} has no size, which only parameters of a .func may leave out")
         directives: dict[str, tuple[int, ...]] = {}
         while self._tokens[self._at].kind == "directive":
             directive = self._next().text[1:]
