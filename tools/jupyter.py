@@ -11,10 +11,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FLAGS", "PANES", "Book", "Lab", "Shown"]
+__all__ = ["FLAGS", "PANES", "Book", "Lab", "Shown", "until"]
 
 SETTINGS = {
     "apputils-extension/notification": {
@@ -251,6 +252,14 @@ PANES = {"SFA": "A", "SFB": "B", "E": "stored"}  # matrices that stand in the pa
 _LABELS = {"stored": "compressed A", "E": "metadata"}  # what the Explorer calls them
 
 
+def until(condition: Callable[[], object], page: Any, what: str, seconds: float = 20) -> None:
+    """Wait until something holds; Playwright's own way needs eval, which the policy of some pages forbids."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"after {seconds} s still not: {what}"
+        page.wait_for_timeout(20)
+
+
 class Shown:
     """One of the explorers on a page, as mouse and keyboard reach it."""
 
@@ -294,8 +303,7 @@ class Shown:
         """Point at the cell and wait until the line below the registers gives it this value."""
         self.hover(name, row, column)
         start = f"{_LABELS.get(name, name)}[{row}][{column}] = {value} ·"
-        says = "([node, start]) => node.textContent.startsWith(start)"
-        self.page.wait_for_function(says, arg=[self.status.element_handle(), start], timeout=seconds * 1000)
+        until(lambda: self.status.text_content().startswith(start), self.page, start, seconds)
 
     def tool(self, selector: str) -> Any:
         """A tool of the toolbar; where there is no room for it, "More" is opened first."""

@@ -162,21 +162,10 @@ def own_files() -> dict[str, bytes]:
     return files
 
 
-def compiled(files: dict[str, bytes], cache: Path, keep: tuple[str, ...]) -> dict[str, bytes]:
-    """These files with modules as bytecode, which a tab need not compile: cached by their content."""
+def compiled(files: dict[str, bytes], *keep: str) -> dict[str, bytes]:
+    """These files, with modules as bytecode."""
     modules = {path: text for path, text in files.items() if path.endswith(".py") and "/sources/" not in path}
-    source = wheel(modules.items())
-    made = cache / f"{hashlib.sha256(source).hexdigest()[:16]}-{'-'.join(keep)}.zip"
-    if not made.exists():
-        cache.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as place:
-            (Path(place) / "source.zip").write_bytes(source)
-            program = Path(__file__).with_name("compile_modules.mjs")
-            home = npm.package("pyodide", pyodide.VERSION) / "pyodide"
-            paths = (Path(place) / "source.zip", Path(place) / "target.zip")
-            subprocess.run(["node", program, home, *paths, *keep], check=True)
-            npm.rename(paths[1], made)
-    with zipfile.ZipFile(made) as packed:
+    with zipfile.ZipFile(io.BytesIO(pyodide.compiled(wheel(modules.items()), *keep))) as packed:
         ready = {name: packed.read(name) for name in packed.namelist()}
     return ready | {path: content for path, content in files.items() if path not in modules}
 
@@ -196,12 +185,9 @@ def bring_packages(target: Path, home: Path, address: str, lock: dict[str, Any])
         files[name], versions[name], depends[name] = dict([described(name, "0")]), "0", []
     ready = {}
     for keep, names in ((("lines",), WITHOUT_DOCS), (("docs", "lines"), files.keys() - WITHOUT_DOCS)):
-        ready |= compiled(
-            {path: text for name in names for path, text in files[name].items()}, home / "compiled", keep
-        )
-    with tempfile.TemporaryDirectory() as place:
-        files["ptxlab"] = own_files()
-        ready |= compiled(files["ptxlab"], Path(place), ("docs", "lines"))
+        ready |= compiled({path: text for name in names for path, text in files[name].items()}, *keep)
+    files["ptxlab"] = own_files()
+    ready |= compiled(files["ptxlab"], "docs", "lines")
     versions["ptxlab"], depends["ptxlab"] = __version__, sorted({*NEEDS, *pyodide.PACKAGES})
 
     packages: dict[str, Any] = {}

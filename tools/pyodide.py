@@ -11,8 +11,11 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
+
+from ptxlab._util.files import write_atomically
 
 from . import npm
 from .npm import ROOT, Missing
@@ -24,6 +27,8 @@ ADDRESS = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 #: Packages with compiled parts, and what each needs of the others.
 PACKAGES: dict[str, list[str]] = {"numpy": [], "ml-dtypes": ["numpy"]}
+#: Archives of bytecode that are kept for the next build.
+KEPT = 24
 
 
 def parse_arguments(program: str, description: str) -> argparse.Namespace:
@@ -75,3 +80,24 @@ def _add(made: Path, files: dict[str, Path]) -> None:
             "depends": PACKAGES[name],
         }
     listing.write_text(json.dumps(lock), encoding="utf-8")
+
+
+def compiled(modules: bytes, *keep: str) -> bytes:
+    """An archive of modules as bytecode, which a tab need not compile, kept by its content; raises `Missing`.
+
+    `keep` may name "docs" and "lines", which are left out otherwise.
+    """
+    cache = ROOT / ".venv" / "bytecode"
+    made = cache / f"{'-'.join((hashlib.sha256(modules).hexdigest()[:16], VERSION, *keep))}.zip"
+    if not made.exists():
+        home = npm.package("pyodide", VERSION) / "pyodide"
+        cache.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory() as place:
+            source, target = Path(place) / "source.zip", Path(place) / "target.zip"
+            source.write_bytes(modules)
+            program = Path(__file__).with_name("compile_modules.mjs")
+            subprocess.run(["node", program, home, source, target, *keep], check=True)
+            write_atomically(made, target.read_bytes())
+        for old in sorted(cache.glob("*.zip"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            old.unlink(missing_ok=True)
+    return made.read_bytes()

@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,18 +94,12 @@ def archive(parts: Sequence[str] = ()) -> bytes:
 
 
 def compiled(modules: bytes) -> bytes:
-    """The same modules as bytecode, which a tab need not compile; as they are where there is no npm."""
+    """The same modules as bytecode; as they are where there is no npm."""
     try:
-        home = npm.package("pyodide", pyodide.VERSION) / "pyodide"
+        return pyodide.compiled(modules)
     except npm.Missing as missing:
         print(f"modules are not compiled: {missing}", file=sys.stderr)
         return modules
-    with tempfile.TemporaryDirectory() as place:
-        source, target = Path(place) / "source.zip", Path(place) / "target.zip"
-        source.write_bytes(modules)
-        program = Path(__file__).with_name("compile_modules.mjs")
-        subprocess.run(["node", program, home, source, target], check=True)
-        return target.read_bytes()
 
 
 def minified(text: str, kind: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tools import chromium
+from tools import chromium, npm, web
 from tools.bare_page import BarePage
 from tools.jupyter import FLAGS, Lab
 
@@ -53,9 +53,22 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages with Python in them, as `make web OFFLINE=1` builds them; modules may have another site."""
+    folder = tmp_path_factory.mktemp("site")
+    try:
+        address = web.bring_pyodide(folder)
+    except npm.Missing as missing:
+        pytest.skip(str(missing))
+    sizes = web.build(folder, address)
+    assert web.first_visit(sizes) <= web.MOST_BYTES, sizes
+    return folder
+
+
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    """Where the folder is served that a module's fixture `site` gives."""
+    """Where the site is served."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -105,6 +118,9 @@ def page(browser: Any) -> Iterator[Any]:
     yield opened
     opened.context.close()
     assert not errors
+
+
+tab_page = page  # for modules that have several pages
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
-"""Twenty tasks of a new user, in JupyterLab at 1440x900 with the file browser open.
+"""Twenty tasks of a new user at 1440x900: in JupyterLab with the file browser open, and in a browser tab.
 
-`make test` does those that no test in a bare page does, `make exhaustive` all.
+The tab has Python in it and no Jupyter. In JupyterLab `make test` does those tasks that no test in a bare
+page does, `make exhaustive` all.
 
 Each is done in as few actions as its budget says, and what it concerns is on the screen afterwards. An action
 is a click, a key, a turn of the wheel, pointing somewhere, a choice in a list, or a text typed with the Enter
@@ -9,6 +10,8 @@ that ends it.
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ import pytest
 
 import ptxlab
 from tests.sampling import covered_by
-from tools.jupyter import PANES, Book, Shown
+from tools.jupyter import PANES, Book, Shown, until
 
 pytestmark = pytest.mark.browser
 
@@ -27,25 +30,95 @@ F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE_FP8 = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3"
 LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+SIZE = {"width": 1440, "height": 900}
+#: A link to what a page shows, as its Explorer copies it.
+LINK = """() => new Promise((done) => {
+  const { model } = document.querySelector(".static-view");
+  model.on("msg:custom", (answer) => answer.export === "link" && done(answer.text));
+  model.send({ type: "export", format: "link" });
+})"""
 FOCUSED = "(name) => document.activeElement?.closest('[data-pane]')?.dataset.pane === name"
+
+
+class Notebook:
+    """An Explorer in a notebook of JupyterLab."""
+
+    def __init__(self, page: Any, book: Book) -> None:
+        self.page, self.book = page, book
+
+    def start(self, mnemonic: str, more: str) -> None:
+        self.book.run(0, f"import numpy as np, ptxlab\nex = ptxlab.explore({mnemonic!r}, seed=1)\n{more}\nex")
+
+    def python(self, code: str) -> str:
+        return self.book.run(1, code)
+
+    def view(self) -> dict[str, float]:
+        return dict(self.page.locator(".jp-WindowedPanel-outer").first.bounding_box())
+
+    def set_theme(self, name: str) -> int:
+        """Choose a theme; returns how many actions that took."""
+        labels = ("Settings", "Theme", f"JupyterLab {name.title()}")
+        for label in labels:
+            self.page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
+        return len(labels)
+
+
+class Tab:
+    """An Explorer in the page that has Python in it; links carry all there is, both ways."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.shown = page, ""
+        page.set_viewport_size(SIZE)
+        page.goto(f"{address}try/")
+        page.wait_for_selector("#page[data-python=ready]", timeout=240_000)
+
+    def start(self, mnemonic: str, more: str) -> None:
+        names = {"np": np, "ex": ptxlab.explore(mnemonic, seed=1)}
+        exec(more, names)
+        link = names["ex"].link
+        if link == self.shown:  # what was done there since is to go
+            self._open(ptxlab.explore(F16).link)
+        self._open(link)
+
+    def _open(self, link: str) -> None:
+        self.page.evaluate(
+            "link => { document.querySelector('.ptx-explorer').id = 'old'; location.hash = link; }", link
+        )
+        self.page.wait_for_selector(".ptx-explorer:not(#old)")
+        self.shown = link
+
+    def python(self, code: str) -> str:
+        link = self.page.evaluate(LINK)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, {"np": np, "ex": ptxlab.explore(link)})
+        return printed.getvalue().strip()
+
+    def view(self) -> dict[str, float]:
+        return {"x": 0, "y": 0, **SIZE}
+
+    def set_theme(self, name: str) -> int:
+        """Choose a theme, which is the system's; returns how many actions that took."""
+        self.page.emulate_media(color_scheme=name)
+        return 1
 
 
 class User(Shown):
     """A user, whose actions are counted."""
 
-    def __init__(self, page: Any, book: Book) -> None:
-        super().__init__(page)
-        self.book, self.actions = book, 0
+    def __init__(self, host: Notebook | Tab) -> None:
+        super().__init__(host.page)
+        self.host, self.actions = host, 0
 
     def python(self, code: str) -> str:
-        """What a cell below prints; no action of the task."""
-        printed = self.book.run(1, code)
+        """What code with the Explorer as `ex` prints; no action of the task."""
+        printed = self.host.python(code)
         self.root.evaluate("node => node.scrollIntoView({ block: 'start' })")
         return printed
 
     def start(self, mnemonic: str, more: str = "") -> None:
         """A new Explorer, at the top of the view."""
-        self.book.run(0, f"import numpy as np, ptxlab\nex = ptxlab.explore({mnemonic!r}, seed=1)\n{more}\nex")
+        self.host.start(mnemonic, more)
         self.root.locator("[data-pane=D] canvas").first.wait_for()
         self.says(".ptx-mnemonic", mnemonic)
         self.root.evaluate("node => node.scrollIntoView({ block: 'start' })")
@@ -88,16 +161,15 @@ class User(Shown):
 
     def says(self, selector: str, text: str) -> None:
         """Wait until a part of the Explorer says this."""
-        self.page.wait_for_function(
+        found = (
             "([selector, text]) => [...document.querySelectorAll(`.ptx-explorer ${selector}`)]"
-            ".some((node) => (node.matches('input') ? node.value : node.textContent).includes(text))",
-            arg=[selector, text],
-            timeout=20_000,
+            ".some((node) => (node.matches('input') ? node.value : node.textContent).includes(text))"
         )
+        until(lambda: self.page.evaluate(found, [selector, text]), self.page, f"{selector} says {text}")
 
     def sees(self, *selectors: str) -> None:
-        """These parts are wholly in the view of the notebook."""
-        view = self.page.locator(".jp-WindowedPanel-outer").first.bounding_box()
+        """These parts are wholly in the view."""
+        view = self.host.view()
         for selector in selectors:
             box = self.root.locator(selector).first.bounding_box()
             assert box is not None, selector
@@ -106,7 +178,7 @@ class User(Shown):
             assert view["x"] <= box["x"] and box["x"] + box["width"] <= view["x"] + view["width"], selector
 
     def sees_cell(self, name: str, row: int, column: int) -> None:
-        """This cell is in the view of its pane, which is in the view of the notebook."""
+        """This cell is in the view of its pane, which is in the view itself."""
         pane = f"[data-pane={PANES.get(name, name)}]"
         self.sees(pane)
         box, frame = self.rect(name, row, column), self.root.locator(f"{pane} .ptx-scroller").bounding_box()
@@ -115,23 +187,40 @@ class User(Shown):
 
 
 @pytest.fixture(scope="module")
-def page(lab_page: Any) -> Any:
-    return lab_page
+def notebook(lab: Any, lab_page: Any) -> Notebook:
+    lab_page.set_viewport_size(SIZE)
+    book: Book = lab.open_next(lab_page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"])
+    if not lab_page.locator(".jp-FileBrowser").is_visible():
+        lab_page.keyboard.press("Control+b")
+    book.run(0)
+    return Notebook(lab_page, book)
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Book:
-    page.set_viewport_size({"width": 1440, "height": 900})
-    opened: Book = lab.open_next(page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"])
-    if not page.locator(".jp-FileBrowser").is_visible():
-        page.keyboard.press("Control+b")
-    opened.run(0)
+def tab(address: str, tab_page: Any) -> Tab:
+    return Tab(tab_page, address)
+
+
+@pytest.fixture(scope="module")
+def host(request: pytest.FixtureRequest) -> Notebook | Tab:
+    opened: Notebook | Tab = request.getfixturevalue(request.param)
     return opened
 
 
+@pytest.fixture(scope="module")
+def page(host: Notebook | Tab) -> Any:
+    return host.page
+
+
 @pytest.fixture
-def user(book: Book, page: Any) -> User:
-    return User(page, book)
+def user(host: Notebook | Tab) -> User:
+    return User(host)
+
+
+def everywhere(in_lab: str = "") -> pytest.MarkDecorator:
+    """Marks a task that is done in JupyterLab, unless others show the same in less time, and in a tab."""
+    notebook = pytest.param("notebook", marks=covered_by(in_lab) if in_lab else ())
+    return pytest.mark.parametrize("host", [notebook, "tab"], indirect=True, scope="module")
 
 
 @pytest.fixture
@@ -149,6 +238,7 @@ LANE = (".ptx-lanes", ".ptx-registers")
 ALL = ("[data-pane=A]", "[data-pane=B]", "[data-pane=D]", *LANE)
 
 
+@everywhere()
 def test_1_2_3_a_cell_of_a(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4, "ex.B = np.ones((64, 8)); ex.A = np.zeros((16, 64))")
     assert " · lane 4 · " in user.point("A", 9, 37)  # 1: its lane
@@ -164,7 +254,7 @@ def test_1_2_3_a_cell_of_a(user: User, task: Callable[[int], None], page: Any) -
     user.sees(*ALL)
 
 
-@covered_by("test_lanes_that_contribute, in a bare page")
+@everywhere(in_lab="test_lanes_that_contribute, in a bare page")
 def test_4_who_makes_a_cell_of_d(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.click("D", 3, 5)
@@ -174,7 +264,7 @@ def test_4_who_makes_a_cell_of_d(user: User, task: Callable[[int], None], page: 
     task(3)
 
 
-@covered_by("test_lanes_browser.py and test_an_error_stands_beside_its_field, in a bare page")
+@everywhere(in_lab="test_lanes_browser.py and test_an_error_stands_beside_its_field, in a bare page")
 def test_5_6_a_register_and_a_bit(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     box = ".ptx-hex[data-operand=A]"
@@ -196,7 +286,7 @@ def test_5_6_a_register_and_a_bit(user: User, task: Callable[[int], None], page:
     assert places == {pane: user.root.locator(f"[data-pane={pane}]").bounding_box() for pane in "ABD"}
 
 
-@covered_by("test_paste_and_refusal, test_toolbar and test_history_browser.py, in a bare page")
+@everywhere(in_lab="test_paste_and_refusal, test_toolbar and test_history_browser.py, in a bare page")
 def test_7_8_9_paste_fill_undo(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     block = np.arange(128).reshape(16, 8) % 7
@@ -215,7 +305,7 @@ def test_7_8_9_paste_fill_undo(user: User, task: Callable[[int], None], page: An
     user.reads("B", 3, 3, int(block[3, 3]))
 
 
-@covered_by("test_find_a_difference, in a bare page")
+@everywhere(in_lab="test_find_a_difference, in a bare page")
 def test_10_chips_that_differ(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16)
     user.choose("[data-tool=against]", "sm_80 Ampere")
@@ -225,7 +315,7 @@ def test_10_chips_that_differ(user: User, task: Callable[[int], None], page: Any
     task(3)
 
 
-@covered_by("test_picker_browser.py and test_sparse, in a bare page")
+@everywhere(in_lab="test_picker_browser.py and test_sparse, in a bare page")
 def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16, "ex.A = np.arange(256).reshape(16, 16) % 8")
     user.pick("sparse fp8 wgmma m64n8k64 f32.e4m3.e4m3")
@@ -247,20 +337,20 @@ def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> 
     task(3)
 
 
-@covered_by("test_why_a_cell_of_d_has_its_bits, in a bare page")
+@everywhere(in_lab="test_why_a_cell_of_d_has_its_bits, in a bare page")
 def test_14_why_these_bits(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(F16)
     user.click("D", 3, 5)
     user.push("[data-tool=why]")
     page.wait_for_selector(".ptx-trace-body")
     page.wait_for_timeout(400)
-    view = page.locator(".jp-WindowedPanel-outer").first.bounding_box()
+    view = user.host.view()
     body = page.locator(".ptx-trace-body").bounding_box()
     assert body["y"] < view["y"] + view["height"] - 200, "the beginning of the answer is in view"
     task(3)
 
 
-@covered_by("test_the_cell_under_the_pointer_stays_there, in a bare page")
+@everywhere(in_lab="test_the_cell_under_the_pointer_stays_there, in a bare page")
 def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.hover("A", 9, 37)
@@ -277,7 +367,7 @@ def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
     task(3)
 
 
-@covered_by("test_names_of_large_and_scaled_instructions, in a saved page")
+@everywhere(in_lab="test_names_of_large_and_scaled_instructions, in a saved page")
 def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     user.pick("m64n256k16 f32.f16.f16")
@@ -295,12 +385,13 @@ def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None
     task(4)
 
 
-@covered_by("test_exports and test_static_browser.py, in a bare page")
+@everywhere(in_lab="test_exports and test_static_browser.py, in a bare page")
 def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any, tmp_path: Path) -> None:
     user.start(S4)
     user.actions += 1
     user.tool("[data-export=code]").click()
-    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('ptxlab')")
+    copied = "navigator.clipboard.readText()"
+    until(lambda: "ptxlab" in page.evaluate(copied), page, "Python code is in the clipboard")
     task(3)
     with page.expect_download() as download:
         user.actions += 1
@@ -313,23 +404,20 @@ def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any,
     saved.close()
 
 
+@everywhere()
 def test_19_dark_theme(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
-    light = user.root.evaluate("node => getComputedStyle(node).color")
-    for label in ("Settings", "Theme", "JupyterLab Dark"):
-        user.actions += 1
-        page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
-    page.wait_for_function(
-        "light => getComputedStyle(document.querySelector('.ptx-explorer')).color !== light", arg=light
-    )
+    colour = "node => getComputedStyle(node).color"
+    light = user.root.evaluate(colour)
+    user.actions += user.host.set_theme("dark")
+    until(lambda: user.root.evaluate(colour) != light, page, "the text has another colour")
     user.sees(*ALL)
     assert user.drawn()
     task(3)
-    for label in ("Settings", "Theme", "JupyterLab Light"):
-        page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
+    user.host.set_theme("light")
 
 
-@covered_by("test_from_the_start_to_an_edited_a_in_ten_keys, in a bare page")
+@everywhere(in_lab="test_from_the_start_to_an_edited_a_in_ten_keys, in a bare page")
 def test_20_by_keyboard(user: User, task: Callable[[int], None], page: Any) -> None:
     """From the first control of the Explorer to A, an edit, and D read out: ten keys."""
     user.start(S4, "ex.B = np.ones((64, 8)); ex.A = np.zeros((16, 64))")

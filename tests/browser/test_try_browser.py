@@ -8,7 +8,6 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.worker import DEFAULT
-from tools import npm, web
+from tools.jupyter import until as until_it_holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -25,18 +24,6 @@ DRAWN, ANSWERED, EDIT = 1.0, 8.0, 0.1
 PATIENCE = 240_000  # milliseconds, for a busy machine
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 MODEL = "document.querySelector('.static-view').model"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    try:
-        address = web.bring_pyodide(folder)
-    except npm.Missing as missing:
-        pytest.skip(str(missing))
-    sizes = web.build(folder, address)
-    assert web.first_visit(sizes) <= web.MOST_BYTES, sizes
-    return folder
 
 
 @pytest.fixture
@@ -58,11 +45,8 @@ def tab(address: str, page: Any) -> Iterator[Any]:
 
 
 def until(page: Any, condition: str) -> None:
-    """Wait until something holds; Playwright's own way needs eval, which the page's policy forbids."""
-    end = time.monotonic() + PATIENCE / 1e3
-    while not page.evaluate(condition):
-        assert time.monotonic() < end, condition
-        page.wait_for_timeout(10)
+    """Wait until something holds in the page."""
+    until_it_holds(lambda: page.evaluate(condition), page, condition, PATIENCE / 1e3)
 
 
 def wait_for_python(page: Any) -> None:
