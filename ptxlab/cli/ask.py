@@ -62,12 +62,14 @@ _WORDS = re.compile(
 class Answer:
     """What a question meant, as a command; the answer as text and as SVG, and a link of the Explorer.
 
-    `picture` is "" where there is none, and `explorer` where the Explorer has nothing to show.
+    `picture`, and `dark`, the same for a dark page, are "" where there is none, and `explorer` where the
+    Explorer has nothing to show.
     """
 
     command: str
     text: str
     picture: str = ""
+    dark: str = ""
     explorer: str = ""
 
 
@@ -82,7 +84,8 @@ def ask(question: str) -> Answer:
     """
     words = command_words(question)
     text = _run(words)
-    return Answer(shlex.join(["ptxlab", *words]), text, _picture(words), _explorer(words))
+    light, dark = (_picture(words, is_dark) for is_dark in (False, True))
+    return Answer(shlex.join(["ptxlab", *words]), text, light, dark, _explorer(words))
 
 
 def answer_json(question: str) -> str:
@@ -224,18 +227,19 @@ def _run(words: Sequence[str]) -> str:
     return str(answer)
 
 
-def _picture(words: Sequence[str]) -> str:
+def _picture(words: Sequence[str], dark: bool) -> str:
     """The answer as SVG; "" where it has no picture, or one that is too large to be looked at."""
     command, *rest = words
     with contextlib.suppress(PtxlabError):
         if command in ("descriptor", "conflicts", "repack", "metadata", "trace", "layout"):
-            return "" if "--svg" in rest else _run([*words, "--svg"])
+            return "" if "--svg" in rest else _run([*words, "--svg", *(["--dark"] if dark else [])])
         if command in ("where", "holds"):
-            return _place_picture(words)
+            picture = _place_picture(words)
+            return "" if picture is None else picture.svg(dark=dark)
         if command in ("show", "cute", "ptx"):
             forms = [form for form in parse_every(_named(words)) if form.operands]
             if len(forms) == 1 and not _is_large(forms[0]):
-                return _form_svg(forms[0])
+                return _form_picture(forms[0]).svg(dark=dark)
     return ""
 
 
@@ -244,16 +248,16 @@ def _named(words: Sequence[str]) -> str:
     return str(getattr(parse(words), "instruction", "") or "")
 
 
-def _place_picture(words: Sequence[str]) -> str:
+def _place_picture(words: Sequence[str]) -> views.Picture | None:
     """The operand's layout, with the lane that the answer names."""
     args = parse(words)
     form = form_of(args)
     name = operand_name(form, args.operand)
     lane = args.lane if words[0] == "holds" else _lane(form, name, args.row, args.column)
     if _is_large(form, name):
-        return ""
+        return None
     dense = words[0] == "where" and name == "A" and isinstance(form, Product) and form.sparse
-    return views.fragment(form, name, lane=lane, dense=dense and not args.stored).svg()
+    return views.fragment(form, name, lane=lane, dense=dense and not args.stored)
 
 
 def _lane(form: Form, name: str, row: int, column: int) -> int | None:
@@ -265,10 +269,10 @@ def _lane(form: Form, name: str, row: int, column: int) -> int | None:
     return None
 
 
-def _form_svg(form: Form) -> str:
+def _form_picture(form: Form) -> views.Picture:
     if isinstance(form, MmaForm | Tcgen05Mma):
-        return views.product(form).svg()
-    return views.fragment(form, next(iter(form.operands))).svg()
+        return views.product(form)
+    return views.fragment(form, next(iter(form.operands)))
 
 
 def _is_large(form: Form, name: str | None = None) -> bool:

@@ -31,6 +31,7 @@ _COMMON = {
     "--cute": "the layout in CuTe's notation",
     "--formula": "row and column as formulas of lane and element",
     "--no-title": "with --svg: without title and notes, for papers",
+    "--dark": "with --svg: for a dark page",
 }
 _TCGEN05_SIZE = """\
   + --m int:M -> tcgen05_m   M, e.g. 128
@@ -97,7 +98,7 @@ class Command:
 
 def _format_rows(names: re.Match[str]) -> str:
     rows = [f"  | --{name} const -> format\n" for name in names[1].split()]
-    return "".join([*rows, "  --no-title\n"])
+    return "".join([*rows, "  --no-title\n  --dark\n"])
 
 
 def _argument(declaration: str, help: str) -> tuple[str, str, dict[str, Any]]:

@@ -33,7 +33,7 @@ from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
 from . import output
 from .arguments import product_of
-from .output import Style, as_json, check_no_title, svg
+from .output import Style, as_json, check_picture_options, svg
 
 _SHOWN_ROWS = 16  # of a matrix
 _MOST_MMAS = 10_000_000  # of one `run`: an hour of the emulator
@@ -134,7 +134,7 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 
 def trace(args: argparse.Namespace, style: Style) -> str:
     """Why an element of D has its bits, as text, JSON or SVG."""
-    check_no_title(args)
+    check_picture_options(args)
     form = product_of(
         args,
         "it moves a matrix, so there is nothing to trace; `ptxlab where` says where its elements go",

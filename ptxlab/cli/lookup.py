@@ -32,7 +32,16 @@ from ..views.tile_pictures import operand_tile
 from . import output
 from .arguments import find_operand, form_of, names_tcgen05, operand_name
 from .memory import tile_facts
-from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title, sparse_places_text, svg
+from .output import (
+    Style,
+    as_csv,
+    as_json,
+    as_markdown,
+    as_text,
+    check_picture_options,
+    sparse_places_text,
+    svg,
+)
 
 #: How notes begin that explain what only a picture has.
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")
@@ -236,7 +245,7 @@ def holds(args: argparse.Namespace, style: Style) -> str:
 
 
 def layout(args: argparse.Namespace, style: Style) -> str:
-    check_no_title(args)
+    check_picture_options(args)
     form = form_of(args)
     if isinstance(form, Tcgen05Form):
         return _tensor_layout(form, args, style)
@@ -370,7 +379,7 @@ def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: 
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
-    check_no_title(args)
+    check_picture_options(args)
     form, table = form_of(args), None
     if not isinstance(form, Product) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")

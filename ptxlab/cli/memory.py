@@ -27,7 +27,7 @@ from ..memory.swizzle import CuteSwizzle, SharedLayout, swizzled
 from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of
-from .output import Style, as_json, as_text, check_no_title, svg
+from .output import Style, as_json, as_text, check_picture_options, svg
 
 _MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
 _MOST_LINES = 16  # of what a descriptor reads, in text
@@ -40,7 +40,7 @@ _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 def check(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
-    check_no_title(args)
+    check_picture_options(args)
     operand = None
     if args.instruction is not None:
         form = form_of(args)
@@ -383,7 +383,7 @@ def _matrix_transfer(text: str) -> TransferForm:
 
 def conflicts_of(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab conflicts`: wavefronts of one access, and what would be without conflicts."""
-    check_no_title(args)
+    check_picture_options(args)
     args.access = args.access or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     access = _Access(args)
     if not 0 <= access.column < 1 << 13:
@@ -514,7 +514,7 @@ def _free_swizzles(access: _Access, pitch: int, current: _Swizzle) -> list[int]:
 
 def repack_plan(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab repack`: the plan as text, JSON, CUDA C++ or a picture."""
-    check_no_title(args)
+    check_picture_options(args)
     source, target = _repacked(args.source, ("D", "R", "A")), _repacked(args.target, ("A", "R", "D"))
     plan = _plan(source, target)
     if args.format == "cuda":

@@ -140,13 +140,15 @@ def _plain(value: object) -> object:
 
 def svg(picture: Picture, args: argparse.Namespace) -> Utf8:
     """The picture as a file of SVG."""
-    return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+    return Utf8(picture.with_title(not args.no_title).svg(dark=args.dark).rstrip("\n"))
 
 
-def check_no_title(args: argparse.Namespace) -> None:
-    """Refuse --no-title where there is no picture."""
+def check_picture_options(args: argparse.Namespace) -> None:
+    """Refuse options of a picture where there is none."""
     if args.no_title and args.format != "svg":
         raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
+    if args.dark and args.format != "svg":
+        raise PtxlabError("--dark is for --svg: it draws the picture for a dark page")
 
 
 def sparse_places_text(element: str, instruction: str, places: SparsePlaces, style: Style) -> str:

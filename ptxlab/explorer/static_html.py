@@ -66,7 +66,9 @@ _MOST_CELLS, _MOST_PRODUCTS = 1024, 1 << 15  # of a D whose dot products are all
 class TraceData(Protocol):
     """What the page shows about a cell of D: its dot product, and the picture of its bits."""
 
-    def __call__(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]: ...
+    def __call__(
+        self, row: int, column: int, *, with_picture: bool, with_bits: bool = True
+    ) -> dict[str, Any]: ...
 
 
 def page_data(
@@ -121,19 +123,11 @@ def _saved_product(
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),
-        "traces": [_without_bits(trace_data(row, column, with_picture=False)) for row, column in cells],
+        # the bits of all cells would be half of the page
+        "traces": [trace_data(*each, with_picture=False, with_bits=False) for each in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
     }
-
-
-def _without_bits(trace: dict[str, Any]) -> dict[str, Any]:
-    """A trace whose steps have their sentences alone: the bits of all cells would be half of the page."""
-    if not trace:
-        return trace
-    dot_product = trace["dot_product"]
-    steps = [{key: step[key] for key in step if key != "bits"} for step in dot_product["steps"]]
-    return {**trace, "dot_product": {**dot_product, "steps": steps}}
 
 
 def _saved_traits(view: View) -> dict[str, Any]:

@@ -16,13 +16,15 @@ _TAKEN_OVER = ("zero", "sum")
 _SIGNS = {-1: "−", 0: " ", 1: " "}
 
 
-def dot_product_steps(state: ExplorerState, trace: Trace, other: Trace | None = None) -> dict[str, Any]:
+def dot_product_steps(
+    state: ExplorerState, trace: Trace, other: Trace | None = None, with_bits: bool = True
+) -> dict[str, Any]:
     """The column of B, a summary, and the steps of the sum; with the trace of another chip, where they part.
 
     A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
     hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term
-    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far. The
-    step at which two chips `part` says how.
+    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far; they
+    may be left out. The step at which two chips `part` says how.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -65,7 +67,7 @@ sm_80 cuts below 2^-13 and keeps 0')
                         "name": term_name(trace, term),
                         "sum": decimal(total, 5),
                         **({"k": [term.k[0], term.k[-1]]} if term.k else {}),
-                        **_bits(step, term, total),
+                        **(_bits(step, term, total) if with_bits else {}),
                     }
                 )
             if place == DivergencePlace(position, index) and steps:

@@ -132,9 +132,7 @@ class Step:
     @property
     def partial_sums(self) -> tuple[Number, ...]:
         """Sums of what is kept, after each term."""
-        return tuple(
-            accumulate((term.kept for term in self.terms), lambda so_far, kept: add_up((so_far, kept)))
-        )
+        return tuple(accumulate((term.kept for term in self.terms), _add))
 
     def bits(self, term: Term) -> tuple[str, str]:
         """Its size in binary: what is kept, from 2^(top + 1) down to the last bit, and all that is lost.
@@ -348,6 +346,11 @@ def add_up(values: Iterable[Number]) -> Number:
     if not_finite:
         return float(sum(not_finite))
     return sum((value for value in values if isinstance(value, Fraction)), Fraction(0))
+
+
+def _add(x: Number, y: Number) -> Number:
+    """As `add_up`, of two."""
+    return x + y if isinstance(x, Fraction) and isinstance(y, Fraction) else add_up((x, y))
 
 
 def leading(value: Fraction) -> int:

@@ -19,6 +19,7 @@ from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from .drawing import PAGE, Drawing, Panel, Tint, Word, svg_document
 from .grid import Arrow, Cell, Grid
+from .palette import DARK, LIGHT
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -88,15 +89,15 @@ class Picture:
         """The picture in pixels."""
         return _draw(self)
 
-    def svg(self) -> str:
-        """The picture as one SVG document on white paper; it needs no other library.
+    def svg(self, *, dark: bool = False) -> str:
+        """The picture as one SVG document on white paper or `dark`, for slides; it needs no other library.
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
         >>> "T5:{c2,c3}" in ptxlab.views.fragment(ins, "C").svg()
         True
         """
-        return svg_document(self.drawing())
+        return svg_document(self.drawing(), theme=DARK if as_flag(dark, "dark") else LIGHT)
 
     def figure(self) -> Figure:
         """The picture as a Plotly figure, at its natural size in pixels."""

@@ -259,7 +259,7 @@ def decimal(value: Number, digits: int = 9) -> str:
     """
     if isinstance(value, Fraction):
         limit = 1 << 53 if digits >= 9 else 10**digits
-        if value.denominator == 1 and abs(value) < limit:
+        if value.denominator == 1 and -limit < value.numerator < limit:
             return str(value.numerator)
         if value and not 2**-1022 < abs(value) < 2**1023:  # out of the range of float64
             sign = "-" if value < 0 else ""

@@ -208,12 +208,14 @@ def test_layout_in_every_form(answer) -> None:
     )
 
 
-def test_pictures_without_a_title(answer) -> None:
+def test_pictures_without_a_title_and_for_a_dark_page(answer) -> None:
     """What is left out of a picture without its title is tested with the figures."""
     for words in (("layout", S4, "A"), ("layout", WGMMA, "B"), ("metadata", SP_S4), ("trace", S4, "0", "0")):
         whole = ET.fromstring(answer(*words, "--svg"))
         bare = ET.fromstring(answer(*words, "--svg", "--no-title"))
         assert int(bare.get("height")) < int(whole.get("height"))
+        dark = ET.fromstring(answer(*words, "--svg", "--dark"))
+        assert [each.find("{*}rect").get("fill") for each in (whole, dark)] == ["#FFFFFF", "#1C1C1C"]
 
 
 def test_metadata(answer) -> None:
@@ -290,6 +292,7 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         (("holds", S4, "A", "--lane", "40"), "lane 40 does not exist"),
         (("holds", WGMMA, "B", "--lane", "4"), "lives in shared memory: no lane holds it; `ptxlab where`"),
         (("layout", S4, "A", "--no-title"), "--no-title is for --svg"),
+        (("layout", S4, "A", "--dark"), "--dark is for --svg"),
         (("layout", WGMMA, "B", "--cute"), "lives in shared memory"),
         (("cute", WGMMA, "B"), "lives in shared memory"),
         (("layout", SP_S4, "A", "--dense", "--csv"), "--dense is for the table"),

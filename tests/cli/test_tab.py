@@ -48,7 +48,8 @@ def test_a_question_means_a_command(question: str, command: str, word: str) -> N
     assert " ".join(command_words(question)) == command
     answer = ask(question)
     assert word in answer.text
-    assert ElementTree.fromstring(answer.picture).tag.endswith("svg")
+    papers = [ElementTree.fromstring(each).find("{*}rect") for each in (answer.picture, answer.dark)]
+    assert [paper.get("fill") for paper in papers if paper is not None] == ["#FFFFFF", "#1C1C1C"]
     is_about_an_instruction = command.split()[0] in ("where", "holds", "show", "layout", "cute")
     assert bool(answer.explorer) == is_about_an_instruction
 

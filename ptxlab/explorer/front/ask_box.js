@@ -65,8 +65,8 @@ export class AskBox {
     this.answer.hidden = true;
   }
 
-  /** @param {{ command?: string, text?: string, picture?: string, explorer?: string, problem?: string }} answer */
-  take({ command, text, picture, explorer, problem }) {
+  /** @param {{ command?: string, text?: string, picture?: string, dark?: string, explorer?: string, problem?: string }} answer */
+  take({ command, text, picture, dark, explorer, problem }) {
     this.answer.replaceChildren();
     this.answer.removeAttribute("aria-busy");
     if (problem) {
@@ -87,7 +87,12 @@ export class AskBox {
       role: "group",
       "aria-label": "picture",
     });
-    const image = make("img", "", box, { alt: `picture of the answer to ${command}`, src: asImage(picture) });
+    const both = make("picture", "", box);
+    if (dark) make("source", "", both, { media: "(prefers-color-scheme: dark)", srcset: asImage(dark) });
+    const image = make("img", "", both, {
+      alt: `picture of the answer to ${command}`,
+      src: asImage(picture),
+    });
     image.addEventListener("load", () => {
       image.width = Math.max(LEAST_WIDTH, image.naturalWidth);
     });
