@@ -2,8 +2,9 @@
 
 Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
 libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
-`CUDADispatcher.call`, `ForAll.__call__`, the functions of `numba.cuda` that make arrays on the device, which
-is the host then, and the warning about small grids. Streams and events need a GPU.
+`CUDADispatcher.call`, `compile` (for signatures that are declared) and `inspect_asm`, `ForAll.__call__`, the
+functions of `numba.cuda` that tell of the device, make its streams and arrays, which is the host then, and
+the warning about small grids. Events need a GPU.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,18 +22,21 @@ import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher as numba_dispatcher
 
-from ..errors import PtxlabError, counted, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.compiler import compile_ptx
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
-from .arrays import device_memory, host_array, is_array
+from ..simulator.peaks import PEAKS
+from .arrays import array_at, device_memory, host_array, is_array
 from .session import current_session
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
 
 _COMPILED: WeakKeyDictionary[Any, dict[Any, str]] = WeakKeyDictionary()  # PTX by types and chip
+#: Types of the signatures that `cuda.jit` was given inside a session.
+_DECLARED: WeakKeyDictionary[Any, list[tuple[Any, ...]]] = WeakKeyDictionary()
 _THREADS_FOR_ALL = 256  # of a block, where `forall` is not told how many
 
 
@@ -112,13 +118,28 @@ class NumbaKernel(Generic[R]):
         values = [_on_host(each) for each in arguments]
         types = self._types
         if types is None:
-            types = tuple(self._dispatcher.typeof_pyval(each) for each in values)
+            types = _matching(self._dispatcher, tuple(map(self._dispatcher.typeof_pyval, values)))
         if len(types) != len(values):
             raise PtxlabError(f"{self.name} takes {counted(len(types), 'argument')}, found {len(values)}")
         passed: list[object] = []
         for number, (kind, value) in enumerate(zip(types, values, strict=True), 1):
             passed += _flattened(kind, value, f"argument {number} of {self.name}")
         return self.kernel(types), passed
+
+
+def _matching(dispatcher: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The declared types that arguments of these types fit best, as Numba decides; without any, these."""
+    declared = [each for each in _DECLARED.get(dispatcher, ()) if len(each) == len(types)]
+    if not declared:
+        return types
+    steps = {}
+    for each in declared:
+        conversions = [dispatcher.typingctx.can_convert(*pair) for pair in zip(types, each, strict=True)]
+        if None not in conversions:
+            steps[each] = sorted((int(step) for step in conversions), reverse=True)
+    if not steps:
+        raise PtxlabError(f"{dispatcher.py_func.__name__} is declared for {listing(declared)}, found {types}")
+    return min(steps, key=steps.__getitem__)
 
 
 def _on_host(value: Any) -> Any:
@@ -132,8 +153,15 @@ def _on_host(value: Any) -> Any:
 
 def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
     """A value as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        yield from (0, 0, value.size, value.itemsize, value, *value.shape, *value.strides)
+    if isinstance(value, np.ndarray) and hasattr(kind, "ndim"):
+        memory = value if value.ndim else value.reshape(1)
+        yield from (0, 0, value.size, value.itemsize, memory, *value.shape, *value.strides)
+    elif isinstance(value, np.void):  # a record, which the kernel may write
+        yield array_at(np.frombuffer(value, np.uint8).ctypes.data, (value.nbytes,), (1,), np.dtype(np.uint8))
+    elif isinstance(value, Enum):
+        yield from _flattened(kind.dtype, value.value, what)
+    elif isinstance(value, np.datetime64 | np.timedelta64):
+        yield value.view(np.int64)
     elif isinstance(value, tuple):
         for number, (inner, item) in enumerate(zip(kind, value, strict=True)):
             yield from _flattened(inner, item, f"{what}[{number}]")
@@ -160,16 +188,24 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
         current_device = numba_dispatcher.get_current_device
         # Functions that the kernel calls are compiled for the current device.
         numba_dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-        try:
-            texts[types, capability], _ = cuda.compile_ptx(
+
+        def compiled(lines: bool) -> str:
+            ptx, _ = cuda.compile_ptx(
                 dispatcher.py_func,
                 types,
                 debug=debug,
-                lineinfo=not debug,
+                lineinfo=lines,
                 fastmath=options.get("fastmath", False),
                 cc=capability,
                 opt=options.get("opt", True),
             )
+            return str(ptx)
+
+        try:
+            try:
+                texts[types, capability] = compiled(lines=not debug)
+            except ZeroDivisionError:  # Numba describes empty tuples to a debugger
+                texts[types, capability] = compiled(lines=False)
         except Exception as error:
             if "NVVM" not in str(error) and "libnv" not in str(error):
                 raise
@@ -222,6 +258,49 @@ class DeviceArray(np.ndarray[Any, Any]):
         """Take the values of another array."""
         np.copyto(self, host_array(ary))
 
+    def __bool__(self) -> bool:
+        """As a GPU's array, which has a length and no value."""
+        return self.ndim == 0 or len(self) > 0
+
+
+class _Stream:
+    """What `cuda.stream()` gives: everything is done when a call returns."""
+
+    handle = 0
+
+    def __bool__(self) -> bool:
+        """False, as the number 0 that Numba takes for the default stream."""
+        return False
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    @contextmanager
+    def auto_synchronize(self) -> Iterator[_Stream]:
+        """A block at whose end the work of the stream is done."""
+        yield self
+
+
+def _current_device() -> SimpleNamespace:
+    """What programs ask a device for."""
+    session = current_session()
+    assert session is not None
+    return SimpleNamespace(
+        name=session.chip.encode(),
+        id=0,
+        compute_capability=session.capability,
+        MULTIPROCESSOR_COUNT=PEAKS.get(session.chip, PEAKS["H200"]).sms,
+        WARP_SIZE=32,
+        MAX_THREADS_PER_BLOCK=1024,
+        MAX_BLOCK_DIM_X=1024,
+        MAX_BLOCK_DIM_Y=1024,
+        MAX_BLOCK_DIM_Z=64,
+        MAX_GRID_DIM_X=2**31 - 1,
+        MAX_GRID_DIM_Y=65535,
+        MAX_GRID_DIM_Z=65535,
+        MAX_SHARED_MEMORY_PER_BLOCK=48 << 10,
+    )
+
 
 def _to_device(obj: Any, stream: object = 0, copy: bool = True, to: Any = None) -> Any:
     array = np.array(host_array(obj) if is_array(obj) else obj)
@@ -253,6 +332,9 @@ _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "managed_array": _device_array,
     "synchronize": lambda: None,
     "is_available": lambda: True,
+    "get_current_device": _current_device,
+    "stream": _Stream,
+    "default_stream": _Stream,
 }
 
 
@@ -260,6 +342,8 @@ def install() -> Callable[[], None]:
     """Let Numba launch on the simulator; the result undoes it."""
     dispatcher_type, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
+    former_compile, former_inspect = dispatcher_type.compile, dispatcher_type.inspect_asm
+    former_disable = dispatcher_type.disable_compile
     config = numba_dispatcher.config
     former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
     former_functions = {name: getattr(cuda, name) for name in _HOST_FUNCTIONS if hasattr(cuda, name)}
@@ -280,6 +364,28 @@ def install() -> Callable[[], None]:
         session.simulate(kernel, tuple(grid), tuple(block), passed, int(shared))
         return None
 
+    def compile_signature(self: Any, signature: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return former_compile(self, signature)
+        declared, _ = numba_dispatcher.sigutils.normalize_signature(signature)
+        _compiled(self, tuple(declared), session.capability)
+        _DECLARED.setdefault(self, []).append(tuple(declared))
+        return None
+
+    def disable_compile(self: Any, val: bool = True) -> None:
+        if current_session() is None:  # else there is nothing that Numba has compiled
+            former_disable(self, val)
+
+    def inspect_asm(self: Any, signature: Any = None) -> Any:
+        session = current_session()
+        if session is None:
+            return former_inspect(self, signature)
+        texts = {
+            each: ptx for (each, chip), ptx in _COMPILED.get(self, {}).items() if chip == session.capability
+        }
+        return texts if signature is None else texts[tuple(signature)]
+
     def call_for_all(self: Any, *arguments: object) -> Any:
         if current_session() is None or self.ntasks == 0:
             return former_for_all(self, *arguments)
@@ -289,6 +395,8 @@ def install() -> Callable[[], None]:
 
     def restore() -> None:
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
+        dispatcher_type.compile, dispatcher_type.inspect_asm = former_compile, former_inspect
+        del dispatcher_type.disable_compile  # which it inherits
         config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
         for name, function in former_functions.items():
             setattr(cuda, name, function)
@@ -296,5 +404,7 @@ def install() -> Callable[[], None]:
     for name in former_functions:
         setattr(cuda, name, _HOST_FUNCTIONS[name])
     dispatcher_type.call, for_all.__call__ = call, call_for_all
+    dispatcher_type.compile, dispatcher_type.inspect_asm = compile_signature, inspect_asm
+    dispatcher_type.disable_compile = disable_compile
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
     return restore

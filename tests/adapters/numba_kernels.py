@@ -49,3 +49,20 @@ def neighbours(x, out):  # type: ignore[no-untyped-def]
     x[i] = i
     cuda.cg.this_grid().sync()
     out[i] = x[(i + 32) % x.size]
+
+
+@cuda.jit
+def first(out, value):  # type: ignore[no-untyped-def]
+    out[0] = value
+
+
+@cuda.jit
+def fill_record(record, single):  # type: ignore[no-untyped-def]
+    record.x = 1.5
+    record.n = 7
+    single[()] = 9
+
+
+@cuda.jit
+def with_empty_tuple(out, nothing):  # type: ignore[no-untyped-def]
+    out[0] = len(nothing)

@@ -88,6 +88,35 @@ def test_complex_numbers_flags_and_tuples() -> None:
     assert np.array_equal(out, 1 + 2j + np.arange(4) + 3)
 
 
+def test_declared_signatures() -> None:
+    """`cuda.jit` with types compiles at once; a call converts to the types that fit best."""
+    out = np.zeros(2, np.float32)
+    with ptxlab.simulating(show=False):
+        one = cuda.jit("void(float32[:], float32)")(kernels.first.py_func)
+        two = cuda.jit(["void(float32[:], int32)", "void(float32[:], float64)"])(kernels.first.py_func)
+        one[1, 1](out, 3)
+        assert out[0] == 3 and ".f32" in next(iter(one.inspect_asm().values()))
+        two[1, 1](out[1:], 2.5)
+        assert out[1] == 2.5
+        with pytest.raises(PtxlabError, match=r"first is declared for .*, found \(Array"):
+            one[1, 1](out, out)
+    assert cuda.jit(kernels.first.py_func) is not one
+
+
+def test_records_arrays_without_axes_and_empty_tuples() -> None:
+    records = np.zeros(2, np.dtype([("x", np.float32), ("n", np.int32)], align=True))
+    single, out = np.array(0, np.int64), np.zeros(2, np.float32)
+    with ptxlab.simulating(show=False):
+        stream = cuda.stream()
+        with stream.auto_synchronize():
+            kernels.fill_record[1, 1, stream](records[1], single)
+        kernels.with_empty_tuple[1, 1](out, ((),))
+        assert cuda.get_current_device().WARP_SIZE == 32
+        assert bool(cuda.to_device(out))
+    assert records[1]["x"] == 1.5 and records[1]["n"] == 7 and not records[0]["n"]
+    assert single == 9 and out[0] == 1
+
+
 def test_functions_of_other_modules() -> None:
     """Arithmetic with float16 is CUDA C++ that Numba keeps, and grid.sync() is a library's."""
     x, y = np.arange(64).astype(np.float16), np.ones(64, np.float16)
