@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -20,20 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
-from ..memory import TensorMap
+from ..memory import TensorMap, tensor_map
 from ..simulator.arguments import Pointer
 from ..simulator.ptx.syntax import Function
 
-#: NumPy's types in the order of CUtensorMapDataType.
+#: Of elements of tensor maps, in the order of CUtensorMapDataType.
 MAP_TYPES = (
-    np.uint8, np.uint16, np.uint32, np.int32, np.uint64, np.int64, np.float16, np.float32, np.float64,
-    ml_dtypes.bfloat16,
+    "UINT8", "UINT16", "UINT32", "INT32", "UINT64", "INT64", "FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16",
+    "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B",
 )  # fmt: skip
-SWIZZLES = (0, 32, 64, 128)  # bytes, in the order of CUtensorMapSwizzle
+#: In the order of CUtensorMapSwizzle.
+SWIZZLES = (0, 32, 64, 128, "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
 #: What Triton and the GPU's 16-byte accesses ask of addresses, and so a launch must keep.
 _ALIGNMENT = 16
 _MAP_ALIGNMENT = 64  # of a CUtensorMap
 _LOWEST_ADDRESS, _HIGHEST_ADDRESS = 1 << 16, 1 << 47  # of a process on Linux
+_MAPPED = Path("/proc/self/maps")  # which says, in order, what addresses it has
 
 
 def is_array(value: object) -> bool:
@@ -97,6 +101,41 @@ def array_at(
     return np.ndarray(shape, element, memory, strides=strides)
 
 
+def map_of_memory(
+    data_type: str,
+    address: int,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    box: Sequence[int],
+    swizzle: int = 0,
+    fill: int = 0,
+    steps: Sequence[int] | None = None,
+) -> TensorMap:
+    """As cuTensorMapEncodeTiled: the innermost axis is first, and has no stride; numbers are the driver's.
+
+    >>> x = np.zeros((4, 32), dtype=np.uint8)
+    >>> packed = map_of_memory("16U4_ALIGN8B", x.ctypes.data, (64, 4), (32,), (64, 2))
+    >>> packed.array.shape, packed.box
+    ((4, 32), (2, 64))
+    """
+    innermost, *others = (int(size) for size in sizes)
+    if data_type.startswith("16U"):
+        element = np.dtype(np.uint8)
+        innermost = innermost * int(data_type[3]) // 8
+    else:
+        element = numpy_type(data_type.lower().removesuffix("_ftz").replace("tfloat", "float"))
+    bytes_between = (element.itemsize, *(int(step) for step in strides))
+    array = array_at(int(address), (innermost, *others)[::-1], bytes_between[::-1], element)
+    return tensor_map(
+        array,
+        tuple(int(size) for size in box)[::-1],
+        SWIZZLES[int(swizzle)],
+        element_strides=None if steps is None else tuple(int(step) for step in steps)[::-1],
+        fill="nan" if int(fill) else "zero",
+        data_type=data_type,
+    )
+
+
 def device_memory(arguments: Sequence[object]) -> list[object]:
     """Arguments of a launch with pointers in place of arrays that the simulator does not take as they are.
 
@@ -110,24 +149,31 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
     >>> [each.offset for each in device_memory([x[4:], x])]
     [16, 0]
     """
+    values: list[object] = []  # the members of structs, too
+    for argument in arguments:
+        values += argument if isinstance(argument, tuple) else (argument,)
     tables = {
         number: memory
-        for number, argument in enumerate(arguments)
-        if (memory := _possible_table(argument)) is not None
+        for number, value in enumerate(values)
+        if (memory := _possible_table(value)) is not None
     }
     reached = _reached(list(tables.values())) if tables else []
-    placed = _placed([*arguments, *reached])
+    placed = _placed([*values, *reached])
     if reached:
         memories = tuple(
             each.memory if isinstance(each, Pointer) else np.asarray(each).reshape(-1).view(np.uint8)
-            for each in placed[len(arguments) :]
+            for each in placed[len(values) :]
         )
         for number in tables:
             table = placed[number]
             if not isinstance(table, Pointer):
                 table = Pointer(np.asarray(table).reshape(-1).view(np.uint8), 0)
             placed[number] = replace(table, reaches=memories)
-    return placed[: len(arguments)]
+    following = iter(placed)
+    return [
+        tuple(islice(following, len(argument))) if isinstance(argument, tuple) else next(following)
+        for argument in arguments
+    ]
 
 
 def _placed(arguments: Sequence[object]) -> list[object]:
@@ -165,9 +211,18 @@ def _possible_table(argument: object) -> NDArray[np.uint64] | None:
     if argument.dtype.itemsize not in (1, 8):
         return None
     content = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
-    words = content[: content.size // 8 * 8].view(np.uint64)
-    chosen = np.unique(words[(words >= _LOWEST_ADDRESS) & (words < _HIGHEST_ADDRESS)])
+    chosen = _possible_addresses(content[: content.size // 8 * 8].view(np.uint64))
     return chosen if chosen.size else None
+
+
+def _possible_addresses(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Those words that may be addresses of this process; two small numbers side by side are soon told."""
+    chosen = np.unique(words[(words >= _LOWEST_ADDRESS) & (words < _HIGHEST_ADDRESS)])
+    if not chosen.size or not _MAPPED.exists():
+        return chosen
+    spans = [line.partition(" ")[0].split("-") for line in _MAPPED.read_text(encoding="utf-8").splitlines()]
+    edges = np.array([int(edge, 16) for span in spans for edge in span if int(edge, 16) < _HIGHEST_ADDRESS])
+    return chosen[np.searchsorted(edges.astype(np.uint64), chosen, side="right") % 2 == 1]
 
 
 def _reached(tables: Sequence[NDArray[np.uint64]]) -> list[NDArray[np.uint8]]:
@@ -206,8 +261,8 @@ def _alive() -> Iterator[NDArray[Any]]:
 class HostMemory:
     """Arrays of the host by their addresses, for launches whose parameters are known as bytes only.
 
-    A word that is an address in one of the arrays is a pointer into it. `as_map` makes a tensor map of 128
-    bytes that begin with such an address, or None.
+    A word that is an address in one of the arrays is a pointer into it; with `search`, also one in any array
+    that is alive. `as_map` makes a tensor map of 128 bytes that begin with such an address, or None.
 
     >>> x = np.arange(4, dtype=np.float32)
     >>> content = (x.ctypes.data + 8).to_bytes(8, "little") + bytes(8)
@@ -217,11 +272,19 @@ class HostMemory:
     """
 
     def __init__(
-        self, arrays: Sequence[NDArray[Any]], as_map: Callable[[bytes], TensorMap | None] | None = None
+        self,
+        arrays: Sequence[NDArray[Any]],
+        as_map: Callable[[bytes], TensorMap | None] | None = None,
+        search: bool = False,
     ) -> None:
-        self._as_map = as_map
+        self._as_map, self._searches = as_map, search
         self._blocks: list[tuple[int, NDArray[np.uint8]]] = []
-        spans = sorted(np.lib.array_utils.byte_bounds(array) for array in arrays if array.size)
+        self._add(arrays)
+
+    def _add(self, arrays: Sequence[NDArray[Any]]) -> None:
+        known = [memory for _, memory in self._blocks]
+        spans = sorted(np.lib.array_utils.byte_bounds(array) for array in (*known, *arrays) if array.size)
+        self._blocks.clear()
         while spans:
             low, high = spans.pop(0)
             while spans and spans[0][0] < high:
@@ -259,6 +322,11 @@ class HostMemory:
 
     def arguments(self, function: Function, contents: Sequence[bytes | TensorMap]) -> list[object]:
         """Parameters of a kernel, from the bytes of each; tensor maps stay."""
+        if self._searches:
+            whole_words = b"".join(each[: len(each) // 8 * 8] for each in contents if isinstance(each, bytes))
+            addresses = _possible_addresses(np.frombuffer(whole_words, np.uint64)).tolist()
+            unknown = [each for each in addresses if self.pointer(each) is None]
+            self._add(_reached([np.array(unknown, np.uint64)]) if unknown else [])
         passed: list[object] = []
         for parameter, content in zip(function.parameters, contents, strict=True):
             if isinstance(content, TensorMap):

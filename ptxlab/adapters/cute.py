@@ -32,15 +32,16 @@ from cutlass.cutlass_dsl import CuTeDSL, cuda_jit_executor
 from cutlass.utils import hardware_info
 
 from ..errors import PtxlabError, listing
-from ..memory import TensorMap, tensor_map
+from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.peaks import PEAKS
-from .arrays import SWIZZLES, HostMemory, array_at, host_array, is_array, numpy_type
+from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
 from .session import current_session, replaced
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MOST_SHARED, _MOST_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
+_MAP_BYTES = 128  # of a CUtensorMap
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
 _LIBRARIES: list[ctypes.c_void_p] = []  # which must outlive the code of the host
 _SEEN: dict[int, np.ndarray[Any, Any]] = {}  # arrays that a call of a compiled function has, by address
@@ -101,6 +102,11 @@ def _set_to_zero(out: int, *_: int) -> int:
     return 0
 
 
+def _set_to_one(out: int, *_: int) -> int:
+    ctypes.c_int32.from_address(out).value = 1
+    return 0
+
+
 def _launch(config: int, handle: int, parameters: int) -> int:
     launch = _Config.from_address(config)
     cluster = None
@@ -141,7 +147,8 @@ def _simulated(
             ctypes.string_at(address, variable.size)
             for address, variable in zip(addresses, variables, strict=True)
         ]
-        arguments = HostMemory(list(_SEEN.values()), _decoded_map).arguments(kernel.function, contents)
+        memory = HostMemory(list(_SEEN.values()), _decoded_map, search=True)
+        arguments = memory.arguments(kernel.function, contents)
         session.simulate(kernel, grid, block, arguments, shared, cluster)
     except BaseException as error:
         _RAISED.append(error)
@@ -177,38 +184,58 @@ def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kern
     return _kernel(result_type, ptx.rstrip("\0"), name, {})
 
 
-#: NumPy's types by the number that stands for them in a map; the host's code sets no others.
-_MAP_TYPES = {
-    0: "uint8", 1: "uint16", 2: "uint32", 3: "int32", 4: "uint64", 5: "int64", 6: "float16", 7: "float32",
-    9: "float64", 10: "bfloat16",
-}  # fmt: skip
+#: Types of elements in the order in which the chip counts them.
+_CHIP_TYPES = (*MAP_TYPES[:8], "FLOAT32_FTZ", *MAP_TYPES[8:10], *MAP_TYPES[11:])
+#: What stands for a map of cuTensorMapEncodeTiled: its arguments, in the 128 bytes of a CUtensorMap.
+_MAP_MAGIC = b"ptxlab"
+_MAP_RECORD = np.dtype([
+    ("address", "<u8"), ("magic", "S8"), ("sizes", "<u8", 5), ("strides", "<u8", 4), ("box", "<u2", 5),
+    ("steps", "u1", 5), ("type", "u1"), ("rank", "u1"), ("swizzle", "u1"), ("fill", "u1"),
+])  # fmt: skip
+
+
+def _encode_map(
+    out: int, kind: int, rank: int, address: int, sizes: int, strides: int, box: int, steps: int,
+    interleave: int, swizzle: int, promotion: int, fill: int,
+) -> int:  # fmt: skip
+    if interleave:
+        _RAISED.append(PtxlabError("interleaved tensor maps are not simulated yet"))
+        return _FAILED
+    record = np.zeros((), dtype=_MAP_RECORD)
+    record["magic"], record["address"] = _MAP_MAGIC, address
+    record["type"], record["rank"], record["swizzle"], record["fill"] = kind, rank, swizzle, fill
+    record["sizes"][:rank] = (ctypes.c_uint64 * rank).from_address(sizes)
+    if rank > 1:
+        record["strides"][: rank - 1] = (ctypes.c_uint64 * (rank - 1)).from_address(strides)
+    record["box"][:rank] = (ctypes.c_uint32 * rank).from_address(box)
+    record["steps"][:rank] = (ctypes.c_uint32 * rank).from_address(steps)
+    ctypes.memmove(out, record.tobytes().ljust(_MAP_BYTES, b"\0"), _MAP_BYTES)
+    return 0
 
 
 def _decoded_map(content: bytes) -> TensorMap | None:
-    """The tensor map that 128 bytes are, as the code of the host writes it; None if they are none.
+    """The tensor map that 128 bytes are; None if they are none.
 
-    It encodes maps itself, without the driver: the address; flags and the strides in units of 16 bytes; the
-    sizes less 1; the box less 1. Found by compiling for tensors of many types and shapes.
+    The code of the host encodes most maps itself, without the driver: the address; flags and the strides in
+    units of 16 bytes; the sizes less 1; the box less 1. Found by compiling for tensors of many types and
+    shapes.
     """
+    if content[8:16].startswith(_MAP_MAGIC):
+        record = np.frombuffer(content, _MAP_RECORD, 1)[0]
+        rank = int(record["rank"])
+        sizes, box, steps = (record[name][:rank].tolist() for name in ("sizes", "box", "steps"))
+        strides = record["strides"][: rank - 1].tolist()
+        name, numbers = MAP_TYPES[record["type"]], (record["swizzle"], record["fill"])
+        return map_of_memory(name, record["address"], sizes, strides, box, *numbers, steps)
     address, flags, *words = np.frombuffer(content[:64], np.uint64).tolist()
     if flags & 0xF != 2 or not flags & 1 << 18:
         return None
-    rank, kind = (flags >> 4 & 7) + 1, flags >> 7 & 15
-    name = _MAP_TYPES.get(kind)
-    if name is None:
-        raise PtxlabError(f"a tensor map whose elements have the type {kind} is not simulated yet")
-    element = numpy_type(name)
-    strides = np.array([flags, *words[:2]], np.uint64).view(np.uint32)[1:5] * 16
-    sizes = np.array(words[2:5], np.uint64).view(np.uint32)[:5].astype(np.int64) + 1
+    rank = (flags >> 4 & 7) + 1
+    name = "TFLOAT32" if flags & 1 << 16 else _CHIP_TYPES[flags >> 7 & 15]
+    strides = np.array([flags, *words[:2]], np.uint64).view(np.uint32)[1:rank].astype(np.int64) * 16
+    sizes = np.array(words[2:5], np.uint64).view(np.uint32)[:rank].astype(np.int64) + 1
     box = [(words[4] >> 56) + 1, *(each + 1 for each in words[5].to_bytes(8, "little")[:4])]
-    shape = tuple(sizes[:rank][::-1].tolist())
-    steps = (*strides[: rank - 1][::-1].astype(np.int64).tolist(), element.itemsize)
-    return tensor_map(
-        array_at(address, shape, steps, element),
-        tuple(box[:rank][::-1]),
-        SWIZZLES[flags >> 13 & 3],
-        data_type="TFLOAT32" if flags & 1 << 16 else None,
-    )
+    return map_of_memory(name, address, sizes.tolist(), strides.tolist(), box[:rank], flags >> 13 & 3)
 
 
 #: Functions of the CUDA runtime that are not as if nothing had happened.
@@ -218,6 +245,8 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
     "_cudaDeviceGetAttribute": _device_attribute,
     "_cudaGetDevice": _set_to_zero,
     "_cuKernelGetAttribute": _set_to_zero,
+    "_cudaOccupancyMaxActiveBlocksPerMultiprocessor": _set_to_one,
+    "_cuTensorMapEncodeTiled": _encode_map,
     "_cudaLaunchKernelEx": _launch,
     "_cudaLaunchKernel": _launch_plain,
     "cuda_dialect_init_library_once": _init_library_once,
@@ -268,7 +297,7 @@ def _raising() -> Iterator[None]:
         yield
     except Exception:
         if _RAISED:
-            raise _RAISED[0] from None
+            raise _RAISED[0] from _RAISED[0].__cause__
         raise
     finally:
         _RAISED.clear()
@@ -369,9 +398,12 @@ def install() -> Callable[[], None]:
             _SEEN[wrapper.data_ptr] = array_at(wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8))
         return former_pointers(self)
 
-    def init(self: Any, *arguments: Any, **named: Any) -> None:
-        former_init(self, *arguments, **named)
-        if current_session() is not None:
+    def init(self: Any, array: Any, *arguments: Any, **named: Any) -> None:
+        simulated = current_session() is not None
+        if simulated and named.get("enable_tvm_ffi"):
+            array = _OnGpu(array)
+        former_init(self, array, *arguments, **named)
+        if simulated:
             _as_global(self._dlpack_data)
 
     def run(self: Any, exe_args: list[Any]) -> Any:

@@ -14,16 +14,15 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import tilelang
 from tilelang.jit.adapter.nvrtc import adapter, is_nvrtc_available, libgen
 from tilelang.jit.kernel import JITKernel
 
 from ..errors import PtxlabError, listing
 from ..gpu.compiler import header_folders
-from ..memory import TensorMap, tensor_map
+from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from .arrays import MAP_TYPES, SWIZZLES, HostMemory, array_at, host_array, is_array
+from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
 from .session import Session, current_session, replaced
 
 if not is_nvrtc_available:
@@ -58,19 +57,10 @@ def _tensor_map(
     fill: int,
 ) -> tuple[Any, TensorMap]:
     """As cuTensorMapEncodeTiled; the innermost dimension is first, and has no stride."""
-    if int(data_type) >= len(MAP_TYPES) or int(interleave):
-        raise PtxlabError("tensor maps of packed 4-bit elements, or interleaved ones, are not simulated yet")
-    element = np.dtype(MAP_TYPES[int(data_type)])
-    bytes_between = (element.itemsize, *(int(step) for step in strides))
-    shape = tuple(int(size) for size in sizes)
-    array = array_at(int(address), shape[::-1], bytes_between[::-1], element)
-    return _SUCCESS, tensor_map(
-        array,
-        tuple(int(size) for size in box)[::-1],
-        SWIZZLES[int(swizzle)],
-        element_strides=tuple(int(step) for step in steps)[::-1],
-        fill="nan" if int(fill) else "zero",
-    )
+    if int(interleave):
+        raise PtxlabError("interleaved tensor maps are not simulated yet")
+    name = MAP_TYPES[int(data_type)]
+    return _SUCCESS, map_of_memory(name, address, sizes, strides, box, swizzle, fill, steps)
 
 
 class _Library:

@@ -26,12 +26,12 @@ from triton.runtime.driver import driver as active_driver
 
 from .._util.arguments import is_a
 from ..errors import PtxlabError, counted, listing, quoted
-from ..memory import TensorMap, tensor_map
+from ..memory import TensorMap
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
-from .arrays import MAP_TYPES, SWIZZLES, array_at, device_memory, host_array, is_array
+from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory
 from .session import Session, current_session
 from .source import python_source
 
@@ -267,13 +267,9 @@ class _Utils:
         padding: int = 0,
     ) -> TensorMap:
         """A tensor map of the tensor at an address of the host."""
-        if not 0 <= element_type < len(MAP_TYPES):
-            raise PtxlabError("a tensor descriptor of packed 4-bit elements is not simulated yet")
-        element = np.dtype(MAP_TYPES[element_type])
-        steps = tuple(int(step) * element.itemsize for step in strides)
-        array = array_at(int(address), tuple(int(size) for size in shape), steps, element)
-        box = tuple(int(size) for size in block)
-        return tensor_map(array, box, SWIZZLES[swizzle], fill="nan" if padding else "zero")
+        name = MAP_TYPES[element_type]
+        steps = [int(step) * element_size for step in strides[-2::-1]]
+        return map_of_memory(name, address, shape[::-1], steps, block[::-1], swizzle, padding)
 
 
 class _Launcher:

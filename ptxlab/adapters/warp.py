@@ -2,9 +2,10 @@
 
 Tried with warp-lang 1.19.0. Without a GPU, Warp's device is the CPU, with its arrays; while a session
 is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a tape, compile the module to PTX
-with Warp's own compiler and simulate it instead of running code of the host. Products of tiles are Warp's own
-then, without MathDx, which gives no PTX. Meshes, volumes and hash grids are made for the CPU and cannot be
-read by a kernel; textures and recorded commands need a GPU.
+with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
+CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
+which gives no PTX. Meshes, volumes and hash grids are made for the CPU and cannot be read by a kernel;
+textures and recorded commands need a GPU.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from warp._src import context
 from ..errors import PtxlabError, listing
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import HostMemory, array_at, host_array, is_array
-from .session import Session, current_session
+from .session import Session, current_session, replaced
 from .source import python_source
 
 _THREADS = 256  # of a block, where the launch is not told how many
+_OWN_CODE = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
 _NEEDED = (
     "launch",
     "pack_arg",
@@ -60,14 +62,15 @@ def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) -> tuple[Kernel[Any], int]:
-    """The kernel, and bytes of its shared memory."""
+    """The kernel, and bytes of its shared memory; the backward pass takes long to compile."""
     module = kernel.module
-    key = ("warp", module, block, tuple(id(each) for each in module.kernels.values()), len(kernel.overloads))
+    kernels = tuple(id(each) for each in module.kernels.values())
+    key = ("warp", module, block, kernels, len(kernel.overloads), backward)
     if key not in session.kept:
         number = int(session.target.removeprefix("sm_").rstrip("af"))
         former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
-            module.options |= {"block_dim": block, "enable_mathdx_gemm": False}
+            module.options |= {"block_dim": block, "enable_backward": backward} | _OWN_CODE
             try:
                 warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
             finally:
@@ -108,12 +111,17 @@ def install() -> Callable[[], None]:
             f"Warp {warp.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 1.19.0"
         )
     former_launch, former_block = context.launch, context._resolve_launch_block_dim
+    former_device = context.Runtime.get_device
     parameters = inspect.signature(former_launch)
 
     def block_dim(device: Any, block: int | None) -> int:
         if current_session() is None or not device.is_cpu:
             return int(former_block(device, block))
         return block if block is not None and block > 0 else _THREADS
+
+    def get_device(self: Any, name: Any = None) -> Any:
+        absent = isinstance(name, str) and name.startswith("cuda") and not self.cuda_devices
+        return self.cpu_device if absent and current_session() is not None else former_device(self, name)
 
     def launch(*arguments: Any, **named: Any) -> Any:
         session = current_session()
@@ -161,10 +169,11 @@ def install() -> Callable[[], None]:
             )
         return None
 
-    def restore() -> None:
-        context.launch = warp.launch = former_launch
-        context._resolve_launch_block_dim = former_block
-
-    context.launch = warp.launch = launch
-    context._resolve_launch_block_dim = block_dim
-    return restore
+    return replaced(
+        [
+            (context, "launch", launch),
+            (warp, "launch", launch),
+            (context, "_resolve_launch_block_dim", block_dim),
+            (context.Runtime, "get_device", get_device),
+        ]
+    )

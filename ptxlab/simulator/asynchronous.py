@@ -1,4 +1,5 @@
-"""`cp.async`, bulk copies and TMA. PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy".
+"""`cp.async`, bulk copies, TMA, `clusterlaunchcontrol`. PTX ISA, "Data Movement and Conversion Instructions:
+Asynchronous copy", "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol".
 
 A copy takes place when it is issued, and its completion is signalled at once: for a kernel that waits as it
 should, nothing differs. Observers hear of copies and waits, so that a missing wait can be found.
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..memory import Im2colMap, TensorMap
 from .builders import Context, builds, unsupported
+from .hazard import threads_text
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
 from .mbarriers import Change, barrier_place, check_masks, update_barriers, update_in_blocks
 from .memory import SHARED_START, in_block
-from .operands import Read, address, announced, items_of, reader, readers
+from .operands import Read, address, announced, items_of, reader, readers, writer
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes
@@ -290,3 +292,58 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 _REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+# -- clusterlaunchcontrol ------------------------------------------------------------------------------------
+
+#: A response, opaque to programs: the first ctaid of the cluster that was cancelled, and whether one was.
+_NONE_LEFT = (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+
+
+@builds("clusterlaunchcontrol.try_cancel")
+def _try_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`try_cancel`: the next cluster of the grid does not begin; its work is that of whoever asked."""
+    response, barrier = (barrier_place(each, instruction, context) for each in instruction.operands)
+    everywhere = "multicast::cluster::all" in instruction.parts
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        again = np.flatnonzero(machine.told_none_left[threads.blocks])
+        if len(again):
+            who = threads_text(machine.batch, threads.indices[again[:1]])
+            raise PtxlabError(f"{who} asks again after its block has seen a request fail: that is undefined")
+        answers = [machine.launch.cancel_next(machine.batch.grid) or _NONE_LEFT for _ in range(threads.count)]
+        words = list(np.array(answers, dtype=np.uint32).T.copy())
+        places, signals = response(machine, frame, threads), barrier(machine, frame, threads)
+        size = machine.batch.grid.cluster_size
+        for rank in range(size if everywhere else 0):
+            machine.memory.store(instruction, "shared", threads, in_block(places, rank), words, "async")
+        if not everywhere:
+            machine.memory.store(instruction, "shared", threads, places, words, "async")
+        masks = np.full(threads.count, (1 << size) - 1) if everywhere else None
+        change = Change.receive(np.full(threads.count, 4 * len(words), dtype=np.int64))
+        update_in_blocks(machine, instruction, threads, signals, change, masks)
+
+    return MachineStep(instruction, execute)
+
+
+@builds("clusterlaunchcontrol.query_cancel")
+def _query_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`query_cancel`: what a response says."""
+    destination, source = instruction.operands
+    read = reader(source, 128, instruction, context)
+    asks = "is_canceled" in instruction.parts
+    named = [part[-1] for part in instruction.parts if part.startswith("get_first_ctaid::")]
+    axis = "xyz".index(named[0]) if named else 0
+    writes = [writer(each, instruction) for each in items_of(destination)]
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        words = read(machine, frame, threads).copy().view(np.uint32).reshape(-1, 4)
+        if asks:
+            canceled = words[:, 3] != 0
+            machine.told_none_left[threads.blocks[~canceled]] = True
+            writes[0](frame, threads, canceled)
+            return
+        for number, write in enumerate(writes):
+            write(frame, threads, words[:, axis + number].copy())
+
+    return MachineStep(instruction, execute)

@@ -22,7 +22,7 @@ from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
 from .spinning import Probe
-from .threads import Batch, Threads
+from .threads import Batch, Grid, Threads
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
@@ -116,6 +116,19 @@ class Launch:
     waits: bool = False  # blocks may wait for each other
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory
+    cancels: bool = False  # the kernel has clusterlaunchcontrol.try_cancel
+    #: The first block that has not begun, in the order in which they run, and where they end.
+    next_block: int = 0
+    last_block: int = 0
+
+    def cancel_next(self, grid: Grid) -> tuple[int, int, int, int] | None:
+        """The first ctaid of the next cluster, which will not begin, and 1; None if all have begun."""
+        if self.next_block >= self.last_block:
+            return None
+        number = int(grid.block_numbers(self.next_block, self.next_block + 1)[0])
+        self.next_block += grid.cluster_size
+        wide, high, _ = grid.blocks
+        return number % wide, number // wide % high, number // (wide * high), 1
 
 
 @dataclass(slots=True)
@@ -150,6 +163,8 @@ class Machine:
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
         self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
+        #: Blocks that have seen the response that there is no cluster left to cancel.
+        self.told_none_left = np.zeros(batch.count, dtype=np.bool_)
         self.cluster_barriers = ClusterBarriers(batch)
         self._special = SpecialRegisters(batch, launch.memory)
         self._pending: dict[_Position, _Waiting] = {}

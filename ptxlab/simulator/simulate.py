@@ -43,6 +43,7 @@ _MOST_WAITING_LANES = 1 << 19
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
 _MOST_PRINTED = 1 << 25  # letters that a kernel prints
 KEPT_BYTES = 1 << 27  # of what matrix instructions read
+_CANCEL = ("clusterlaunchcontrol", "try_cancel")
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,18 @@ class Run:
             self._output.write,
             setup.model,
             waits=grid.block_count * grid.lanes > _MOST_LANES and _may_wait(image.module),
+            cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
 
     def blocks(self, first: int, last: int, tick: _Tick | None = None) -> None:
-        """Run blocks first to last - 1, as many at once as fit."""
+        """Run blocks first to last - 1, as many at once as fit.
+
+        Where blocks may cancel the launch of others, half of them begin, so that some can.
+        """
         launch, grid = self._launch, self._setup.grid
         step = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.waits)
+        if launch.cancels:
+            step = min(step, -(-(last - first) // (2 * grid.cluster_size)) * grid.cluster_size)
         done = 0
 
         def executed(count: int) -> None:
@@ -164,12 +171,15 @@ class Run:
             if tick is not None:
                 tick(0, note=f"{done:,} instructions")
 
-        for start in range(first, last, step):
-            batch = Batch(grid, grid.block_numbers(start, min(start + step, last)))
+        launch.next_block, launch.last_block = first, last
+        while launch.next_block < last:
+            start = launch.next_block
+            launch.next_block = min(start + step, last)
+            batch = Batch(grid, grid.block_numbers(start, launch.next_block))
             with np.errstate(all="ignore"):
                 Machine(launch, batch, executed).run()
             if tick is not None:
-                tick(batch.count)
+                tick(launch.next_block - start)
 
     def chosen(self, numbers: NDArray[np.int64]) -> None:
         """Run some blocks, whole clusters, by their numbers."""

@@ -390,15 +390,36 @@ def _reduced(
 # -- tensor maps in the memory of a kernel, and the instructions that change them there ----------------------
 
 MAP_BYTES = 128
-_MAGIC = b"ptxlab tensormap"
 _MOST_AXES = 5
-#: The fields, in the driver's order of axes; an address of 0 is that of the launch's array.
-_RECORD = np.dtype([
-    ("magic", "S16"), ("global_address", "<u8"), ("global_stride", "<u8", _MOST_AXES - 1),
-    ("global_dim", "<u4", _MOST_AXES), ("box_dim", "<u2", _MOST_AXES), ("element_stride", "u1", _MOST_AXES),
-    ("rank", "u1"), ("elemtype", "u1"), ("interleave_layout", "u1"), ("swizzle_mode", "u1"),
-    ("swizzle_atomicity", "u1"), ("fill_mode", "u1"), ("number", "<u4"),
-])  # fmt: skip
+
+
+class _Field(NamedTuple):
+    """Where a field is: the word of 64 bits, and the first bit in it, for each axis."""
+
+    bits: int
+    places: tuple[tuple[int, int], ...]
+    unit: int = 1
+
+
+#: All of a map is in 64 bytes, as the driver has it: CuTe DSL copies no more. Axes are in the driver's order;
+#: an address of 0 is that of the launch's array.
+_USED_BYTES = 64
+_FIELDS = {
+    "global_address": _Field(64, ((0, 0),)),
+    "global_dim": _Field(32, ((1, 0), (1, 32), (2, 0), (2, 32), (3, 0))),
+    "number": _Field(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel made it of zeros
+    "global_stride": _Field(36, ((4, 0), (5, 0), (6, 0), (7, 0)), unit=16),
+    "box_dim": _Field(9, ((4, 36), (4, 45), (4, 54), (5, 36), (5, 45))),
+    "rank": _Field(3, ((5, 54),)),
+    "elemtype": _Field(4, ((5, 57),)),
+    "interleave_layout": _Field(2, ((5, 61),)),
+    "element_stride": _Field(4, ((6, 36), (6, 40), (6, 44), (6, 48), (6, 52))),
+    "swizzle_mode": _Field(2, ((6, 56),)),
+    "swizzle_atomicity": _Field(2, ((6, 58),)),
+    "fill_mode": _Field(1, ((6, 60),)),
+    "magic": _Field(28, ((7, 36),)),
+}
+_MAGIC = 0x7A3B10C  # of maps that come from the launch
 
 # What the numbers of fields mean (PTX ISA, "tensormap.replace").
 _ELEMENTS = (
@@ -412,65 +433,85 @@ _FILLS = ("zero", "nan")
 _LIMITS = {
     "elemtype": len(_ELEMENTS), "interleave_layout": len(_INTERLEAVES), "swizzle_mode": len(_WIDTHS),
     "swizzle_atomicity": len(_ATOMS), "fill_mode": len(_FILLS), "rank": _MOST_AXES,
+    "box_dim": 257, "element_stride": 9, "global_stride": 1 << 40,
 }  # fmt: skip
 
 
 def encoded(tensor: TensorMap, number: int) -> bytes:
     """The bytes of a map of the launch, the `number`th from 1 on."""
-    record = np.zeros((), dtype=_RECORD)
-    record["magic"], record["number"] = _MAGIC, number
-    rank = tensor.rank
-    record["rank"] = rank - 1
-    record["global_dim"][:rank] = [size & 0xFFFFFFFF for size in tensor.dimensions]
-    record["global_stride"][: rank - 1] = tensor.strides
-    record["box_dim"][:rank] = (1,) * rank if isinstance(tensor, Im2colMap) else tensor.box_dimensions
-    record["element_stride"][:rank] = tensor.element_stride_dimensions
-    record["elemtype"] = _ELEMENTS.index(tensor.data_type)
-    record["interleave_layout"] = _INTERLEAVES.index(tensor.interleave)
-    record["swizzle_mode"] = _WIDTHS.index(tensor.swizzle)
+    values: dict[str, Sequence[int]] = {
+        "magic": [_MAGIC],
+        "number": [number],
+        "rank": [tensor.rank - 1],
+        "global_dim": [size & 0xFFFFFFFF for size in tensor.dimensions],
+        "global_stride": tensor.strides,
+        "box_dim": (1,) * tensor.rank if isinstance(tensor, Im2colMap) else tensor.box_dimensions,
+        "element_stride": tensor.element_stride_dimensions,
+        "elemtype": [_ELEMENTS.index(tensor.data_type)],
+        "interleave_layout": [_INTERLEAVES.index(tensor.interleave)],
+        "swizzle_mode": [_WIDTHS.index(tensor.swizzle)],
+        "fill_mode": [_FILLS.index(tensor.fill)],
+    }
     if isinstance(tensor.swizzle_mode, str):
-        record["swizzle_atomicity"] = _ATOMS.index(tensor.swizzle_mode)
-    record["fill_mode"] = _FILLS.index(tensor.fill)
-    return record.tobytes().ljust(MAP_BYTES, b"\0")
+        values["swizzle_atomicity"] = [_ATOMS.index(tensor.swizzle_mode)]
+    words = [0] * (_USED_BYTES // 8)
+    for name, numbers in values.items():
+        field = _FIELDS[name]
+        for (word, bit), value in zip(field.places, numbers, strict=False):
+            words[word] |= value // field.unit << bit
+    return np.array(words, dtype=np.uint64).tobytes().ljust(MAP_BYTES, b"\0")
+
+
+def _fields(content: bytes) -> dict[str, list[int]]:
+    """The fields of a map, one number for each axis."""
+    words = np.frombuffer(content, dtype=np.uint64).tolist()
+    return {
+        name: [(words[word] >> bit & (1 << field.bits) - 1) * field.unit for word, bit in field.places]
+        for name, field in _FIELDS.items()
+    }
 
 
 def map_at(launch: Launch, place: int) -> TensorMap:
     """The tensor map whose bytes are at an address."""
     content = launch.memory.bytes_at(place, MAP_BYTES)
-    built = content is not None and content.any() and not content[: len(_MAGIC)].any()
-    if content is None or not (built or content.tobytes().startswith(_MAGIC)):
+    key = b"" if content is None else content[:_USED_BYTES].tobytes()
+    known = launch.maps_by_content.get(key)
+    if known is not None:
+        return known
+    fields = _fields(key) if any(key) else None
+    if fields is None or fields["magic"][0] not in (0, _MAGIC):
         remedy = "pass ptxlab.tensor_map(...) as an argument"
         if launch.memory.is_parameter(place):
             remedy = "cvta.param makes a generic address of that of a parameter"
         raise PtxlabError(f"there is no tensor map at 0x{place:x}; {remedy}")
-    key = content.tobytes()
-    known = launch.maps_by_content.get(key)
-    if known is None:
-        known = launch.maps_by_content[key] = _decoded(launch, key)
+    launch.maps_by_content[key] = known = _decoded(launch, key, fields)
     return known
 
 
-def _decoded(launch: Launch, content: bytes) -> TensorMap:
+def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> TensorMap:
     """A map as the kernel has changed it."""
-    record = np.frombuffer(content, dtype=_RECORD, count=1)[0]
-    number = int(record["number"])  # 0 if the kernel made it of zeros
-    original = launch.tensor_maps[number - 1] if number else None
-    if original is None:
-        _check_complete(record)
-    elif content == encoded(original, number):
-        return original
-    interleaved = record["interleave_layout"] or (original is not None and original.interleave)
+    (number,), (rank,) = fields["number"], fields["rank"]
+    rank += 1
+    original = None
+    if not fields["magic"][0]:
+        _check_complete(fields, rank)
+    elif number > len(launch.tensor_maps):
+        raise PtxlabError("the tensor map is one of another launch: pass it to this one, too")
+    else:
+        original = launch.tensor_maps[number - 1]
+        if content == encoded(original, number)[:_USED_BYTES]:
+            return original
+    interleaved = fields["interleave_layout"][0] or (original is not None and original.interleave)
     if interleaved or isinstance(original, Im2colMap):
         raise PtxlabError("tensormap.replace of a map for im2col or interleaved layouts is not simulated yet")
-    rank = int(record["rank"]) + 1
-    name = _ELEMENTS[record["elemtype"]]
+    name = _ELEMENTS[fields["elemtype"][0]]
     kind = np.dtype(np.uint8) if name.startswith("16U") else _dtype_of(name)
-    shape = tuple(record["global_dim"][:rank].tolist())[::-1]
+    shape = tuple(fields["global_dim"][:rank])[::-1]
     if name.startswith("16U"):
         bits = 4 if "U4" in name else 6
         shape = (*shape[:-1], shape[-1] * bits // 8)
-    strides = (*record["global_stride"][: rank - 1].tolist()[::-1], kind.itemsize)
-    data, writable = _memory_from(launch.memory, int(record["global_address"]), original)
+    strides = (*fields["global_stride"][: rank - 1][::-1], kind.itemsize)
+    data, writable = _memory_from(launch.memory, fields["global_address"][0], original)
     extent = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + kind.itemsize - 1
     if 0 in shape or extent > data.size:
         raise PtxlabError(
@@ -479,28 +520,27 @@ def _decoded(launch: Launch, content: bytes) -> TensorMap:
         )
     whole = data[: data.size // kind.itemsize * kind.itemsize].view(kind)
     array = as_strided(whole, shape, strides, writeable=writable)
-    swizzle: int | str = _WIDTHS[record["swizzle_mode"]]
-    if record["swizzle_atomicity"]:
-        swizzle = _ATOMS[record["swizzle_atomicity"]]
+    swizzle: int | str = _WIDTHS[fields["swizzle_mode"][0]]
+    if fields["swizzle_atomicity"][0]:
+        swizzle = _ATOMS[fields["swizzle_atomicity"][0]]
     changed = tensor_map(
         array,
-        tuple(record["box_dim"][:rank].tolist())[::-1],
+        tuple(fields["box_dim"][:rank])[::-1],
         swizzle,
-        element_strides=tuple(record["element_stride"][:rank].tolist())[::-1],
-        fill=_FILLS[record["fill_mode"]],
+        element_strides=tuple(fields["element_stride"][:rank])[::-1],
+        fill=_FILLS[fields["fill_mode"][0]],
         data_type=name,
     )
     launch.tensor_maps.append(changed)
     return changed
 
 
-def _check_complete(record: np.void) -> None:
+def _check_complete(fields: dict[str, list[int]], rank: int) -> None:
     """Refuse a map that was made of zeros with fields still 0 that have no such value."""
-    rank = int(record["rank"]) + 1
-    missing = [] if record["global_address"] else ["global_address"]
+    missing = [] if fields["global_address"][0] else ["global_address"]
     axes = {"global_dim": rank, "global_stride": rank - 1, "box_dim": rank, "element_stride": rank}
     for name, count in axes.items():
-        missing += [f"{name} {axis}" for axis in np.flatnonzero(record[name][:count] == 0).tolist()]
+        missing += [f"{name} {axis}" for axis, value in enumerate(fields[name][:count]) if not value]
     if missing:
         raise PtxlabError(
             f"the tensor map of {rank} axes that the kernel made of zeros lacks {listing(missing, 20)}: "
@@ -537,32 +577,37 @@ def _memory_from(memory: Memory, place: int, original: TensorMap | None) -> tupl
 @builds("tensormap.replace")
 def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, *numbers = instruction.operands
-    name = next((part for part in instruction.parts if part in (_RECORD.names or ())), "")
+    name = next((part for part in instruction.parts if part in _FIELDS), "")
     if not name:
         raise unsupported(instruction)
-    kind, offset = _RECORD.fields[name][:2] if _RECORD.fields is not None else (np.dtype("u1"), 0)
-    count = kind.shape[0] if kind.shape else 1
-    width = kind.base.itemsize
-    if kind.shape:
+    field, axis = _FIELDS[name], 0
+    count = len(field.places)
+    if count > 1:
         ordinal = numbers.pop(0)
         if not isinstance(ordinal, Immediate) or not 0 <= ordinal.value < count:
             raise PtxlabError(
                 f"{instruction.where}: {instruction.opcode}: its ordinal is a constant from 0 to {count - 1}"
             )
-        offset += ordinal.value * width
+        axis = ordinal.value
+    word, first = field.places[axis]
+    bit, kept = np.uint64(first), np.uint64(((1 << field.bits) - 1 << first) ^ (1 << 64) - 1)
     bits = 64 if instruction.parts[-1] == "b64" else 32
     place, value = address(target, instruction, context), reader(numbers[0], bits, instruction, context)
     space = space_of(instruction)
-    limit = _LIMITS.get(name, 1 << 8 * width)
+    limit = _LIMITS.get(name, 1 << field.bits)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        values = value(machine, frame, threads)
+        values = value(machine, frame, threads).astype(np.uint64)
         wrong = values[values >= limit] if limit < 1 << 64 else values[:0]
         if len(wrong):
             raise PtxlabError(f"{int(wrong[0])}: {name} of a tensor map is 0 to {limit - 1}")
+        wrong = values[values % np.uint64(field.unit) != 0]
+        if len(wrong):
+            raise PtxlabError(f"{int(wrong[0])}: {name} of a tensor map is a multiple of {field.unit}")
         places = place(machine, frame, threads)
-        narrow = [values.astype(UNSIGNED[8 * width])]
-        machine.memory.store(instruction, space, threads, places + offset, narrow)
+        (old,) = machine.memory.load(instruction, space, threads, places + 8 * word, 64)
+        new = old & kept | values // np.uint64(field.unit) << bit
+        machine.memory.store(instruction, space, threads, places + 8 * word, [new])
         if space != "shared" and machine.memory.buffer_at(int(places[0])) is not None:
             machine.launch.changes_maps = True
             machine.synchronised(instruction, "tensormap.replace", threads, places)

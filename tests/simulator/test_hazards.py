@@ -431,3 +431,21 @@ def test_a_load_that_another_thread_overtakes_counts_where_its_value_matters() -
             if count:
                 assert "warp 0, lane 0 overwrites what warp 1 reads in PTX line 15" in hazards[0].sentence
                 assert "bar.sync 0" in hazards[0].remedy
+
+
+def test_a_load_of_another_block_of_the_cluster_that_was_used() -> None:
+    """A wait for an mbarrier of its own block tells a thread nothing of what another block has read."""
+    text = _IDLE.replace("mad.wide.u32 %x, %b, 4, %x;", ".shared .align 8 .b64 own; or.b32 %z, %t, %b;")
+    text = text.replace("%first, %t, 0", "%first, %z, 0").replace("%warp1, %t, 32", "%warp1, %b, 1")
+    wait = """@!%first bra DONE;
+    mbarrier.init.shared::cta.b64 [own], 1;
+    mbarrier.arrive.shared::cta.b64 _, [own];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [own], 0;
+    @!%p bra WAIT;
+DONE:"""
+    both = "barrier.cluster.arrive; barrier.cluster.wait;"
+    for before, count in ((f"@%warp1 st.global.u32 [%a], %v; {wait}", 1), (wait, 0), (f"{both} {wait}", 0)):
+        kernel = ptxlab.kernel(text.replace("BEFORE", before).replace("AFTER", ""))
+        hazards = kernel.simulate(2, 64, np.zeros(1, np.uint32), np.zeros(128, np.uint32), cluster=2).hazards
+        assert [hazard.kind for hazard in hazards] == ["race"] * count, before

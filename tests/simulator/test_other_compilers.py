@@ -180,6 +180,13 @@ _IN_GLOBAL = {
     "FIELDS": _FIELDS.replace("SPACE", "global").replace("MAP", "%rd3"),
     "PUBLISH": "fence.proxy.tensormap::generic.release.gpu;",
 }
+#: Nothing counts behind 64 bytes: CuTe DSL copies no more of a map that it then changes.
+_IN_HALF = _IN_GLOBAL | {
+    "ZERO": "setp.lt.u32 %p2, %r1, 16; add.s64 %rd6, %rd3, %rd5; @%p2 st.global.b32 [%rd6], 0;"
+}
+_PLACES = pytest.mark.parametrize(
+    "parts", [_IN_SHARED, _IN_GLOBAL, _IN_HALF], ids=["shared", "global", "half"]
+)
 
 
 def _made_map(run: str, parts: dict[str, str], leave_out: str = "") -> object:
@@ -190,7 +197,7 @@ def _made_map(run: str, parts: dict[str, str], leave_out: str = "") -> object:
     rng = np.random.default_rng(3)
     source = rng.integers(0, 1 << 15, (6, 64), dtype=np.uint16)
     to = np.zeros(128, dtype=np.uint16)
-    result = getattr(ptxlab.kernel(text), run)(1, 32, source, np.zeros(128, np.uint8), to)
+    result = getattr(ptxlab.kernel(text), run)(1, 32, source, np.full(128, 255, np.uint8), to)
     # Rows 2 to 5, columns 16 to 47 of which 40 to 47 are outside; rows of 64 bytes, swizzled by 64 bytes:
     # 16-byte chunk c of row r is at chunk c ^ (r >> 1 & 3).
     box = np.where(np.arange(16, 48) < 40, source[2:6, 16:48], 0).reshape(4, 4, 8)
@@ -199,7 +206,7 @@ def _made_map(run: str, parts: dict[str, str], leave_out: str = "") -> object:
     return result
 
 
-@pytest.mark.parametrize("parts", [_IN_SHARED, _IN_GLOBAL], ids=["shared", "global"])
+@_PLACES
 def test_tensor_maps_made_of_zeros(parts: dict[str, str]) -> None:
     result = _made_map("simulate", parts)
     assert isinstance(result, Result) and result.hazards == []
@@ -230,9 +237,88 @@ def test_shared_memory_beyond_48_kib_of_both_kinds_on_a_gpu() -> None:
 
 
 @pytest.mark.gpu
-def test_tensor_maps_made_of_zeros_on_a_gpu() -> None:
-    _made_map("launch", _IN_SHARED)
-    _made_map("launch", _IN_GLOBAL)
+@_PLACES
+def test_tensor_maps_made_of_zeros_on_a_gpu(parts: dict[str, str]) -> None:
+    _made_map("launch", parts)
+
+
+# -- clusterlaunchcontrol (sm_100a): a block takes over the work of one that has not begun -------------------
+
+_TAKE_OVER = """
+.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry take(.param .u64 done, .param .u64 by) {
+  .shared .align 16 .b8 response[16];
+  .shared .align 8 .b64 full;
+  .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .b128 %q; .reg .pred %p<6>;
+  ld.param.u64 %rd1, [done]; ld.param.u64 %rd2, [by];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x; mov.u32 %r4, %cluster_ctarank;
+  mad.lo.u32 %r5, %r2, %r3, %r1; add.u32 %r5, %r5, 1;
+  mov.u32 %r6, response; mov.u32 %r7, full; mov.u32 %r8, 0;
+  setp.eq.u32 %p1, %r4, 0; setp.eq.u32 %p2, %r3, 1;
+  mbarrier.init.shared::cta.b64 [%r7], 1;
+  fence.mbarrier_init.release.cluster;
+WORK:
+  mad.lo.u32 %r9, %r2, %r3, %r1; mul.wide.u32 %rd3, %r9, 4;
+  add.s64 %rd4, %rd1, %rd3; red.global.add.u32 [%rd4], 1;
+  add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r5;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r7], 16;
+  MEET
+  ASK
+WAIT:
+  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p4, [%r7], %r8;
+  @!%p4 bra WAIT;
+  xor.b32 %r8, %r8, 1;
+  ld.shared.b128 %q, [%r6];
+  fence.proxy.async.shared::cta;
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p5, %q;
+  AGAIN
+  @!%p5 bra DONE;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r2, %q;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r1, %r10, %r11, _}, %q;
+  add.u32 %r1, %r1, %r4;
+  bra WORK;
+DONE:
+  MEET
+  ret;
+}
+"""
+_ASK = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
+_ALONE = {"MEET": "", "ASK": f"{_ASK}.b128 [%r6], [%r7];", "AGAIN": ""}
+_IN_PAIRS = {
+    "MEET": "barrier.cluster.arrive; barrier.cluster.wait;",
+    "ASK": f"@%p1 {_ASK}.multicast::cluster::all.b128 [%r6], [%r7];",
+    "AGAIN": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("parts", "grid", "cluster"), [(_ALONE, (3, 3), None), (_IN_PAIRS, (4, 5), (2, 1))], ids=["one", "pairs"]
+)
+def test_blocks_that_have_not_begun_are_taken_over(
+    parts: dict[str, str], grid: tuple[int, int], cluster: tuple[int, int] | None
+) -> None:
+    """Half of the clusters begin; the requests of some are granted, and each block's work is done once."""
+    text = _TAKE_OVER
+    for name, content in parts.items():
+        text = text.replace(name, content)
+    done, by = (np.zeros(grid[::-1], dtype=np.uint32) for _ in range(2))
+    result = ptxlab.kernel(text).simulate(grid, 1, done, by, cluster=cluster)
+    assert (done == 1).all() and result.hazards == []
+    size = 1 if cluster is None else 2
+    began = -(-done.size // size // 2) * size
+    assert len(np.unique(by)) == began
+    if cluster is not None:  # ranks stay
+        assert ((by - 1) % 2 == np.arange(grid[0]) % 2).all()
+
+
+def test_asking_again_after_a_refusal_is_undefined() -> None:
+    text = _TAKE_OVER
+    for name, content in (_ALONE | {"AGAIN": f"@!%p5 {_ASK}.b128 [%r6], [%r7];"}).items():
+        text = text.replace(name, content)
+    with pytest.raises(PtxlabError, match="asks again after its block has seen a request fail"):
+        ptxlab.kernel(text).simulate(2, 1, np.zeros(2, np.uint32), np.zeros(2, np.uint32))
 
 
 # -- redux.sync of floats (sm_100a) --------------------------------------------------------------------------

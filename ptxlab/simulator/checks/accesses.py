@@ -231,7 +231,7 @@ class AccessCheck(Observer):
             self._report_unordered(touch, before, unordered, "wrote")
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
-            if self._initialised and access.instruction.parts[0] in ("cp", "tcgen05"):
+            if self._initialised and access.instruction.parts[0] in ("cp", "tcgen05", "clusterlaunchcontrol"):
                 self._check_initialised(touch)
             if traits.announced:
                 self._work.announce(access, piece, shadow, self._time)
@@ -672,12 +672,14 @@ class AccessCheck(Observer):
         members = (blocks[:, None] * size + np.arange(size)).reshape(-1)
         if event.kind.endswith("arrive"):
             self._cluster_arrival[members] = self._time
+            self._clocks.arrive_at_cluster(event.threads)
             return
         clocks = self._clocks
         for times in (clocks.cluster_time, clocks.block_time):
             times[members] = np.maximum(times[members], self._cluster_arrival[members])
         arrivals = np.repeat(self._cluster_arrival[members], size).reshape(-1, size)
         clocks.cluster_writes[members] = np.maximum(clocks.cluster_writes[members], arrivals)
+        clocks.leave_cluster(members)
         self._set_limit()
 
     def _complete_copies(
@@ -760,7 +762,7 @@ class AccessCheck(Observer):
         others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)
         keep = others != writers
         writers, blocks, others = writers[keep], blocks[keep], others[keep]
-        known = self._clocks.known(writers, others, written=False)
+        known = self._clocks.known(writers, others, written=unordered.everywhere)  # as in `_unordered`
         if unordered.everywhere:
             acquired = self._acquired[(writers + first) // lanes] - 1
             flagged = np.minimum(self._published[blocks + first // lanes], acquired)

@@ -45,6 +45,7 @@ class Clocks:
         #: wrote, or read in global memory.
         self.cluster_time = np.full(batch.count, time, dtype=np.int64)
         self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time, dtype=np.int64)
+        self._cluster_work = np.zeros((batch.count // batch.grid.cluster_size, 0), dtype=np.int32)
         self._begun = time
         self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
@@ -321,6 +322,21 @@ class Clocks:
             ours = places == place
             rows = self._work.reshape(-1, self._work.shape[2])[self._slot[threads[ours]]]
             np.maximum.at(work, owners[ours], rows)
+
+    def arrive_at_cluster(self, threads: NDArray[Any]) -> None:
+        """Threads arrive at the barrier of their cluster: what they know of asynchronous work is for all."""
+        clusters, width = self.batch.count // self.batch.grid.cluster_size, self._work.shape[2]
+        before, self._cluster_work = self._cluster_work, np.zeros((clusters, width), dtype=np.int32)
+        self._cluster_work[:, : before.shape[1]] = before
+        slots, first = np.unique(self._slot[threads], return_index=True)
+        owners = threads[first] // self.lanes // self.batch.grid.cluster_size
+        np.maximum.at(self._cluster_work, owners, self._work.reshape(-1, width)[slots])
+
+    def leave_cluster(self, blocks: NDArray[Any]) -> None:
+        """Blocks leave the barrier of their cluster: they know what those know that arrived."""
+        learnt = self._cluster_work[blocks // self.batch.grid.cluster_size][:, None]
+        columns = self._work[:, :, : learnt.shape[2]]
+        columns[blocks] = np.maximum(columns[blocks], learnt)
 
     def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
