@@ -1,10 +1,15 @@
-// The timeline as a video, for slides: the Explorer is drawn on a canvas while it plays, and recorded.
+// The timeline as a video or a GIF, for slides: the Explorer is drawn on a canvas while it plays, and recorded.
 
+import { Gif } from "../common/gif.js";
 import { make } from "../common/util.js";
 
-const FRAMES = 15; // a second
+const FRAMES = { video: 15, GIF: 8 }; // a second
 const LAST_STAYS = 1200; // milliseconds
+const MARGIN = 12; // pixels around the Explorer
+const TOOLS = "button:not(.ptx-lane), .ptx-header input, .ptx-memory-bar, .ptx-status"; // are not of the film
 const FORMATS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
+
+/** @typedef {{ draw(): void, finish(call: (film: Blob) => void): void }} Recorder */
 
 /** @returns {string} what the browser can write; "" if nothing */
 function format() {
@@ -14,40 +19,72 @@ function format() {
 
 export const canRecord = () => format() !== "";
 
-// Plays the whole timeline once; the file is offered when it ends. Pausing ends it earlier.
-/** @param {Timeline} timeline */
-export function recordVideo(timeline) {
-  const { app, film } = timeline;
-  const { root } = app;
+/** @param {HTMLCanvasElement} canvas @returns {Recorder} */
+function videoRecorder(canvas) {
   const type = format();
-  const canvas = document.createElement("canvas");
-  const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
-  const scale = Math.min(2, 1920 / root.clientWidth);
-  const context = canvas.getContext("2d");
-  const height = () => Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight));
-  canvas.width = Math.round(root.clientWidth * scale);
-  canvas.height = 2 * Math.round((height() * scale) / 2);
-  if (!context || film.disabled) return;
-  const recorder = new MediaRecorder(canvas.captureStream(FRAMES), {
+  const recorder = new MediaRecorder(canvas.captureStream(FRAMES.video), {
     mimeType: type,
     videoBitsPerSecond: 6_000_000,
   });
   const chunks = /** @type {Blob[]} */ ([]);
   recorder.ondataavailable = ({ data }) => chunks.push(data);
+  recorder.start();
+  return {
+    draw() {},
+    finish(call) {
+      recorder.onstop = () => call(new Blob(chunks, { type }));
+      recorder.stop();
+    },
+  };
+}
+
+// A step lasts as long in it as it should, also where the machine was too busy to be on time.
+/** @param {Timeline} timeline @param {CanvasRenderingContext2D} context @returns {Recorder} */
+function gifRecorder(timeline, context) {
+  const { width, height } = context.canvas;
+  const gif = new Gif(width, height);
+  let [at, hold, since, before] = [0, 0, 0, 0];
+  const time = () => {
+    const now = performance.now();
+    if (timeline.at !== at) [at, hold, since, before] = [timeline.at, timeline.wait, now, before + hold];
+    return before + Math.min(now - since, hold);
+  };
+  return {
+    draw: () => gif.add(context.getImageData(0, 0, width, height), time()),
+    finish: (call) => call(gif.finish(before + hold + LAST_STAYS)),
+  };
+}
+
+// Plays the whole timeline once; the file is offered when it ends. Pausing ends it earlier.
+/** @param {Timeline} timeline @param {HTMLButtonElement} button @param {"video" | "GIF"} kind */
+export function recordTimeline(timeline, button, kind) {
+  const { app, films } = timeline;
+  const { root } = app;
+  const isGif = kind === "GIF";
+  const canvas = document.createElement("canvas");
+  const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
+  const scale = isGif ? 1 : Math.min(2, 1920 / root.clientWidth); // a GIF has the pixels of the page
+  const context = canvas.getContext("2d", { willReadFrequently: isGif });
+  const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * MARGIN;
+  canvas.width = 2 * Math.round(((root.clientWidth + 2 * MARGIN) * scale) / 2); // codecs want even numbers
+  canvas.height = 2 * Math.round((height * scale) / 2);
+  if (!context || films.some((each) => each.disabled)) return;
   const draw = () => {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.fillStyle = app.ink.paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
-    const origin = root.getBoundingClientRect();
+    const { left, top } = root.getBoundingClientRect();
+    const origin = new DOMRect(left - MARGIN, top - MARGIN);
     for (const node of [...shown, ...(timeline.flight ? [timeline.flight] : [])])
       drawNode(context, node, origin);
+    recorder.draw();
   };
-  film.disabled = true;
-  film.textContent = "recording";
+  for (const each of films) each.disabled = true;
+  button.textContent = "recording";
   timeline.pause();
   timeline.go(0);
+  const recorder = isGif ? gifRecorder(timeline, context) : videoRecorder(canvas);
   draw();
-  recorder.start();
   timeline.play();
   let ended = 0;
   const clock = window.setInterval(() => {
@@ -56,23 +93,22 @@ export function recordVideo(timeline) {
     ended ||= performance.now();
     if (performance.now() - ended < LAST_STAYS) return;
     window.clearInterval(clock);
-    recorder.stop();
-  }, 1000 / FRAMES);
-  recorder.onstop = () => {
-    film.disabled = false;
-    film.textContent = "video";
-    const url = URL.createObjectURL(new Blob(chunks, { type }));
-    const name = `${app.instruction.mnemonic}.${type.startsWith("video/mp4") ? "mp4" : "webm"}`;
-    make("a", "", null, { href: url, download: name }).click();
-    window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  };
+    recorder.finish((film) => {
+      for (const each of films) each.disabled = false;
+      button.textContent = kind;
+      const href = URL.createObjectURL(film);
+      const ending = film.type.replace(/.*\/(\w+).*/, "$1"); // gif, webm or mp4
+      make("a", "", null, { href, download: `${app.instruction.mnemonic}.${ending}` }).click();
+      window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
+    });
+  }, 1000 / FRAMES[kind]);
 }
 
 // A node as the page shows it: its colours, its border, its text, and what its canvases hold.
 /** @param {CanvasRenderingContext2D} context @param {Element} node @param {DOMRect} origin */
 function drawNode(context, node, origin) {
   if (!(node instanceof HTMLElement) || node.hidden) return;
-  if (node.matches("button:not(.ptx-lane), .ptx-header input")) return; // tools are not of the film
+  if (node.matches(TOOLS)) return;
   const box = node.getBoundingClientRect();
   if (!box.width || !box.height) return;
   const style = getComputedStyle(node);
@@ -102,7 +138,8 @@ function drawNode(context, node, origin) {
     else drawText(context, child, origin);
   }
   const isField = node instanceof HTMLInputElement && node.type === "text";
-  if (isField) context.fillText(node.value, x + Number.parseFloat(style.paddingLeft), y + box.height / 2);
+  const value = node instanceof HTMLSelectElement ? node.selectedOptions[0]?.text : isField && node.value;
+  if (value) context.fillText(value, x + Number.parseFloat(style.paddingLeft), y + box.height / 2);
   context.restore();
 }
 

@@ -4,7 +4,7 @@
 import { attribute, clamp, make, makeButton, makeSection, reducedMotion, write } from "../common/util.js";
 import { Player } from "../common/player.js";
 import { flyTiles } from "../common/motion.js";
-import { canRecord, recordVideo } from "./record.js";
+import { canRecord, recordTimeline } from "./record.js";
 import { sumOf, timelineParts } from "./frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
@@ -37,11 +37,19 @@ export class Timeline extends Player {
       "aria-label": "leave the timeline",
     });
     app.root.addEventListener("keydown", (event) => this.escape(event), true);
-    this.film = makeButton(node, "ptx-tool ptx-film", "video", () => recordVideo(this), {
-      title: "Play it once and save it as a video (WebM), for slides",
-      "aria-label": "save the timeline as a video",
-    });
-    this.film.hidden = !canRecord();
+    const films = make("span", "ptx-films", node);
+    /** @param {"video" | "GIF"} kind @param {string} title */
+    const makeFilm = (kind, title) => {
+      const press = () => recordTimeline(this, button, kind);
+      const label = `save the timeline as a ${kind}`;
+      const button = makeButton(films, "ptx-tool ptx-film", kind, press, { title, "aria-label": label });
+      return button;
+    };
+    this.films = [
+      makeFilm("video", "Play it once and save it as a video (WebM), for slides"),
+      makeFilm("GIF", "Play it once and save it as a GIF, for slides that take no WebM"),
+    ];
+    this.films[0].hidden = !canRecord();
   }
 
   get last() {
