@@ -5,7 +5,7 @@ import { make } from "../common/util.js";
 
 const FRAMES = { video: 15, GIF: 8 }; // a second
 const LAST_STAYS = 1200; // milliseconds
-const MARGIN = 12; // pixels around the Explorer
+const FILM_MARGIN = 12; // pixels around the Explorer
 const TOOLS = "button:not(.ptx-lane), .ptx-header input, .ptx-memory-bar, .ptx-status"; // are not of the film
 const FORMATS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
 
@@ -65,8 +65,8 @@ export function recordTimeline(timeline, button, kind) {
   const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
   const scale = isGif ? 1 : Math.min(2, 1920 / root.clientWidth); // a GIF has the pixels of the page
   const context = canvas.getContext("2d", { willReadFrequently: isGif });
-  const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * MARGIN;
-  canvas.width = 2 * Math.round(((root.clientWidth + 2 * MARGIN) * scale) / 2); // codecs want even numbers
+  const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * FILM_MARGIN;
+  canvas.width = 2 * Math.round(((root.clientWidth + 2 * FILM_MARGIN) * scale) / 2); // codecs want even numbers
   canvas.height = 2 * Math.round((height * scale) / 2);
   if (!context || films.some((each) => each.disabled)) return;
   const draw = () => {
@@ -74,7 +74,7 @@ export function recordTimeline(timeline, button, kind) {
     context.fillStyle = app.ink.paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
     const { left, top } = root.getBoundingClientRect();
-    const origin = new DOMRect(left - MARGIN, top - MARGIN);
+    const origin = new DOMRect(left - FILM_MARGIN, top - FILM_MARGIN);
     for (const node of [...shown, ...(timeline.flight ? [timeline.flight] : [])])
       drawNode(context, node, origin);
     recorder.draw();
