@@ -40,6 +40,8 @@ KIND_OF = {
     "init_fence": "mbarrier.init without fence",
     "wgmma_proxy": "missing proxy fence",
     "wgmma_copied": "cp.async without proxy fence",
+    "wgmma_own_rows": "own rows of A",
+    "wgmma_other_rows": "race",
     "wgmma_wait": "wgmma registers",
     "wgmma_fence": "missing wgmma.fence",
     "wide_atomics": "not atomic",

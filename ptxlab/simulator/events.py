@@ -53,6 +53,8 @@ class Access:
     proxy: str = "generic"
     pieces: Sequence[Piece] = ()  # where in memory
     values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
+    #: For each address, which warp of the warpgroup multiplies what wgmma reads there; -1 where several do.
+    owners: NDArray[np.int64] | None = None
 
     @property
     def asynchronous(self) -> bool:

@@ -251,6 +251,14 @@ _KINDS = (
         "Blackwell it is not measured",
     ),
     HazardKind(
+        "own rows of A",
+        "A warp writes its 16 rows of A in shared memory, and the warpgroup multiplies with no barrier of "
+        "its warps between: PTX does not say which warp reads what",
+        "a barrier of the warpgroup between the stores, with their fence.proxy.async, and wgmma",
+        grade="note",
+        published="flash-attention 3 has __syncwarp() alone there, since each warp uses its own rows",
+    ),
+    HazardKind(
         "mbarrier.init without fence",
         "A bulk copy or tcgen05.commit arrives at an mbarrier, and no fence came after its mbarrier.init",
         "fence.mbarrier_init.release.cluster, or fence.proxy.async, after mbarrier.init",

@@ -77,6 +77,7 @@ class _Request(NamedTuple):
     width: int
     proxy: str = "generic"
     values: Sequence[NDArray[Any]] = ()  # what a store writes
+    owners: NDArray[np.int64] | None = None  # as `Access.owners`
 
 
 #: An atomic update: from what is at each of several addresses, which of these each thread means, and which
@@ -129,18 +130,25 @@ class TileRead:
     readers: Threads  # for each piece
     addresses: NDArray[np.int64]  # of each piece
     width: int
+    owners: NDArray[np.int64]  # of each piece: the warp of a warpgroup that multiplies it, -1 if all do
     _places: NDArray[np.int64]  # of the chunks of 16 bytes of one tile
     _offsets: NDArray[np.int64] | None = None
     _chunks: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
-        cls, threads: Threads, starts: NDArray[np.int64], width: int, places: NDArray[np.int64]
+        cls,
+        threads: Threads,
+        starts: NDArray[np.int64],
+        width: int,
+        owners: NDArray[np.int64],
+        places: NDArray[np.int64],
     ) -> TileRead:
         """From the addresses of pieces and chunks in a block."""
         first = threads.indices.reshape(-1, 128)[:, 0]
         readers = Threads.listed(threads.batch, np.repeat(first, len(starts)))
-        return cls(threads, readers, np.tile(starts, len(first)), width, places)
+        count = len(first)
+        return cls(threads, readers, np.tile(starts, count), width, np.tile(owners, count), places)
 
     def chunks_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which 16 bytes of shared memory the tiles are, [warpgroups, chunks], where the pieces begin."""
@@ -312,12 +320,13 @@ class Memory:
         alignment: int = 0,
         proxy: str = "async",
         operand: object = None,
+        owners: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed.
 
         An instruction with several operands in shared memory says which one this is.
         """
-        request = _Request(instruction, kind, threads, addresses, width, proxy)
+        request = _Request(instruction, kind, threads, addresses, width, proxy, owners=owners)
         for piece in self._accesses(request, "shared", alignment or 1, operand):
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
@@ -429,9 +438,11 @@ class Memory:
 
     def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
-        instruction, kind, threads, places, width, proxy, values = request
+        instruction, kind, threads, places, width, proxy, values, owners = request
         self.writes += kind != "read"
-        access = Access(instruction, kind, space, threads.indices, places, width, proxy, pieces, values)
+        access = Access(
+            instruction, kind, space, threads.indices, places, width, proxy, pieces, values, owners
+        )
         for observer in self.observers:
             observer.accessed(access)
 

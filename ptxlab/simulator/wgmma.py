@@ -276,8 +276,9 @@ class _Tile:
                 machine.tile_reads[key] = known
         memory, width = machine.memory, known.width
         offsets = memory.shared_offsets(
-            instruction, known.readers, known.addresses, width, "read", alignment=width, operand=(name, code)
-        )
+            instruction, known.readers, known.addresses, width, "read", alignment=width, operand=(name, code),
+            owners=known.owners,
+        )  # fmt: skip
         return self._matrices(memory.shared.view(CHUNK)[known.chunks_at(offsets)].view(np.uint8))
 
     @property
@@ -294,6 +295,14 @@ class _Tile:
         tile = descriptor(code, family="wgmma")
         return tile.addresses(row, k, bits=bits, major="MN" if self.transposed else "K").reshape(-1)
 
+    def owners(self) -> NDArray[np.int64]:
+        """Which warp multiplies each of these chunks: its 16 rows of A; -1 for those of B, all do."""
+        bits, shape = self.operand.dtype.bits, self.operand.shape
+        outer = np.arange(shape[1 - self.inner])[:, None]
+        along = np.arange(0, shape[self.inner], 8 * CHUNK.itemsize // bits)
+        rows = np.broadcast_to(along if self.transposed else outer, (len(outer), len(along)))
+        return rows.reshape(-1) // 16 if self.k_axis == 1 else np.full(rows.size, -1)
+
     def _matrices(self, content: NDArray[np.uint8]) -> NDArray[Any]:
         """The codes of tiles from the bytes of their chunks."""
         bits = self.operand.dtype.bits
@@ -305,10 +314,13 @@ class _Tile:
 
 
 @lru_cache(maxsize=256)
-def _tile_places(tile: _Tile, code: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+def _tile_places(
+    tile: _Tile, code: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
-    Gives addresses of what it takes, in pieces of some bytes, how many these are, and its chunks.
+    Gives addresses of what it takes, in pieces of some bytes, how many these are, which warp multiplies
+    each, and its chunks.
     """
     chunks = tile.chunks(code)
     starts, width = np.unique(chunks), CHUNK.itemsize
@@ -316,4 +328,8 @@ def _tile_places(tile: _Tile, code: int) -> tuple[NDArray[np.int64], int, NDArra
         if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
             break  # they are not all halves of wider pieces
         starts, width = starts[::2], 2 * width
-    return starts, width, chunks
+    pieces, warps = np.searchsorted(starts, chunks, side="right") - 1, tile.owners()
+    owners = np.empty(len(starts), np.int64)
+    owners[pieces] = warps
+    owners[pieces[owners[pieces] != warps]] = -1  # rows of several
+    return starts, width, owners, chunks

@@ -69,6 +69,8 @@ HAZARDS = {
     "remote_data": "narrow scope",
     "bulk_over_loads": "missing proxy fence",
     "loaded_early": "tcgen05.ld without wait",
+    "wgmma_own_rows": "own rows of A",
+    "wgmma_other_rows": "race",
 }
 
 

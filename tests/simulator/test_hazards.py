@@ -132,6 +132,22 @@ def test_lanes_wait_for_their_warp_at_a_barrier() -> None:
     assert "divergent barrier" not in {hazard.kind for hazard in result.hazards}
 
 
+def test_a_warp_may_come_to_a_barrier_twice() -> None:
+    """Whole warps give themselves the first turn with bar.arrive; half a warp may not."""
+    source = """extern "C" __global__ void k(int* out, int first) {
+      if (threadIdx.x % 32 < first) asm volatile("bar.arrive 1, 64;" ::: "memory");
+      asm volatile("bar.sync 1, 64;" ::: "memory");
+      out[threadIdx.x] = 1;
+    }"""
+    for first, kinds in ((32, []), (16, ["divergent barrier"])):
+        out = np.zeros(32, dtype=np.int32)
+        try:
+            hazards = list(ptxlab.kernel(source).simulate(1, 32, out, first, show=False).hazards)
+        except HazardError as error:  # the count is never complete
+            hazards = error.hazards
+        assert [each.kind for each in hazards if each.kind != "deadlock"] == kinds
+
+
 def test_an_early_return_that_ends_as_the_kernel_does() -> None:
     """NVRTC makes one store of the two, behind the barrier, which the early ones do not pass by."""
     source = """extern "C" __global__ void k(int* out, int n) {

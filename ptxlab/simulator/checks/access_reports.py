@@ -45,6 +45,13 @@ class Touch(NamedTuple):
         return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.access.width // self.per_thread)
 
     @property
+    def owners(self) -> NDArray[np.int64]:
+        """Those of the access (there must be some), for each entry."""
+        owners, chosen = self.access.owners, self.piece.chosen
+        assert owners is not None
+        return np.repeat(owners if chosen is None else owners[chosen], self.per_thread)
+
+    @property
     def verb(self) -> str:
         """What it does to bytes that others have touched."""
         return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
@@ -148,6 +155,19 @@ class AccessReports:
         self._values.doubt_idle(
             idle.uses, idle.threads, kind, access.instruction, touch.threads[which], what, remedy=remedy,
             other=other, space=access.space, addresses=span,
+        )  # fmt: skip
+
+    def own_rows(self, unordered: Unordered) -> None:
+        """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
+        touch, other = unordered.touch, unordered.other
+        span = self._span(touch, unordered.first_pair)
+        warp = (unordered.stamp & ID) % self._batch.block_lanes // 32
+        self._report.add(
+            "own rows of A", touch.access.instruction, self._batch, touch.threads[unordered.which],
+            f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
+            f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
+            remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_text(other)}",
+            other=other, space="shared", addresses=span,
         )  # fmt: skip
 
     def late(self, unordered: Unordered, remedy: str) -> None:

@@ -732,6 +732,13 @@ class AccessCheck(Observer):
             if other is None:
                 continue
             ours = which[times == time]
+            if touch.access.owners is not None and other_verb == "wrote":
+                own = self._own_rows(touch, before, ours)
+                if own.any():
+                    self._reports.own_rows(Unordered(touch, before, ours[own], other, other_verb))
+                ours = ours[~own]
+                if not len(ours):
+                    continue
             apart = (
                 touch.threads[ours] + (self._launched if everywhere else 0) >> 5 != (before[ours] & ID) >> 5
             )
@@ -741,6 +748,16 @@ class AccessCheck(Observer):
                 self._reports.late(unordered, self._late_remedy(unordered))
             else:
                 self._reports.race(unordered, self._idle_reads(unordered))
+
+    def _own_rows(self, touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which entries are rows of A that the warp that multiplies them wrote, and knows of."""
+        owners, stamps = touch.owners[which], before[which]
+        lanes, writers = touch.threads[which] + 32 * owners, stamps & ID
+        own = (owners >= 0) & (stamps & (PENDING | WORK) == 0) & (lanes >> 5 == writers >> 5)
+        if own.any():
+            times = stamps >> TIME_SHIFT & TIME
+            own[own] = self._clocks.ordered(lanes[own], writers[own], times[own], True)
+        return np.asarray(own)
 
     def _idle_reads(self, unordered: Unordered) -> IdleReads | None:
         """Whose loads may come too late, if none of those threads has used its value so far; None if so.

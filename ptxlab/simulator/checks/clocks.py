@@ -242,14 +242,22 @@ class Clocks:
     # -- barriers --------------------------------------------------------------------------------------------
 
     def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
-        """Threads reach a barrier of their block; says whose warp has lanes there already."""
+        """Threads reach a barrier of their block; says whose warp comes in parts.
+
+        A whole warp may come twice, first with `bar.arrive`: each time counts.
+        """
         arrived = self._arrived.setdefault(number, np.zeros(self.batch.size, dtype=np.int8))
         if len(threads) == self.batch.size and not arrived.any():
             arrived[:] = 2 if waits else 1
             return np.zeros(len(threads), dtype=np.bool_)
-        before = (arrived.reshape(-1, 32).max(axis=1) > 0)[threads >> 5]
+        before = arrived.reshape(-1, 32).max(axis=1) > 0
+        if before.any():
+            now = np.zeros(self.batch.size, dtype=np.bool_)
+            now[threads] = True
+            lacking = self.batch.alive & ((arrived == 0) | ~now)
+            before &= lacking.reshape(-1, 32).any(axis=1)
         arrived[threads] = 2 if waits else 1
-        return np.asarray(before)
+        return np.asarray(before[threads >> 5])
 
     def partial(self, number: int, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whose warp has lanes that still run and have not reached the barrier.

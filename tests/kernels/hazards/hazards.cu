@@ -549,6 +549,31 @@ extern "C" __global__ void bulk_over_loads(u32* x, u32* out) {  // a bulk copy o
     out[threadIdx.x] = before;
 }
 
+// -- rows of A that warps write -----------------------------------------------------------------------------
+
+template <int distance> __device__ __forceinline__ void multiply_rows(float* x) {  // of a warp that far
+    __shared__ __align__(128) u32 a[512], b[64];
+    if (threadIdx.x < 64) b[threadIdx.x] = 0x3c003c00;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const u32 rows = (threadIdx.x / 32 + distance) % 4 * 128;
+    for (int i = threadIdx.x % 32; i < 128; i += 32) a[rows + i] = 0x3c003c00;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    IF_FIXED(__syncthreads();)
+    IF_BROKEN(__syncwarp();)
+    const u64 p = (u64)(shared_address(a) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    const u64 q = (u64)(shared_address(b) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    float d[4];
+    for (int i = 0; i < 4; ++i) d[i] = x[threadIdx.x];
+    asm volatile("wgmma.fence.sync.aligned;\n{ .reg .pred p; setp.ne.b32 p, 1, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }\n"
+        "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(p), "l"(q) : "memory");
+    for (int i = 0; i < 4; ++i) x[512 + threadIdx.x * 4 + i] = d[i] + 1;
+}
+extern "C" __global__ void wgmma_own_rows(float* x) { multiply_rows<0>(x); }    // __syncwarp() alone between a warp's stores to its rows of A and wgmma
+extern "C" __global__ void wgmma_other_rows(float* x) { multiply_rows<1>(x); }  // the same with rows of the next warp
+
 #if __CUDA_ARCH__ >= 1000
 extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody frees
     __shared__ u32 columns;

@@ -289,6 +289,34 @@ PROBE(wgmma_copied) {  // fence.proxy.async between cp.async, with its wait, and
     }
     count(counts, wrong, 4ull * iterations);
 }
+template <int distance> __device__ __forceinline__ u64 rows_of_warps(int iterations) {
+    __shared__ __align__(128) u32 a[512], b[64];
+    u64 wrong = 0;
+    const u32 t = threadIdx.x, warp = t / 32, other = (warp + distance) % 4;
+    if (t < 64) b[t] = twice(1);
+    fence_proxy();
+    __syncthreads();
+    for (int i = 0; i < iterations; ++i) {
+        if (i % 8 == warp * 2) for (u64 start = clock64(); clock64() - start < 64 + i % 61 * 32;) {}  // one is late
+        for (int j = t % 32; j < 128; j += 32) a[other * 128 + j] = twice(1 + (i + other + blockIdx.x) % 64);
+        fence_proxy();
+        IF_FIXED(__syncthreads();)
+        __syncwarp();
+        float d[4] = {0, 0, 0, 0};
+        fence_wgmma();
+        multiply<false>(d, tile(a), tile(b));
+        finish();
+        wrong += unequal(d, 16.0f * (1 + (i + warp + blockIdx.x) % 64));
+        if (distance) __syncthreads();
+    }
+    return wrong;
+}
+PROBE(wgmma_own_rows) {  // a barrier between each warp's stores to its own rows of A and wgmma
+    count(counts, rows_of_warps<0>(iterations), 4ull * iterations);
+}
+PROBE(wgmma_other_rows) {  // a barrier between each warp's stores to rows of A of the next warp and wgmma
+    count(counts, rows_of_warps<1>(iterations), 4ull * iterations);
+}
 PROBE(wgmma_wait) {  // wgmma.wait_group before accumulators are read
     __shared__ __align__(128) u32 a[512], b[64];
     u64 wrong = 0;
