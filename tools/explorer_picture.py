@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import argparse
 import base64
+import math
 import struct
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptxlab._util.files import write_atomically
 
@@ -23,8 +24,8 @@ from .jupyter import FLAGS, Lab, Shown
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explorer.png"
 FILM = PICTURE.with_name("explorer-film.webp")
-FRAME_SECONDS = 1.6
-SIZE = (1000, 760)
+SIZE = (1000, 760)  # of the film
+MOVES = 5  # pictures of a pointer on its way
 MARGIN = 10
 CELL = """\
 import ptxlab
@@ -35,15 +36,49 @@ ex
 """
 
 
-# A picture of Chromium's as WebP: a sixth of the PNG.
-AS_WEBP = """async (png) => {
-  const image = new Image();
-  image.src = `data:image/png;base64,${png}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width, image.height);
-  canvas.getContext("2d").drawImage(image, 0, 0);
-  const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.5 });
-  return [...new Uint8Array(await blob.arrayBuffer())];
+#: What differs between two pictures of a page, as WebP: its place and the file; nothing where they are alike.
+DIFFERENCE = """async ([before, after]) => {
+  const [old, image] = await Promise.all([before, after].map(async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    return image;
+  }));
+  const { width, height } = image;
+  const pixels = (picture) => {
+    const context = new OffscreenCanvas(width, height).getContext("2d");
+    context.drawImage(picture, 0, 0);
+    return new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
+  };
+  const [was, is] = [pixels(old), pixels(image)];
+  let [left, top, right, bottom] = before === after ? [0, 0, width, height] : [width, height, 0, 0];
+  for (let index = 0; index < is.length; index += 1) {
+    if (was[index] === is[index]) continue;
+    const [x, y] = [index % width, Math.floor(index / width)];
+    [left, top] = [Math.min(left, x), Math.min(top, y)];
+    [right, bottom] = [Math.max(right, x + 1), Math.max(bottom, y + 1)];
+  }
+  if (right <= left) return null;
+  [left, top] = [left - left % 2, top - top % 2]; // WebP's frames are at even places
+  const canvas = new OffscreenCanvas(right - left, bottom - top);
+  canvas.getContext("2d").drawImage(image, -left, -top);
+  const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.6 });
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  const text = [...bytes].map((byte) => String.fromCharCode(byte)).join("");
+  return [left, top, canvas.width, canvas.height, btoa(text)];
+}"""
+#: A pointer, which pictures of a page do not show: an arrow that follows the mouse.
+POINTER = """() => {
+  const arrow = document.createElement("img");
+  const shape = '<path d="M1 1v17l4-4 3 7 3-1-3-7h6z" fill="black" stroke="white"/>';
+  arrow.src = `data:image/svg+xml,${encodeURIComponent(
+    `<svg xmlns="http://www.w3.org/2000/svg" width="20" height="24">${shape}</svg>`)}`;
+  arrow.alt = "";
+  Object.assign(arrow.style, { position: "fixed", zIndex: 1e6, pointerEvents: "none" });
+  document.body.append(arrow);
+  addEventListener("mousemove", ({ clientX, clientY }) => {
+    Object.assign(arrow.style, { left: `${clientX}px`, top: `${clientY}px` });
+  }, { capture: true });
 }"""
 
 
@@ -59,14 +94,30 @@ def _chunks(picture: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += 8 + length + length % 2
 
 
-def animated(pictures: Sequence[bytes], width: int, height: int, seconds: float) -> bytes:
-    """WebP files of one size as an animated one, which shows each for so long, again and again."""
-    size = b"".join((number - 1).to_bytes(3, "little") for number in (width, height))
+class Frame(NamedTuple):
+    """A part of a film: a WebP file, where it is put on what was there, and for how long."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    picture: bytes
+    milliseconds: int
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(3, "little")
+
+
+def animated(frames: Sequence[Frame], width: int, height: int) -> bytes:
+    """These frames as an animated WebP, which begins again at its end."""
+    size = _number(width - 1) + _number(height - 1)
     parts = [_chunk(b"VP8X", b"\x02\0\0\0" + size), _chunk(b"ANIM", b"\xff\xff\xff\xff\0\0")]
-    frame = bytes(6) + size + round(seconds * 1000).to_bytes(3, "little") + b"\0"
-    for picture in pictures:
+    for x, y, wide, high, picture, milliseconds in frames:
+        numbers = (x // 2, y // 2, wide - 1, high - 1, milliseconds)
+        head = b"".join(map(_number, numbers)) + b"\x02"  # without blending
         image = b"".join(_chunk(name, data) for name, data in _chunks(picture) if name.startswith(b"VP8 "))
-        parts.append(_chunk(b"ANMF", frame + image))
+        parts.append(_chunk(b"ANMF", head + image))
     body = b"WEBP" + b"".join(parts)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
@@ -76,8 +127,58 @@ class _Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+class Recorder:
+    """Pictures of a page, each with the time for which a film shows it, and a hand that moves slowly."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.at = page, (SIZE[0] / 2, 60.0)
+        self.shots: list[tuple[str, int]] = []
+        page.evaluate(POINTER)
+        page.mouse.move(*self.at)
+
+    def hold(self, seconds: float) -> None:
+        """Show what there is for so long."""
+        self.shots.append((base64.b64encode(self.page.screenshot()).decode(), round(1000 * seconds)))
+
+    def wait(self, seconds: float) -> None:
+        """Let the page answer, then show it."""
+        self.page.wait_for_timeout(1500)
+        self.hold(seconds)
+
+    def move(self, x: float, y: float) -> None:
+        start = self.at
+        for step in range(1, MOVES + 1):
+            part = (1 - math.cos(math.pi * step / MOVES)) / 2
+            self.at = (start[0] + (x - start[0]) * part, start[1] + (y - start[1]) * part)
+            self.page.mouse.move(*self.at)
+            self.hold(0.07)
+
+    def click(self, x: float, y: float) -> None:
+        self.move(x, y)
+        self.page.mouse.click(x, y)
+
+    def type(self, text: str) -> None:
+        for start in range(0, len(text), 3):
+            self.page.keyboard.type(text[start : start + 3])
+            self.hold(0.2)
+
+    def film(self, converter: Any) -> bytes:
+        """All of it; a page without a policy makes WebP."""
+        frames: list[Frame] = []
+        before = self.shots[0][0]
+        for shot, milliseconds in self.shots:
+            found = converter.evaluate(DIFFERENCE, [before, shot])
+            if found is None or (shot == before and frames):
+                last = frames.pop()
+                frames.append(last._replace(milliseconds=last.milliseconds + milliseconds))
+            else:
+                frames.append(Frame(*found[:4], base64.b64decode(found[4]), milliseconds))
+            before = shot
+        return animated(frames, *SIZE)
+
+
 def film() -> None:
-    """A session on the page: edit a cell, see D; point at D; choose a lane; ask where an element is."""
+    """A short session on the page with Python in it, as it is built."""
     from playwright.sync_api import sync_playwright
 
     from . import web
@@ -93,36 +194,39 @@ def film() -> None:
         page.goto(f"http://127.0.0.1:{server.server_port}/try/")
         page.wait_for_selector("#page[data-python=ready]", timeout=300_000)
         page.evaluate("document.querySelector('.try-progress').remove()")  # how long it took this machine
-        pictures = []
-        for step in _session(page):
-            step()
-            page.wait_for_timeout(1500)
-            pictures.append(base64.b64encode(page.screenshot()).decode())
-        bare = browser.new_page()  # without the policy of the other
-        converted = [bytes(bare.evaluate(AS_WEBP, picture)) for picture in pictures]
+        recorder = Recorder(page)
+        _act(page, recorder)
+        write_atomically(FILM, recorder.film(browser.new_page()))
         browser.close()
         server.shutdown()
-    write_atomically(FILM, animated(converted, *SIZE, FRAME_SECONDS))
 
 
-def _session(page: Any) -> Iterator[Callable[[], object]]:
-    def middle(name: str, row: int, column: int) -> tuple[float, float]:
-        place = [name, row, column]
-        box = page.evaluate(
-            "([name, row, column]) => document.querySelector('.ptx-explorer').cellRect(name, row, column)",
-            place,
-        )
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    yield lambda: page.mouse.move(1, 1)
-    yield lambda: page.mouse.click(*middle("A", 2, 3))
-    yield lambda: page.keyboard.type("100")
-    yield lambda: page.keyboard.press("Enter")
-    yield lambda: page.mouse.move(*middle("D", 2, 4))
-    yield lambda: page.mouse.click(*middle("D", 2, 4))
-    yield lambda: page.locator(".ptx-lane[data-lane='9']").click()
-    yield lambda: page.get_by_label("Ask").fill("A[9][37] of mma.m16n8k64.s4")
-    yield lambda: page.get_by_role("button", name="Answer").click()
+def _act(page: Any, recorder: Recorder) -> None:
+    """Point at A and edit it, see D; ask why D has its bits; ask where an element of another is."""
+    explorer = Shown(page)
+    recorder.wait(1)
+    recorder.move(*explorer.middle("A", 2, 3))
+    recorder.wait(1.5)
+    recorder.click(*explorer.middle("A", 2, 3))
+    recorder.wait(0.4)
+    recorder.type("100")
+    page.keyboard.press("Enter")
+    recorder.wait(1.5)
+    recorder.move(*explorer.middle("D", 2, 4))
+    recorder.wait(1.5)
+    recorder.click(*explorer.middle("D", 2, 4))
+    recorder.wait(1.5)
+    box = page.locator("[data-tool=why]").first.bounding_box()
+    recorder.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    recorder.wait(3)
+    page.evaluate("scrollTo(0, 0)")
+    field = page.get_by_label("Ask").bounding_box()
+    recorder.wait(0.2)
+    recorder.click(field["x"] + 120, field["y"] + field["height"] / 2)
+    recorder.type("A[9][37] of mma.m16n8k64.s4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer-picture img")
+    recorder.wait(4)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ptxlab.lessons import LESSONS
 from tests.cases import each
-from tools import address, readme
+from tools import address, explorer_picture, readme
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -35,6 +35,15 @@ def test_readme_is_short_and_up_to_date() -> None:
         assert "Thirty-two lessons" in (ROOT / page).read_text(encoding="utf-8")
     assert "thirty-two lessons" in text and sum(bool(lesson.exercises) for lesson in LESSONS) == 32
     assert "make lab" in text and "make test" in text and "ptxlab lab" in text
+
+
+def test_readme_begins_with_the_page_and_a_picture_that_moves() -> None:
+    """Above the fold: the address of the page in a tab, and a session on it that every visitor can load."""
+    first = readme.README.read_text(encoding="utf-8")[:900]
+    assert "/try/)" in first and f"](docs/{explorer_picture.FILM.name})" in first
+    film = explorer_picture.FILM.read_bytes()
+    assert film[:4] == b"RIFF" and film[8:16] == b"WEBPVP8X" and film.count(b"ANMF") > 20
+    assert len(film) < 2_000_000
 
 
 def test_teaching_is_up_to_date() -> None:

@@ -113,7 +113,7 @@ def test_the_metadata_of_the_wheel(wheel: Path) -> None:
     assert labels == {"Repository", "Documentation", "Issues", "Changelog"}
     description = str(metadata.get_payload() or metadata["Description"])
     assert not re.search(r"\]\((?!https://|#)", re.sub(r"```.*?```", "", description, flags=re.S))
-    assert "/docs/explorer.png)" in description
+    assert "/docs/explorer-film.webp)" in description
 
 
 def test_the_installed_package_is_the_one_in_the_wheel(scripts: Path, tmp_path: Path) -> None:
