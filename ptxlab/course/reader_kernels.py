@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +30,14 @@ from ..views.kernel_profile import source_html
 from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when
 
-#: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record lesson_kernels`.
+#: PTX of the lessons' own kernels, and of usual answers: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.bz2"
 
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
 _OURS = '\n#line 1 "the kernel of the exercise"\n'
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WORD = re.compile(r'"(?:\\.|[^"\\])*"|(?:\.|->)\s*[A-Za-z_]\w*|\w+|\S')  # a member keeps its name
+_TYPES = re.compile("const|int|unsigned|float|double|char|short|long|bool|auto|f16|half|size_t")
 _PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
 _LONGEST = 330  # letters of what the compiler or the simulator says
 _MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
@@ -65,22 +69,23 @@ def kernel(source: str) -> Kernel[Simulation]:
     """
     if digest(source) not in _stored() or _has_compiler():
         return compiled_kernel(source)
-    _say_whose_ptx()
+    _say_whose_ptx("the lesson's own kernels come with the PTX that it made of them")
     return recorded(source)
 
 
-@lru_cache(maxsize=1)
-def _say_whose_ptx() -> None:
-    print(
-        "There is no compiler (NVRTC) here: the lesson's own kernels come with the PTX that it made of them."
-    )
+@lru_cache(maxsize=2)
+def _say_whose_ptx(whose: str) -> None:
+    print(f"There is no compiler (NVRTC) here: {whose}.")
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
     """One of the lessons' own kernels from its recorded PTX, also where there is a compiler."""
-    stored = _stored()[digest(source)]
-    module = read_ptx(stored)
-    return Kernel(Simulation, module, module.functions[module.entries[0]], target, stored, source)
+    return _from_ptx(_stored()[digest(source)], source, target)
+
+
+def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel[Simulation]:
+    module = read_ptx(ptx)
+    return Kernel(Simulation, module, module.functions[module.entries[0]], target, ptx, source)
 
 
 @lru_cache(maxsize=1)
@@ -144,22 +149,50 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
         raise WrongForm(
             f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
         )
-    if in_a_tab():
-        raise Unanswered(
-            "Your kernel has to be compiled, and a browser's tab has no compiler: to have it checked, open "
-            'this lesson on Colab, or on your computer: pip install "ptxlab[lab,cuda13]", then `ptxlab lab`.'
-        )
+    own = answer.removeprefix(before)  # who copied a kernel of the lesson has its functions, too
+    source = f"{before}{_LINES}{own}{_OURS}{after}"
     if not _has_compiler():
-        raise Unanswered(
-            "Your kernel has to be compiled, and NVRTC is not installed: "
-            f'pip install "ptxlab[cuda13]" ({_MACOS}).'
-        )
+        return _known_answer(source)
     try:
         with readers_time():
-            own = answer.removeprefix(before)  # who copied a kernel of the lesson has its functions, too
-            return compiled_kernel(f"{before}{_LINES}{own}{_OURS}{after}")
+            return compiled_kernel(source)
     except PtxlabError as error:
         raise WrongForm(_sentence(error)) from None
+
+
+def _known_answer(source: str) -> Kernel[Simulation]:
+    """A usual answer from its recorded PTX, where there is no compiler; others cannot be checked there."""
+    ptx = _stored().get(answer_digest(source))
+    if ptx is not None:
+        _say_whose_ptx("kernels that are written like yours come with the PTX that it made of them")
+        return _from_ptx(ptx, source)
+    where = "a browser's tab has none" if in_a_tab() else "NVRTC is not installed here"
+    remedy = (
+        'open this lesson on Colab, or on your computer: pip install "ptxlab[lab,cuda13]", then `ptxlab lab`'
+        if in_a_tab()
+        else f'pip install "ptxlab[cuda13]" ({_MACOS})'
+    )
+    raise Unanswered(
+        f"Your kernel needs a compiler, and {where}. Answers that are written as most people write them come "
+        f"with their PTX; yours is not among those, right or wrong. To have it checked: {remedy}."
+    )
+
+
+def answer_digest(source: str) -> str:
+    """What the PTX of a kernel with an answer in it is filed under, however its words and names are written.
+
+    >>> sources = [f"{_LINES}{text}{_OURS}" for text in ("int i = 1; x[i]", "int at=1; // one\\nx[at]", "x")]
+    >>> [answer_digest(source) == answer_digest(sources[0]) for source in sources]
+    [True, True, False]
+    """
+    before, _, rest = source.partition(_LINES)
+    answer, _, after = rest.partition(_OURS)
+    words = _WORD.findall(_COMMENT.sub(" ", answer))
+    neighbours = pairwise(word for word in words if word not in "*&")
+    after_types = [name for kind, name in neighbours if _TYPES.fullmatch(kind) and name.isidentifier()]
+    declared = dict.fromkeys(name for name in after_types if not _TYPES.fullmatch(name))
+    names = {name: f"name{index}" for index, name in enumerate(declared)}
+    return digest("\n".join([before, " ".join(names.get(word, word) for word in words), after]))
 
 
 def simulated(
