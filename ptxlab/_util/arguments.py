@@ -10,6 +10,7 @@ import contextlib
 import math
 import operator
 import os
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import zip_longest
@@ -328,8 +329,8 @@ def check_bytes(size: int, what: str) -> None:
 def _most_elements() -> int:
     """Elements of which two copies fit the memory of the machine, of its container, and of this process."""
     limits = [1 << 62]
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        limits.append(_physical_memory())
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             text = Path(file).read_text(encoding="ascii").strip()
@@ -346,3 +347,15 @@ def _most_elements() -> int:
         if soft != RLIM_INFINITY:
             limits.append(soft)
     return min(limit for limit in limits if limit > 0) // 16
+
+
+def _physical_memory() -> int:
+    """Bytes of the machine's memory; raises AttributeError, OSError or ValueError where no one says."""
+    if sys.platform != "win32":
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    import ctypes
+
+    status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX: its own size, then the memory, then what is free
+    if not ctypes.WinDLL("kernel32").GlobalMemoryStatusEx(ctypes.byref(status)):
+        raise OSError("GlobalMemoryStatusEx failed")
+    return status[1]

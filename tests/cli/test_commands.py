@@ -637,7 +637,7 @@ def test_completion_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatc
     assert 'pip install "ptxlab[completion]"' in refused("completion", "bash")
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.skipif(os.name != "posix" or shutil.which("bash") is None, reason="no bash")
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -655,7 +655,7 @@ def test_bash_completes(line: str, words: list[str], answer, tmp_path: Path) -> 
     assert _completed_in_bash([line], answer, tmp_path) == [words]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.skipif(os.name != "posix" or shutil.which("bash") is None, reason="no bash")
 @pytest.mark.needs("shtab")
 def test_bash_asks_for_the_names_of_instructions_once(answer, tmp_path: Path) -> None:
     _completed_in_bash(["ptxlab wh", "ptxlab list --fam"], answer, tmp_path)

@@ -147,7 +147,7 @@ def test_links_and_folders_of_others_are_refused(
     assert victim.read_text() == "mine" and not (tmp_path / "nowhere").exists()
     (tmp_path / "link").symlink_to(folder)
     refuses("is a link; name the folder itself with --to", lab.copy_notebooks, source, tmp_path / "link")
-    monkeypatch.setattr(lab.os, "geteuid", lambda: folder.stat().st_uid + 1)
+    monkeypatch.setattr(lab.os, "geteuid", lambda: folder.stat().st_uid + 1, raising=False)
     refuses("belongs to another user; name one of your own", lab.copy_notebooks, source, folder)
 
 
@@ -160,7 +160,7 @@ def test_starts_jupyterlab_on_the_copies(
     capsys: pytest.CaptureFixture[str],
     user: int,
 ) -> None:
-    monkeypatch.setattr(lab.os, "geteuid", lambda: user)
+    monkeypatch.setattr(lab.os, "geteuid", lambda: user, raising=False)
     assert main(["lab", "--no-browser", "--port", "9999"]) == 0
     options = ["--no-browser", "--port", "9999", *(["--allow-root"] if user == 0 else [])]
     assert started == [

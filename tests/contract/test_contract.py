@@ -462,6 +462,22 @@ def test_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert arguments.as_array(np.ones(1000), "values").size == 1000
 
 
+def test_the_memory_that_windows_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As documented for GlobalMemoryStatusEx: a structure of 64 bytes, the memory in bytes 8 to 15."""
+    import ctypes
+
+    class Kernel32:
+        def GlobalMemoryStatusEx(self, status: Any) -> int:
+            words = ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))
+            assert words[0] == 64
+            words[2], words[3] = 0xC0000000, 3
+            return 1
+
+    monkeypatch.setattr(arguments.sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "WinDLL", lambda name: Kernel32(), raising=False)
+    assert arguments._physical_memory() == 15 << 30
+
+
 # -- instructions by name ------------------------------------------------------------------------------------
 
 

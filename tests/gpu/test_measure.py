@@ -172,14 +172,14 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_of_the_users_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("ptxlab.gpu.records.data_folder", lambda: tmp_path)
     old = measured(_F16)
     record = Record("NVIDIA L4", "sm_89", 58, "580", "13.0", "2026-01-01", None, None, "random")
     point = Point(8, 4, 1e10, 2000.0)
     record.add(
         Measurement(old.form, "NVIDIA L4", "sm_89", 58, 33.0, None, (point,), "native", "random", "2026")
     )
-    write_record(record, tmp_path / "ptxlab" / "measured" / "l4.json")
+    write_record(record, tmp_path / "measured" / "l4.json")
     assert measured(_F16, "L4").latency == 33.0
     assert measured(_F16, "H200") == old
 
