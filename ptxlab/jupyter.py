@@ -130,7 +130,7 @@ def _options(magic: str, line: str) -> tuple[argparse.Namespace, list[str]]:
     strange = [word for word in flags if magic == "ptx" or not word.startswith("-")]
     if strange:
         others = " and options of NVRTC, such as -DTILE=64" if magic == "cuda" else ""
-        raise PtxlabError(f"%%{magic}: found {listing(strange)}; it takes --target, --name{others}")
+        raise PtxlabError(f"%%{magic}: found {quoted(' '.join(strange))}; it takes --target, --name{others}")
     return options, flags
 
 

@@ -351,11 +351,11 @@ def _most_elements() -> int:
 
 def _physical_memory() -> int:
     """Bytes of the machine's memory; raises AttributeError, OSError or ValueError where no one says."""
-    if sys.platform != "win32":
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    import ctypes
+    if sys.platform == "win32":
+        import ctypes
 
-    status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX: its own size, then the memory, then what is free
-    if not ctypes.WinDLL("kernel32").GlobalMemoryStatusEx(ctypes.byref(status)):
-        raise OSError("GlobalMemoryStatusEx failed")
-    return status[1]
+        status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX: its own size, the memory, what is free of it
+        if not ctypes.WinDLL("kernel32").GlobalMemoryStatusEx(ctypes.byref(status)):
+            raise OSError("GlobalMemoryStatusEx failed")
+        return status[1]
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
