@@ -369,7 +369,10 @@ class Operand(MatrixOperand):
         if self.layout is None:
             return codes
         by_lane = np.take(
-            codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1
+            codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]),
+            self.layout.gather,
+            axis=-1,
+            mode="clip",  # which is twice as fast as "raise"
         )
         return self.join(by_lane)
 
@@ -394,8 +397,7 @@ class Operand(MatrixOperand):
 
     def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
         """As `unpack_codes`, of registers that were checked."""
-        small = self.dtype.bits <= 8
-        table = np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if small else None
+        table = np.arange(1 << self.dtype.bits).astype(np.uint8) if self.dtype.bits < 8 else None
         return self._spread(registers, copy, table)
 
     def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
@@ -414,21 +416,23 @@ class Operand(MatrixOperand):
         if self.layout is None:
             codes = registers
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
-        runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
-        if table is None or runs is None:
+        runs = self._runs(copy) if self.width == self.dtype.bits else None
+        if runs is None:
             by_lane = self.split(registers)
             codes = np.take(
                 by_lane.reshape(*by_lane.shape[:-2], self.lanes * self.layout.elements),
                 self.layout.scatter(copy),
                 axis=-1,
+                mode="clip",
             )
             return codes if table is None else np.asarray(table[codes])
         order, transposed = runs
         ordered = np.take(
-            registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1
+            registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1, mode="clip"
         )
-        if self.dtype.bits == 8:
-            opened = ordered.view(np.uint8) if table.dtype == np.uint8 else table[ordered.view(np.uint8)]
+        if self.dtype.bits >= 8 or table is None:
+            codes = ordered.view(self.dtype.code_type)
+            opened = codes if table is None else table[codes]
         else:
             unpacked = _unpacked(self.dtype.bits, table.tobytes(), table.dtype.str)
             opened = np.take(unpacked, ordered.view(np.uint16 if len(unpacked) > 256 else np.uint8), axis=0)
