@@ -1123,6 +1123,34 @@ def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> No
     expect(part).to_have_count(0)
 
 
+def test_from_far_only_what_looks_different_is_drawn(screen: Screen, python: Any, page: Any) -> None:
+    """Another number in the same colour is not; a zero, which is paler, is."""
+    show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    python("ex.A, ex.B = np.ones(ex.A.shape), np.ones(ex.B.shape)")
+    screen.reads("D", 9, 5, 16)
+    page.evaluate(DRAWN)
+    page.evaluate("""() => {
+      window.enlarged = 0;
+      const { drawImage } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.drawImage = function (...given) {
+        if (this.canvas.closest("[data-pane=D]") && given.length > 5) window.enlarged += 1;
+        return drawImage.apply(this, given);
+      };
+    }""")
+    before = page.locator("[data-pane=D] canvas").first.screenshot()
+    python("ex.A = 2 * np.ones(ex.A.shape)")
+    screen.reads("D", 9, 5, 32)
+    page.evaluate(DRAWN)
+    assert page.evaluate("window.enlarged") == 0
+    python("ex.A = np.zeros(ex.A.shape)")
+    screen.reads("D", 9, 5, 0)
+    page.evaluate(DRAWN)
+    assert page.evaluate("window.enlarged") > 0
+    page.mouse.move(2, 2)
+    assert page.locator("[data-pane=D] canvas").first.screenshot() != before
+    show(python, page, F16)  # the next test looks for matrices
+
+
 # A GIF as the browser reads it.
 DECODE = """async (data) => {
   const decoder = new ImageDecoder({ data, type: "image/gif" });

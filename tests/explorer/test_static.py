@@ -294,7 +294,8 @@ def test_a_terminal_gets_one_output() -> None:
 
 
 SHOWN = f"""import ptxlab, numpy as np
-from ptxlab import figures
+from ptxlab import figures, views
+from ptxlab.course.slider import Slider
 ex = ptxlab.explore({SPARSE!r})
 display(ex)
 closed = ptxlab.explore({SPARSE!r})
@@ -302,20 +303,36 @@ display(closed)
 closed.close()
 twice = ptxlab.kernel('extern "C" __global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}')
 display(twice.simulate(1, 32, np.arange(32, dtype=np.float32), trace=True))
+slider = Slider(views.nibble, nibble=[0b0100, 0b1110])
+slider.step = 1
+display(slider)
+ins = ptxlab.instruction({SPARSE!r})
+display(figures.lane(ins, "B", 5, ins.b.pack(np.ones(ins.b.shape))))
 twice.simulate(1, 32, np.arange(32, dtype=np.float32))"""
+#: What GitHub leaves of the HTML of a notebook, at most: no scripts, no styles, no links to elsewhere.
+TAGS = {"div", "span", "p", "table", "thead", "tbody", "tr", "th", "td", "img", "b", "i", "code", "pre", "h4"}
 
 
 def test_a_notebook_read_without_a_kernel() -> None:
     """As nbconvert and nbviewer show it: images and pages instead of widgets, nothing of what was closed."""
     nbclient, nbconvert = pytest.importorskip("nbclient"), pytest.importorskip("nbconvert")
-    nbformat = pytest.importorskip("nbformat")
+    nbformat, bleach = pytest.importorskip("nbformat"), pytest.importorskip("bleach")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOWN)])
     nbclient.NotebookClient(book, timeout=120, kernel_name="python3", store_widget_state=False).execute()
     outputs = [output.data for output in book.cells[0].outputs]
     is_widget = ["application/vnd.jupyter.widget-view+json" in data for data in outputs]
-    assert is_widget == [True, False, True, False, True, False, False]
-    assert [len(data.get("text/html", "")) < 70_000 for data in outputs] == [True] * 7
-    assert len({outputs[i]["text/html"].split("ptx-saved-")[1][:32] for i in (1, 3, 5)}) == 3
+    assert is_widget == 4 * [True, False] + 3 * [False]
+    assert [len(data.get("text/html", "")) < 70_000 for data in outputs] == [True] * 11
+    assert len({outputs[i]["text/html"].split("ptx-saved-")[1][:32] for i in (1, 3, 5, 7)}) == 4
     page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
-    assert page.count('src="data:image/svg+xml;base64,') == 1 and page.count('<div class="ptx-profile">') == 2
+    assert page.count('src="data:image/svg+xml;base64,') == 3 and page.count('<div class="ptx-profile">') == 2
     assert "Explorer: run this cell to use it" in page
+    for output, said in ((1, "D = A B"), (7, "Nibble 0b1110"), (9, "B in lane 5")):
+        left = bleach.clean(outputs[output]["text/html"], TAGS, {"img": ["src", "alt"]}, ["data"], strip=True)
+        (image,) = re.findall(r'<img alt="([^"]+)" src="data:image/svg\+xml;base64,([^"]+)">', left)
+        assert said in image[0]
+        svg = base64.b64decode(image[1]).decode()
+        assert ET.fromstring(svg).tag.endswith("svg") and "<script" not in svg
+        assert not re.search(r'(?:href|src)="(?!data:|#)', svg), "an image may not load anything"
+    left = bleach.clean(outputs[-1]["text/html"], TAGS, strip=True)
+    assert "x[threadIdx.x] *= 2" in html.unescape(re.sub("<[^>]+>", "", left))

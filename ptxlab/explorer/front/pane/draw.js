@@ -78,11 +78,14 @@ export function drawPane(pane) {
   const changes = layers.map((_, index) =>
     kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
   );
+  const isSame =
+    drawn === pane.drawn &&
+    layers.every((layer, index) => looksTheSame(pane, layer, pane.painted[index], matrices[index]));
   // a selector moves them to other lanes
   if (matrices.some((matrix, index) => matrix.maps !== pane.painted[index]?.maps)) pane.marked = "";
   [pane.drawn, pane.painted] = [drawn, matrices];
   app.drawMarksSoon();
-  if (changes.every((cells) => cells?.length === 0)) return;
+  if (isSame || changes.every((cells) => cells?.length === 0)) return;
   const context = pane.contextOf(pane.base, !kept);
   pane.clip(context);
   pane.warpNames = [];
@@ -90,6 +93,28 @@ export function drawPane(pane) {
   if (!kept) drawProductNames(pane, context);
   context.restore();
   if (!kept) drawHeadings(pane, context);
+}
+
+// Whether cells look as before: from far, most edits change values and no colour.
+/** @param {Pane} pane @param {Layer} layer @param {Matrix} before @param {Matrix} matrix */
+function looksTheSame(pane, layer, before, matrix) {
+  if (before === matrix) return true;
+  if (before.info !== matrix.info || before.maps !== matrix.maps) return false;
+  const changed = repaintedCells(before, matrix);
+  if (!changed.length || layer.digits || layer.name === "E") return !changed.length;
+  const { app } = pane;
+  const style = layerStyle(pane, layer);
+  const [was, is] = [before, matrix].map((each) => ({
+    paint: app.painter(each),
+    opacity: opacityIn(app, each, style),
+    differ: each.differ,
+  }));
+  return changed.every(
+    (index) =>
+      was.paint(index)[0] === is.paint(index)[0] &&
+      was.opacity(index) === is.opacity(index) &&
+      !was.differ?.[index] === !is.differ?.[index],
+  );
 }
 
 // How the cells of a layer are drawn: what is written into them, how large, and with how much space around
