@@ -7,6 +7,7 @@ Python or packages cannot be had is named and not counted as failed; `--strict` 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -118,6 +119,8 @@ def main(argv: list[str] | None = None) -> int:
     if find_uv() is None:
         print("the matrix needs uv: pip install uv", file=sys.stderr)
         return 1
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()  # uv finds only what is on the path
+    os.environ["PATH"] = os.pathsep.join([*map(str, pyenv.glob("versions/3.*/bin")), os.environ["PATH"]])
     results = {}
     for name in options.rows or ROWS:
         start = time.monotonic()

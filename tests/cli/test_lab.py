@@ -172,6 +172,7 @@ def test_starts_jupyterlab_on_the_copies(
     assert contents(tmp_path / "mine") == contents(source) and len(started) == 1
 
 
+@pytest.mark.filterwarnings("ignore:SOCKS support")  # requests, which JupyterLab imports, asks for it
 def test_opens_on_the_first_notebook_without_news(started: list[list[str]]) -> None:
     """`ptxlab lab`, beside the reader's own configuration, and `make lab`."""
     assert (ROOT / "notebooks" / lab.FIRST_PAGE.partition("/lab/tree/")[2]).is_file()
