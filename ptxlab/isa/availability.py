@@ -240,6 +240,7 @@ def _availability(opcode: str, others: frozenset[str]) -> Availability:
 _ANY_TYPE, _INTEGER_TYPES, _FLOAT_TYPES, _BIT_TYPES = "bsuf", "bsu", "bf", "b"
 
 
+@lru_cache(maxsize=1024)
 def accepted(type_name: str) -> str:
     """First letters of the types of registers that an operand of a PTX type takes, if it is as wide.
 

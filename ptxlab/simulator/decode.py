@@ -310,10 +310,17 @@ def _tabulated(instruction: PtxInstruction, target: str) -> tuple[str, tuple[str
     last = instruction.operands[-1] if instruction.operands else None
     if isinstance(last, Negated) or (isinstance(last, Register) and last.type == "pred"):
         features.add("/pred")
-    known = availability(instruction.opcode, features)
+    return _found_in_table(instruction.opcode, frozenset(features), target)
+
+
+@lru_cache(maxsize=4096)
+def _found_in_table(
+    opcode: str, features: frozenset[str], target: str
+) -> tuple[str, tuple[str, ...], PtxVersion]:
+    known = availability(opcode, features)
     special = sorted(each for each in features if each.startswith("%"))
-    plain = availability(instruction.opcode, features.difference(special))
-    name = instruction.opcode if known == plain else f"{instruction.opcode} of {listing(special)}"
+    plain = availability(opcode, features.difference(special))
+    name = opcode if known == plain else f"{opcode} of {listing(special)}"
     return name, known.targets, known.version(target)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
-from .ptx.dataflow import operand_registers
 from .ptx.syntax import PtxInstruction, Register
 from .threads import Batch, Threads
 
@@ -91,7 +90,7 @@ class WarpTrace(Observer):
             self._first = -1
             return
         lanes = sum(1 << lane for lane in (threads.indices[low:high] - self._first).tolist())
-        self.steps.append(TraceStep(instruction, lanes, *operand_registers(instruction)))
+        self.steps.append(TraceStep(instruction, lanes, *instruction.registers))
         self._reader = self._machine.reader()
 
     def accessed(self, access: Access) -> None:

@@ -18,7 +18,6 @@ from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import Report, line_text
-from ..ptx.dataflow import operand_registers, read_and_written
 from ..ptx.syntax import Address, Function, Immediate, Operand, PtxInstruction, Register, registers_of
 from ..threads import Batch, Threads
 from .load_uses import LoadUses
@@ -598,7 +597,7 @@ class DoubtfulValues(Observer):
 def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
     """How values pass through an instruction."""
     name = instruction.parts[0]
-    read, written = operand_registers(instruction)
+    read, written = instruction.registers
     addresses = [
         register.index
         for operand in instruction.operands
@@ -659,7 +658,7 @@ def _masked(function: Function) -> set[int]:
     masked: set[int] = set()
     others: set[int] = set()
     for instruction in function.instructions:
-        written = read_and_written(instruction)[1]
+        written = instruction.effects[1]
         if instruction.parts[0] == "and" and any(
             isinstance(each, Immediate) for each in instruction.operands
         ):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..ptx.dataflow import basic_blocks, read_and_written
+from ..ptx.dataflow import basic_blocks
 from ..ptx.syntax import Function, PtxInstruction, registers_of
 
 #: Instructions whose results depend on registers of the same lane, and do nothing else.
@@ -41,7 +41,7 @@ class FunctionLoads:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._effects = [read_and_written(each) for each in function.instructions]
+        self._effects = [each.effects for each in function.instructions]
         self._readers: dict[int, list[int]] = {}  # of registers
         for index, (read, _) in enumerate(self._effects):
             for register in read:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
 from ..hazard import Report, lanes_text
-from ..ptx.dataflow import basic_blocks, constants, read_and_written, register_bits, successors
+from ..ptx.dataflow import basic_blocks, constants, register_bits, successors
 from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
 from .doubtful import Flow
@@ -132,7 +132,7 @@ class RegisterPlans:
         """What to look at where an instruction is executed; None if there is nothing."""
         members, metadata, constants = roles
         parts = instruction.parts
-        read, written = read_and_written(instruction)
+        read, written = instruction.effects
         plan = _Plan(function.name)
         if instruction.parts[:2] == ("wgmma", "mma_async"):
             plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
@@ -162,7 +162,7 @@ class RegisterPlans:
     def _unwritten(function: Function) -> set[int]:
         """Registers that some path reads before it writes them."""
         instructions = function.instructions
-        effects = [read_and_written(instruction) for instruction in instructions]
+        effects = [instruction.effects for instruction in instructions]
         starts = basic_blocks(function)
         everything = (1 << len(function.registers)) - 1
         first = register_bits(
@@ -332,7 +332,7 @@ class RegisterCheck(Observer):
     def _touch(self, instruction: PtxInstruction, number: int, ours: NDArray[Any]) -> None:
         """An ordinary instruction reads or writes registers that wgmma uses."""
         flight = self._flight(number, instruction)
-        read, written = read_and_written(instruction)
+        read, written = instruction.effects
         if written & flight.registers and instruction.parts[0] != "mov":
             flight.computed[ours] = self._time
         group = flight.group[ours]
@@ -375,7 +375,7 @@ def _compared_loads(function: Function) -> Iterator[int]:
             compared |= {register.index for register in registers_of(instruction.operands[2])}
     if not compared:
         return
-    effects = [(each, *read_and_written(each)) for each in function.instructions]
+    effects = [(each, *each.effects) for each in function.instructions]
     grows = True
     while grows:
         grows = False

@@ -4,65 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .syntax import (
-    Address,
-    Function,
-    Immediate,
-    LabelTarget,
-    Operand,
-    PtxInstruction,
-    Register,
-    Targets,
-    registers_of,
-)
-
-#: Instructions without a result.
-_NO_RESULT = {
-    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
-    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st",
-    "stackrestore", "stmatrix", "trap",
-}  # fmt: skip
-
-
-def _result(instruction: PtxInstruction) -> Operand | None:
-    """The operand that an instruction writes."""
-    parts = instruction.parts
-    if parts[0] in _NO_RESULT or not instruction.operands:
-        return None
-    if parts[0] in ("bar", "barrier") and "red" not in parts:
-        return None
-    if parts[0] == "wgmma" and parts[1] != "mma_async":
-        return None
-    if parts[0] == "tcgen05" and parts[1] != "ld":
-        return None
-    first = instruction.operands[0]
-    return None if isinstance(first, Address | Immediate) else first
-
-
-def read_and_written(instruction: PtxInstruction) -> tuple[set[int], set[int]]:
-    """The registers that an instruction reads, and those that it writes, by their numbers.
-
-    The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
-
-    >>> from ptxlab.simulator.ptx.syntax import Register
-    >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
-    >>> read_and_written(PtxInstruction(0, "add.u32", (r[0], r[1], r[2]), 1))
-    ({1, 2}, {0})
-    """
-    read, written = operand_registers(instruction)
-    return {register.index for register in read}, {register.index for register in written}
-
-
-def operand_registers(instruction: PtxInstruction) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
-    """The registers that an instruction reads, each once, and those that it writes, in their order."""
-    result = _result(instruction)
-    written = [*registers_of(result)]
-    operands = instruction.operands if result is None else instruction.operands[1:]
-    while instruction.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
-        written += registers_of(operands[0])  # .red and .spcompress have more
-        operands = operands[1:]
-    read = [register for operand in operands for register in registers_of(operand)]
-    return tuple(dict.fromkeys([*read, *registers_of(instruction.guard)])), tuple(written)
+from .syntax import Function, Immediate, LabelTarget, PtxInstruction, Targets
 
 
 def register_bits(numbers: Iterable[int]) -> int:
@@ -105,7 +47,7 @@ def constants(function: Function) -> dict[int, int]:
     times: dict[int, int] = {}
     values: dict[int, int] = {}
     for instruction in function.instructions:
-        for register in read_and_written(instruction)[1]:
+        for register in instruction.effects[1]:
             times[register] = times.get(register, 0) + 1
             source = instruction.operands[-1]
             if instruction.parts[0] == "mov" and isinstance(source, Immediate):

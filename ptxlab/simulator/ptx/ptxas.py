@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .dataflow import basic_blocks, read_and_written, register_bits, successors
+from .dataflow import basic_blocks, register_bits, successors
 from .syntax import Function, PtxInstruction, Register
 
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
@@ -187,7 +187,7 @@ def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
 
 def _live_before(instruction: PtxInstruction, live: int) -> int:
     """The registers that are read from an instruction on, from those that are read after it."""
-    read, written = read_and_written(instruction)
+    read, written = instruction.effects
     bits = register_bits(written)
     if instruction.parts[0] in _PURE and not live & bits:
         return live
@@ -202,7 +202,7 @@ def _needed(line: list[PtxInstruction], live: int) -> list[PtxInstruction]:
     """Without the instructions whose results nobody reads."""
     needed = []
     for instruction in reversed(line):
-        _, written = read_and_written(instruction)
+        _, written = instruction.effects
         if instruction.parts[0] not in _PURE or live & register_bits(written):
             needed.append(instruction)
         live = _live_before(instruction, live)
@@ -239,7 +239,7 @@ def _products(line: list[PtxInstruction], live: int) -> list[_Product]:
     # register -> the product in it, and whether it is negated
     by_register: dict[int, tuple[_Product, bool]] = {}
     for instruction in line:
-        read, written = read_and_written(instruction)
+        read, written = instruction.effects
         if instruction.parts[0] == "wgmma":
             read = read | written
         there = {register: by_register[register] for register in read if register in by_register}
@@ -317,7 +317,7 @@ def modified_selections(function: Function) -> dict[int, tuple[Modified | None, 
                 if first is not None or second is not None:
                     selections[instruction.index] = first, second
             made = _sign_of(instruction, made_of)
-            written = read_and_written(instruction)[1]
+            written = instruction.effects[1]
             made_of = {
                 register: modified
                 for register, modified in made_of.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import PurePath
 from typing import TypeAlias
@@ -17,6 +18,7 @@ _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
 
 
+@lru_cache(maxsize=1024)
 def type_bits(name: str) -> int | None:
     """Bits of a PTX type, without its dot; None where there is no such type.
 
@@ -226,9 +228,15 @@ def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
 
 #: Instructions of one type, which ptxas takes at any place among the qualifiers.
 _TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "red", "redux", "st"})
+#: Instructions without a result.
+_NO_RESULT = {
+    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
+    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st",
+    "stackrestore", "stmatrix", "trap",
+}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PtxInstruction:
     """One instruction; `index` is its place in the function, `line` that in the PTX text.
 
@@ -256,6 +264,46 @@ class PtxInstruction:
                 parts.remove(types[-1])
                 parts.append(types[-1])
         object.__setattr__(self, "parts", tuple(parts))
+
+    @property
+    def _result(self) -> Operand | None:
+        """The operand that it writes."""
+        parts = self.parts
+        if parts[0] in _NO_RESULT or not self.operands:
+            return None
+        if parts[0] in ("bar", "barrier") and "red" not in parts:
+            return None
+        if parts[0] == "wgmma" and parts[1] != "mma_async":
+            return None
+        if parts[0] == "tcgen05" and parts[1] != "ld":
+            return None
+        first = self.operands[0]
+        return None if isinstance(first, Address | Immediate) else first
+
+    @cached_property
+    def registers(self) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
+        """The registers that it reads, each once, and those that it writes, in their order."""
+        result = self._result
+        written = [*registers_of(result)]
+        operands = self.operands if result is None else self.operands[1:]
+        while self.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
+            written += registers_of(operands[0])  # .red and .spcompress have more
+            operands = operands[1:]
+        read = [register for operand in operands for register in registers_of(operand)]
+        return tuple(dict.fromkeys([*read, *registers_of(self.guard)])), tuple(written)
+
+    @cached_property
+    def effects(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The registers that it reads, and those that it writes, by their numbers.
+
+        The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
+
+        >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
+        >>> [sorted(each) for each in PtxInstruction(0, "add.u32", (r[0], r[1], r[2]), 1).effects]
+        [[1, 2], [0]]
+        """
+        read, written = self.registers
+        return frozenset(each.index for each in read), frozenset(each.index for each in written)
 
     @property
     def source(self) -> Location | None:
