@@ -305,6 +305,12 @@ def _holder(answer: object) -> Sentences:
     }
 
 
+@lru_cache(maxsize=len(STATEMENTS))
+def _hazard_with_barrier(line: int) -> str:
+    """What the simulation of `add_up` finds first with a barrier after this line; nothing if nothing."""
+    return first_hazard(run(barrier_name(line)))
+
+
 @checks("31.5")
 def _barrier(answer: object) -> Sentences:
     (line,) = whole_numbers(answer, 1, "the number of a line")
@@ -313,7 +319,7 @@ def _barrier(answer: object) -> Sentences:
             f"After line {quoted(line)} no barrier can stand that changes anything; choose one of the lines "
             f"{STATEMENTS[0]} to {STATEMENTS[-1]} that ends a statement of `add_up`."
         )
-    hazard = first_hazard(run(barrier_name(line)))
+    hazard = _hazard_with_barrier(line)
     xchg = line_of("tl.atomic_xchg(count")
     return {
         correct(not hazard and line == SEEN): "Now every warp has loaded `count` before thread 0 changes it. "

@@ -119,9 +119,8 @@ def record(verdict: Verdict) -> None:
 
     Where the record cannot be kept, a sentence says so, once, and the lesson goes on.
     """
-    _at_hand[:] = [
-        lesson for lesson in LESSONS if verdict.exercise in [each.name for each in lesson.exercises]
-    ]
+    number = verdict.exercise.partition(".")[0]
+    _at_hand[:] = [lesson for lesson in LESSONS if lesson.number == number]
     if verdict.state == "not yet":
         return
     if _keeps_no_file():

@@ -137,13 +137,20 @@ def test_a_task_states_them(constants: Constants[Any]) -> None:
         assert lessons.exercise(name).check(_answer(name, constants.choices[0])), "the formula is right"
 
 
-#: What a kernel of a student says: the verdicts on right answers, and on those of the notebook's constants.
+#: What kernels of students say: the verdicts on right answers, and on those of the notebook's constants. The
+#: name of the student is read when the course is imported: for each, it is imported anew.
 _PROGRAM = """
-import json, sys
-from ptxlab import lessons
-answers = json.load(sys.stdin)
-print(json.dumps({name: [[bool(v), v.text] for v in map(lessons.exercise(name).check, both)]
-                  for name, both in answers.items()}))
+import json, os, sys
+from importlib import import_module
+import ptxlab
+for line in sys.stdin:
+    student, answers = json.loads(line)
+    os.environ["PTXLAB_STUDENT"] = student
+    for name in [name for name in sys.modules if name.startswith(("ptxlab.course", "ptxlab.lessons"))]:
+        del sys.modules[name]
+    exercise = import_module("ptxlab.lessons").exercise
+    print(json.dumps({name: [[bool(v), v.text] for v in map(exercise(name).check, both)]
+                      for name, both in answers.items()}))
 """
 
 
@@ -162,24 +169,28 @@ def _students() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("student", _students())
-def test_a_check_knows_the_constants_of_its_student(student: str) -> None:
+def test_a_check_knows_the_constants_of_its_student(subtests: pytest.Subtests) -> None:
     """It accepts the answer for these constants and refuses the public solution, with a hint."""
-    answers = {
-        name: (_answer(name, constants.of(student)), _answer(name, constants.choices[0]))
-        for name, constants in EXERCISES.items()
+    students = {
+        student: {
+            name: (_answer(name, constants.of(student)), _answer(name, constants.choices[0]))
+            for name, constants in EXERCISES.items()
+        }
+        for student in _students()
     }
     ran = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
-        input=json.dumps(answers),
-        env={**os.environ, "PTXLAB_STUDENT": student, "PTXLAB_PROGRESS": os.devnull, "PYTHONPATH": str(ROOT)},
+        input="".join(f"{json.dumps(row)}\n" for row in students.items()),
+        env={**os.environ, "PTXLAB_PROGRESS": os.devnull, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    for name, ((right, why), (same, hint)) in json.loads(ran.stdout).items():
-        assert right, (name, why)
-        mine, public = answers[name]
-        assert same == (mine == public), (name, hint)
-        assert "could not be checked" not in hint
+    for (student, answers), said in zip(students.items(), ran.stdout.splitlines(), strict=True):
+        with subtests.test(student):
+            for name, ((right, why), (same, hint)) in json.loads(said).items():
+                assert right, (name, why)
+                mine, public = answers[name]
+                assert same == (mine == public), (name, hint)
+                assert "could not be checked" not in hint
     assert SOLUTIONS.keys() >= EXERCISES.keys()

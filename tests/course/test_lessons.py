@@ -49,7 +49,7 @@ def test_every_exercise_is_covered() -> None:
 @each("name", EXERCISES)
 def test_right_answers(name: str) -> None:
     for answer in RIGHT[name]:
-        verdict = lessons.check(name, answer)
+        verdict = EXERCISES[name].check(answer)
         assert verdict.state == "right", (answer, verdict)
         assert verdict
         assert len(verdict.text) > 20, "a right answer is told why it is right"
@@ -60,7 +60,7 @@ def test_right_answers(name: str) -> None:
 def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
     hints = []
     for answer, word in WRONG[name]:
-        verdict = lessons.check(name, answer)
+        verdict = EXERCISES[name].check(answer)
         assert verdict.state == "wrong"
         assert not verdict
         assert word in verdict.text, (answer, verdict)
@@ -76,7 +76,7 @@ def test_unanswered(name: str) -> None:
     for answer in (..., (1, ...), [..., ...], lambda *_: ...):
         if callable(answer) and not EXERCISES[name].starter.startswith("def "):
             continue
-        assert lessons.check(name, answer).state == "not yet"
+        assert EXERCISES[name].check(answer).state == "not yet"
 
 
 @each("name", EXERCISES)
@@ -92,7 +92,7 @@ def test_nonsense_is_answered_with_the_form(name: str) -> None:
         float("nan"),
         float("inf"),
     ):
-        verdict = lessons.check(name, answer)
+        verdict = EXERCISES[name].check(answer)
         assert verdict.state == "wrong"
         assert verdict.text
 
