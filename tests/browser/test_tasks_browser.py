@@ -396,6 +396,8 @@ def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any,
     with page.expect_download() as download:
         user.actions += 1
         user.tool("[data-export=page]").click()
+        if isinstance(user.host, Tab):
+            page.wait_for_selector("[data-export=page].busy")  # it takes a second there
     download.value.save_as(tmp_path / "page.html")
     task(2)
     saved = page.context.new_page()

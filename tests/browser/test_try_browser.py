@@ -15,6 +15,8 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.worker import DEFAULT
+from tests.browser.gestures import press
+from tests.browser.test_accessible_browser import AXE, complaints
 from tools.jupyter import until as until_it_holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -147,6 +149,41 @@ def test_a_question_in_the_address_is_answered(tab: Any) -> None:
     page = tab("?ask=0x4000004000010040")
     page.wait_for_selector(".answer-text", timeout=PATIENCE)
     assert "128-byte swizzle" in page.inner_text(".answer-text")
+    until(page, "document.querySelector('.answer-picture img').naturalWidth > 300")
+    for scheme, paper in (("light", "#FFFFFF"), ("dark", "#1C1C1C")):
+        page.emulate_media(color_scheme=scheme)
+        picture = "decodeURIComponent(document.querySelector('.answer-picture img').currentSrc)"
+        until(page, f"{picture}.includes('{paper}')")
+    is_for_everybody(page, "Run a whole kernel", "Ask", "Answer", "picture", "A[0][0]", "lane 0", "A, lane 0")
+
+
+#: Where the focus is: its name, and whether one sees it; a cell of a matrix is drawn with a frame.
+STOP = """() => {
+  const node = document.activeElement;
+  const name = node.getAttribute("aria-label") || node.labels?.[0]?.textContent || node.textContent;
+  const isSeen = getComputedStyle(node).outlineStyle !== "none" || node.matches(".ptx-cell");
+  return [name.trim(), isSeen || node === document.body];
+}"""
+
+
+def is_for_everybody(page: Any, *names: str) -> None:
+    """Tab reaches parts with these names and leaves the page; axe-core finds nothing, light and dark."""
+    page.locator("main a").first.focus()
+    press(page, "Tab", "Shift+Tab")  # who uses the keyboard sees where the focus is
+    stops = [page.evaluate(STOP)]
+    while not page.evaluate("document.activeElement === document.body"):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(STOP))
+        assert len(stops) < 60, stops
+    assert all(name and is_seen for name, is_seen in stops), stops
+    reached = iter([name for name, _ in stops])
+    assert all(any(stop.startswith(name) for stop in reached) for name in names), stops
+    if not AXE.exists():
+        return
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(300)
+        assert complaints(page, "html", contrast=True) == []
 
 
 HOSTILE = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>';window.hit=1;'"
@@ -179,7 +216,7 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
     wait_for_python(page)
     page.get_by_label("Example").select_option("Reverse an array in shared memory: a bar.sync is missing")
     page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
-    page.get_by_role("button", name="Simulate").click()
+    page.get_by_role("button", name="Simulate").press("Enter")
     page.wait_for_selector(".ptx-player .ptx-timeline", timeout=PATIENCE)
     assert page.inner_text(".ptx-editor-numbers .hazard") == "29"
     assert "put bar.sync 0 between PTX line 24 and PTX line 29" in page.inner_text(".kernel-remarks")
@@ -188,6 +225,7 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
     page.wait_for_selector(".ptx-timeline-text:text('step 2 of 16')", timeout=PATIENCE)
     shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
+    is_for_everybody(page, "The Explorer", "PTX", "Example", "Grid", "Simulate", "line 29", "play the steps")
 
     page.get_by_label("PTX", exact=True).fill("__global__ void f() {}")
     page.wait_for_selector(".kernel-launch .answer-problem:text('this is no PTX')", timeout=PATIENCE)

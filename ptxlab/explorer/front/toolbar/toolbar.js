@@ -166,6 +166,7 @@ export class Toolbar {
     for (const [format, text, hint] of EXPORTS) {
       const button = this.button(this.exportGroup, text, hint, { type: "export", format });
       button.dataset.export = format;
+      button.addEventListener("click", () => button.classList.add("busy")); // a page takes a tab's Python seconds
     }
     if (this.app.layoutWidth) this.fit();
   }
@@ -388,6 +389,7 @@ export class Toolbar {
   /** @param {ExportAnswer} message */
   async receiveExport({ export: format, text, name }) {
     const button = this.exportGroup?.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
+    button?.classList.remove("busy");
     if (!button || typeof text !== "string") return;
     const label = button.textContent;
     let done = "saved";
