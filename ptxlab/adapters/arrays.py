@@ -222,7 +222,8 @@ def _possible_addresses(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return chosen
     spans = [line.partition(" ")[0].split("-") for line in _MAPPED.read_text(encoding="utf-8").splitlines()]
     edges = np.array([int(edge, 16) for span in spans for edge in span if int(edge, 16) < _HIGHEST_ADDRESS])
-    return chosen[np.searchsorted(edges.astype(np.uint64), chosen, side="right") % 2 == 1]
+    mapped = np.searchsorted(edges.astype(np.uint64), chosen, side="right") % 2 == 1
+    return np.asarray(chosen[mapped])
 
 
 def _reached(tables: Sequence[NDArray[np.uint64]]) -> list[NDArray[np.uint8]]:

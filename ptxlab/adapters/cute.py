@@ -184,8 +184,8 @@ def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kern
     return _kernel(result_type, ptx.rstrip("\0"), name, {})
 
 
-#: Types of elements in the order in which the chip counts them.
-_CHIP_TYPES = (*MAP_TYPES[:8], "FLOAT32_FTZ", *MAP_TYPES[8:10], *MAP_TYPES[11:])
+#: Types of elements by the numbers of the chip, as far as they were seen.
+_CHIP_TYPES = dict(enumerate(MAP_TYPES[:8])) | {9: "FLOAT64", 10: "BFLOAT16", 11: "16U4_ALIGN8B"}
 #: What stands for a map of cuTensorMapEncodeTiled: its arguments, in the 128 bytes of a CUtensorMap.
 _MAP_MAGIC = b"ptxlab"
 _MAP_RECORD = np.dtype([
@@ -231,7 +231,10 @@ def _decoded_map(content: bytes) -> TensorMap | None:
     if flags & 0xF != 2 or not flags & 1 << 18:
         return None
     rank = (flags >> 4 & 7) + 1
-    name = "TFLOAT32" if flags & 1 << 16 else _CHIP_TYPES[flags >> 7 & 15]
+    kind = flags >> 7 & 15
+    name = "TFLOAT32" if flags & 1 << 16 else _CHIP_TYPES.get(kind, "")
+    if not name:
+        raise PtxlabError(f"a tensor map whose elements have the type {kind} is not simulated yet")
     strides = np.array([flags, *words[:2]], np.uint64).view(np.uint32)[1:rank].astype(np.int64) * 16
     sizes = np.array(words[2:5], np.uint64).view(np.uint32)[:rank].astype(np.int64) + 1
     box = [(words[4] >> 56) + 1, *(each + 1 for each in words[5].to_bytes(8, "little")[:4])]

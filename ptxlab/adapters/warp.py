@@ -4,20 +4,22 @@ Tried with warp-lang 1.19.0. Without a GPU, Warp's device is the CPU, with its a
 is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a tape, compile the module to PTX
 with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
 CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
-which gives no PTX. Meshes, volumes and hash grids are made for the CPU and cannot be read by a kernel;
+which gives no PTX. Hash grids are those of the CPU; meshes and volumes cannot be read by a kernel, and
 textures and recorded commands need a GPU.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import inspect
 import json
+import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import warp
@@ -61,6 +63,47 @@ def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
         yield host_array(value)
 
 
+class _HashGrid(ctypes.Structure):
+    """HashGrid_t of Warp's hashgrid.h: what the `id` of a `wp.HashGrid` is the address of."""
+
+    _fields_: ClassVar = [
+        ("point_cells", ctypes.c_uint64),
+        ("point_ids", ctypes.c_uint64),
+        ("point_keys", ctypes.c_uint64),
+        ("cell_starts", ctypes.c_uint64),
+        ("cell_ends", ctypes.c_uint64),
+        ("dimensions", ctypes.c_int32 * 3),
+        ("points", ctypes.c_int32),
+        ("most_points", ctypes.c_int32),
+        ("most_keys", ctypes.c_int32),
+        ("has_groups", ctypes.c_int32),
+        ("context", ctypes.c_uint64),
+    ]
+
+
+def _grid_memory(values: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The memory of hash grids whose ids are among these values."""
+    ids = {int(value) for value in values if isinstance(value, int | np.integer | warp.uint64)}
+    if not any(each > 1 << 16 for each in ids):
+        return
+    for grid in [each for each in gc.get_objects() if type(each) is warp.HashGrid and each.id in ids]:
+        header = _HashGrid.from_address(grid.id)
+        if tuple(header.dimensions) != (grid._dim_x, grid._dim_y, grid._dim_z):
+            raise PtxlabError(f"hash grids of Warp {warp.__version__}: ptxlab knows those of 1.19.0")
+        cells, points = 4 * math.prod(header.dimensions), 8 * header.most_points
+        sizes = {
+            grid.id: ctypes.sizeof(header) + 2 * warp.types.type_size_in_bytes(grid.dtype),
+            header.point_cells: points,
+            header.point_ids: points,
+            header.point_keys: 16 * header.most_keys,
+            header.cell_starts: cells,
+            header.cell_ends: cells,
+        }
+        for address, size in sizes.items():
+            if address and size:
+                yield array_at(address, (size,), (1,), np.dtype(np.uint8))
+
+
 def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) -> tuple[Kernel[Any], int]:
     """The kernel, and bytes of its shared memory; the backward pass takes long to compile."""
     module = kernel.module
@@ -71,11 +114,13 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
         former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
             module.options |= {"block_dim": block, "enable_backward": backward} | _OWN_CODE
+            module.mark_modified()  # options count when it is built anew
             try:
                 warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
             finally:
                 module.options.clear()
                 module.options.update(former)
+                module.mark_modified()
             (path,) = Path(folder).glob("*.ptx")
             sizes: dict[str, Any] = {}
             for each in Path(folder).glob("*.meta"):
@@ -150,7 +195,9 @@ def install() -> Callable[[], None]:
                     context.pack_arg(kernel, argument.type, argument.label, value, device, is_adjoint)
                     for argument, value in zip(kernel.adj.args, values, strict=False)
                 ]
-            memory = HostMemory([array for value in (*forward, *adjoint) for array in _memory(value)])
+            arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
+            arrays += _grid_memory(forward)
+            memory = HostMemory(arrays)
             contents = [
                 ctypes.string_at(ctypes.addressof(each), variable.size)
                 for each, variable in zip(packed, compiled.function.parameters, strict=True)

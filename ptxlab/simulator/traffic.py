@@ -275,8 +275,12 @@ class Traffic(Observer):
 
     def _count_sectors(self, entry: Moved, access: Access, parts: tuple[str, ...]) -> None:
         """Sectors of 32 bytes, each once for every warp that touches it."""
-        keys = np.sort((access.threads >> 5 << 44) + (access.addresses >> 5))
-        fresh = keys[np.diff(keys, prepend=-1) > 0]
+        keys = (access.threads >> 5 << 44) + (access.addresses >> 5)
+        if (keys[1:] < keys[:-1]).any():  # neighbours mostly have the same sector, or the next
+            keys.sort()
+        is_first = np.ones(len(keys), dtype=np.bool_)
+        np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+        fresh = keys[is_first]
         sectors = fresh & (1 << 44) - 1
         if access.proxy == "generic":
             entry.sectors += len(sectors)

@@ -20,6 +20,11 @@ def add(x: cute.Tensor, y: cute.Tensor, out: cute.Tensor):  # type: ignore[no-un
     add_kernel(x, y, out, n).launch(grid=[(n + 127) // 128, 1, 1], block=[128, 1, 1])
 
 
+@cute.jit
+def add_at(x: cute.Pointer, y: cute.Pointer, out: cute.Pointer, n: cutlass.Int32):  # type: ignore[no-untyped-def]
+    add(*(cute.make_tensor(each, cute.make_layout(n)) for each in (x, y, out)))
+
+
 @cute.kernel
 def reverse_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
     i = cute.arch.thread_idx()[0]

@@ -12,7 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab.adapters import session as sessions
-from ptxlab.adapters.arrays import device_memory, host_array
+from ptxlab.adapters.arrays import HostMemory, device_memory, host_array
 from tests.cases import refuses
 
 from .tensors import Held, Tensor
@@ -76,6 +76,18 @@ def test_arrays_are_reached_through_a_table_of_addresses() -> None:
     refuses("read-only|written|write", kernel.simulate, 1, 32, *device_memory([table]))
     table[1] = 1 << 20
     refuses("belongs to no array", kernel.simulate, 1, 32, *device_memory([table]))
+
+
+@pytest.mark.parametrize("parameter", [".u64 table", ".align 8 .b8 table[8]"])
+def test_arrays_are_found_by_their_address_alone(parameter: str) -> None:
+    """As CuTe DSL's `make_ptr` has it, or a struct with the address of a table of addresses."""
+    kernel = ptxlab.kernel(_THROUGH_A_TABLE.replace(".u64 table", parameter))
+    source, out = np.arange(32, dtype=np.uint32), np.zeros(32, dtype=np.uint32)
+    table = np.array([source.ctypes.data, out.ctypes.data, 0], dtype=np.uint64)
+    content = table.ctypes.data.to_bytes(8, "little")
+    arguments = HostMemory([], search=True).arguments(kernel.function, [content])
+    kernel.simulate(1, 32, *device_memory(arguments))
+    assert np.array_equal(out, source + 1)
 
 
 def test_what_nobody_may_write_stays_so() -> None:

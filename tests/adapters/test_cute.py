@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,21 @@ def test_functions_with_tvm_ffi_take_arrays(arrays: tuple[Any, Any, Any]) -> Non
         assert np.array_equal(out[:200], (x + y)[:200]) and not out[200:].any()
         with pytest.raises(Exception, match="Mismatched"):
             compiled(x, y[:100], out)
-    assert [each.grid.block_count for each in session.results] == [8, 2]
+        given = [from_dlpack(each, enable_tvm_ffi=True) for each in arrays]
+        cute.compile(kernels.add, *given, options="--enable-tvm-ffi")(x, x, out)
+        assert np.array_equal(out, x + x)
+    assert [each.grid.block_count for each in session.results] == [8, 2, 8]
+
+
+def test_pointers_without_a_tensor(arrays: tuple[Any, Any, Any]) -> None:
+    x, y, out = arrays
+    with ptxlab.simulating(show=False) as session:
+        pointers = [
+            cute.runtime.make_ptr(cute.Float32, each.ctypes.data, cute.AddressSpace.gmem, assumed_align=16)
+            for each in arrays
+        ]
+        kernels.add_at(*pointers, 1000)
+    assert np.array_equal(out, x + y) and not session.results[0].hazards
 
 
 def test_hazards_name_lines_of_the_python_source(arrays: tuple[Any, Any, Any]) -> None:
@@ -88,6 +103,25 @@ def test_tensor_maps_are_those_that_the_host_sets_up() -> None:
     assert any("cp.async.bulk.tensor" in each for each in session.results[0].counts)
     with ptxlab.simulating("A100", show=False), pytest.raises(Exception, match=r"arch|sm_80"):
         kernels.copy(from_dlpack(x, assumed_align=16), from_dlpack(out, assumed_align=16))
+
+
+def test_tensor_maps_of_the_driver() -> None:
+    """As cutlass.experimental asks for them: cuTensorMapEncodeTiled, whose numbers are in `cuda.h`."""
+    from ptxlab.adapters.cute import _decoded_map, _encode_map
+
+    x = np.arange(32 * 64, dtype=np.uint8).reshape(32, 64)
+
+    def numbers(kind: type, *values: int) -> Any:
+        return (kind * len(values))(*values)
+
+    content = (ctypes.c_uint8 * 128)()
+    sizes, strides = numbers(ctypes.c_uint64, 128, 32), numbers(ctypes.c_uint64, 64)
+    box, steps = numbers(ctypes.c_uint32, 128, 8), numbers(ctypes.c_uint32, 1, 1)
+    places = [ctypes.addressof(each) for each in (sizes, strides, box, steps)]
+    assert _encode_map(ctypes.addressof(content), 13, 2, x.ctypes.data, *places, 0, 2, 0, 0) == 0
+    tensor = _decoded_map(bytes(content))
+    assert tensor is not None and (tensor.data_type, tensor.swizzle) == ("16U4_ALIGN8B", 64)
+    assert (tensor.box, tensor.expect_tx) == ((8, 128), 512) and np.array_equal(tensor.array, x)
 
 
 def test_what_was_there_comes_back(arrays: tuple[Any, Any, Any]) -> None:

@@ -29,6 +29,14 @@ def product(a: wp.array2d(dtype=float), b: wp.array2d(dtype=float), c: wp.array2
     wp.tile_store(c, total, offset=(16 * i, 16 * j))
 
 
+@wp.kernel(module="unique")
+def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.array(dtype=int)):  # type: ignore[no-untyped-def,valid-type]
+    i = wp.tid()
+    for j in wp.hash_grid_query(grid, points[i], 1.0):
+        if wp.length(points[i] - points[j]) <= 1.0:
+            out[i] += 1
+
+
 def _whole(*shape: int) -> Any:
     return np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32)
 
@@ -55,8 +63,25 @@ def test_tiles() -> None:
     assert session.results[0].grid.block_count == 4
 
 
+def test_a_hash_grid_on_the_only_device() -> None:
+    points = np.random.default_rng(0).random((40, 3), np.float32) * 4
+    with ptxlab.simulating(show=False) as session:
+        given, out = wp.array(points, dtype=wp.vec3, device="cuda"), wp.zeros(40, dtype=int, device="cuda:0")
+        grid = wp.HashGrid(8, 8, 8, device="cuda")
+        grid.build(given, 1.0)
+        wp.launch(neighbours, dim=40, inputs=[grid.id, given, out], device="cuda")
+    distances = np.linalg.norm(points[:, None] - points, axis=-1)
+    assert (out.numpy() == (distances <= 1).sum(axis=1)).all() and not session.results[0].hazards
+
+
 def test_what_was_there_comes_back() -> None:
     before = wp.launch
+    x, y = (wp.array(_whole(10), dtype=float, requires_grad=True) for _ in range(2))
     with ptxlab.simulating(show=False):
         assert wp.launch is not before
+        wp.launch(scaled_add, dim=10, inputs=[x, y, 2.0])
     assert wp.launch is before
+    with wp.Tape() as tape:  # on the CPU
+        wp.launch(scaled_add, dim=10, inputs=[x, y, 2.0])
+    tape.backward(grads={y: wp.ones(10, dtype=float)})
+    assert (x.grad.numpy() == 2).all() and np.array_equal(y.numpy(), 5 * x.numpy())
