@@ -317,6 +317,11 @@ def _fragments_html(stop: Stop) -> str:
 _NAME = "font-family:var(--jp-code-font-family,monospace);overflow-wrap:anywhere"
 
 
+def _breakable(name: str) -> str:
+    """A mnemonic that is broken after a dot where it does not fit."""
+    return escape(name).replace(".", ".<wbr>")
+
+
 def glance_html(every: Sequence[Stop]) -> str:
     """The layouts of a walk side by side: each with its fragments, what shares it, and a link to its stop.
 
@@ -325,7 +330,7 @@ def glance_html(every: Sequence[Stop]) -> str:
     """
     cards = "".join(
         f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.news)}">'
-        f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{escape(stop.title)}</a>'
+        f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{_breakable(stop.title)}</a>'
         f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
         f'<small style="opacity:0.75">{escape(sharing(stop.forms))}</small></div>'
         for stop in every

@@ -223,6 +223,7 @@ def test_at_a_glance() -> None:
     assert len(sizes) >= 4 * len(stops("block-scaled"))  # scale factors, too
     assert all(16 <= int(side) <= 128 for size in sizes for side in size)
     assert ptxlab.walk("mma.sp").table._repr_html_() == html
+    assert ">cp.<wbr>4x256b</a>" in glance_html(stops("transfer"))  # broken after a dot, not in a word
     address = 'href="../explorers/walk-mma.sp.html#walk-mma.sp-3" target="walk-mma.sp"'
     assert address in links_to_stops(HtmlText(html))
 
