@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -102,6 +103,9 @@ def loads(lanes: int = 8) -> Picture:
     return Picture("One 128-bit load brings two fragments of B", notes, (grid,))
 
 
+_LINE = 92  # letters of an indented line that JupyterLab does not break
+
+
 def mistakes() -> dict[str, str]:
     """The errors of `ptxlab.tensor_map` for settings that TMA does not accept.
 
@@ -121,7 +125,7 @@ def mistakes() -> dict[str, str]:
         try:
             attempt()
         except PtxlabError as error:
-            sentences[name] = str(error)
+            sentences[name] = textwrap.indent(textwrap.fill(str(error), _LINE), "    ")
     return sentences
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
@@ -28,6 +29,7 @@ _FINE = 1500  # of a figure that is zoomed
 _MOST_STRIPES = 6_000  # of a figure; a browser draws no more at once
 _WARPS = 64
 _LEFT, _TRACK = 112, 26
+_LINE, _LETTER = 14, 7  # height of a line of text, and width of a digit
 #: Units with a track of their own, if they are used; the number of them on an SM.
 _TRACKS = {"tensor core": 4, "FMA": 4, "ALU": 4, "XU": 4, "FP64": 4, "shared memory": 1, "L1": 1, "TMA": 1}
 _TRACK_NAMES = {"L1": "global memory"}
@@ -80,6 +82,11 @@ class Timeline:
     def _holder(self) -> str:
         """What a group of rows is: a block, or the place of several that follow each other."""
         return "block" if self.profile.waves <= 1 else "block slot"
+
+    @property
+    def _named(self) -> int:
+        """One block of so many has its name beside it: names need room."""
+        return math.ceil(_LINE / (self.profile.grid.warps * _row_height(self.warps)))
 
     @property
     def warps(self) -> int:
@@ -184,8 +191,9 @@ class Timeline:
         for first in range(0, self.warps, each):
             last = min(first + each, self.warps)
             y = top + (first + last) / 2 * height
-            name = f"{self._holder} {first // each}"
-            parts.append(_text(_LEFT - 10, y + 4, name, 'text-anchor="end"'))
+            if first // each % self._named == 0:
+                name = f"{self._holder} {first // each}"
+                parts.append(_text(_LEFT - 10, y + 4, name, 'text-anchor="end"'))
             edge = f"M{_LEFT - 4} {top + first * height + 1:.1f}V{top + last * height - 2:.1f}"
             parts.append(f'<path d="{edge}" stroke="{ink}" stroke-opacity="0.5"/>')
         y = top + self.warps * height + 6
@@ -197,8 +205,11 @@ class Timeline:
         parts.append(f'<path d="M{_LEFT} {y}H{right}" stroke="{ink}" stroke-opacity="0.6"/>')
         for value in ticks(self.end - self.start):
             x = _LEFT + value * width
+            text = f"{self.start + value:,.0f}"
+            fits = x + _LETTER / 2 * len(text) <= PAGE
             if x <= right + 1:
-                parts.append(_text(x, y + 16, f"{self.start + value:,.0f}", 'text-anchor="middle"'))
+                at, anchor = (x, "middle") if fits else (PAGE, "end")
+                parts.append(_text(at, y + 16, text, f'text-anchor="{anchor}"'))
         parts.append(_text(_LEFT - 10, y + 16, "cycle", 'text-anchor="end"'))
         legend, y = _legend(sorted(paths, key=_reasons().index), y + 36, right)
         head = (
@@ -261,7 +272,8 @@ class Timeline:
             )
         each = self.profile.grid.warps
         names = {
-            first + (each - 1) / 2: f"{self._holder} {first // each}" for first in range(0, self.warps, each)
+            first + (each - 1) / 2: f"{self._holder} {first // each}"
+            for first in range(0, self.warps, each * self._named)
         }
         names |= {place - 0.4 * step: name for place, name in places.items()}
         heading = f"<b>{escape(self.title)}</b><br><sup>{escape(self.subtitle)}</sup>" if self.titled else ""

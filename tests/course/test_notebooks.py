@@ -26,6 +26,7 @@ pytestmark = pytest.mark.notebook
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
+WIDEST = 104  # letters that JupyterLab has room for in a window of 1280 pixels, beside its list of files
 PLACEHOLDER = re.compile(r"\{_|\{[A-Z]{2}")  # `{_SFA_ROW}`, which was to become a number
 CHECK = re.compile(r'lessons\.check\("(.*?)"')
 NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
@@ -267,3 +268,5 @@ def test_every_comparison_holds(executed: Any) -> None:
     ]
     assert printed or executed[0] in SHAPES
     assert not any(re.search(r"\bFalse\b", text) for text in printed)
+    wide = [line for text in printed for line in text.splitlines() if len(line) > WIDEST]
+    assert not wide, "JupyterLab breaks these inside words"

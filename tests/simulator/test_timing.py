@@ -171,6 +171,10 @@ def test_a_timeline_shows_what_each_warp_waits_for():
     drawn = ElementTree.fromstring(picture.svg())
     words = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert {"long scoreboard", "block 0", "block 1", "global memory"} <= set(words)
+    many = ptxlab.kernel(COPY).profile(1024, 32, y, x, np.int32(1 << 15))
+    names = re.findall(r'y="([\d.]+)"[^>]*>block', views.timeline(many).svg())
+    heights = [float(y) for y in names]
+    assert len(heights) > 4 and min(np.diff(heights)) >= 12  # names of blocks do not overlap
     figure = figures.timeline(profile, cycles=500)
     waits = next(trace for trace in figure.data if trace.name == "long scoreboard")
     assert any("line 4: y[i] = x[i];" in tip and "STG" in tip for tip in waits.customdata)
