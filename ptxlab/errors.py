@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PtxlabError", "counted", "listing", "needs_lab", "quoted"]
+__all__ = ["PtxlabError", "counted", "listing", "needs_lab", "quoted", "wrapped"]
 
 _MOST_SHOWN = 1 << 16  # elements of an array
 
@@ -43,6 +44,24 @@ def listing(values: Iterable[object], limit: int = 12) -> str:
     if len(items) <= limit:
         return ", ".join(items)
     return ", ".join(items[:limit]) + f", ... ({len(items) - limit} more)"
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    """A text whose lines are broken between words only; JupyterLab breaks longer ones anywhere.
+
+    What continues a line is indented by two more than it.
+
+    >>> print(wrapped("  A[9][20] is in lane 6", 14))
+      A[9][20] is
+        in lane 6
+    """
+    lines = []
+    for line in text.splitlines():
+        hanging = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(lines)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ or a hint, but never the solution.
 
 `LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
 which exercises are done, and `forget` starts the course again. `course_map` draws what builds on what, for
-the whole course or for one of the `TRACKS`.
+the whole course or for one of the `TRACKS`. `say` prints long sentences.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .course.checking import Exercise, Verdict
 from .course.course_map import CourseMap, course_map
 from .course.record import Progress, forget, progress, record
 from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
+from .errors import wrapped
 
 __all__ = [
     "EXERCISES",
@@ -33,6 +34,7 @@ __all__ = [
     "exercise",
     "forget",
     "progress",
+    "say",
 ]
 
 
@@ -45,3 +47,12 @@ def check(name: str, answer: object) -> Verdict:
     verdict = exercise(name).check(answer)
     record(verdict)
     return verdict
+
+
+def say(*words: object) -> None:
+    """Print long sentences in lines that a cell of a notebook has room for.
+
+    >>> say("A[9][20]", "is in lane 6")
+    A[9][20] is in lane 6
+    """
+    print(wrapped(" ".join(map(str, words))))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import views
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted, wrapped
 from ..gpu import sass as sass_of
 from ..gpu.codegen import declarations, ptx_line, ptx_module, source, statement
 from ..isa.catalog import Product
@@ -118,19 +118,7 @@ def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
         texts = [_abridge(str(value)) if name == "ptx" else str(value)]
     if name in _IN_ONE_LINE:
         texts = [" ".join(texts)]
-    return [line for text in texts for line in _wrap(text, width)] or ["-"]
-
-
-def _wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """A text broken between words; further lines are indented by two more."""
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return [line for text in texts for line in wrapped(text, width).splitlines()] or ["-"]
 
 
 def _code_lines(line: str, width: int) -> list[str]:
@@ -142,7 +130,7 @@ def _code_lines(line: str, width: int) -> list[str]:
     if text[0] == text[-1] == '"' and text.count('"') == 2:
         parts = textwrap.wrap(text[1:-1], width - len(indent) - len('" "'), break_on_hyphens=False)
         return [f'{indent}"{part} "' for part in parts[:-1]] + [f'{indent}"{parts[-1]}"']
-    return _wrap(text, width, indent)
+    return wrapped(line, width).splitlines()
 
 
 def _abridge(line: str) -> str:

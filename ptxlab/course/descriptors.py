@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, wrapped
 from ..instruction import mma_instruction
 from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
 from ..memory.swizzle import swizzled
@@ -103,9 +102,6 @@ def loads(lanes: int = 8) -> Picture:
     return Picture("One 128-bit load brings two fragments of B", notes, (grid,))
 
 
-_LINE = 92  # letters of an indented line that JupyterLab does not break
-
-
 def mistakes() -> dict[str, str]:
     """The errors of `ptxlab.tensor_map` for settings that TMA does not accept.
 
@@ -125,7 +121,7 @@ def mistakes() -> dict[str, str]:
         try:
             attempt()
         except PtxlabError as error:
-            sentences[name] = textwrap.indent(textwrap.fill(str(error), _LINE), "    ")
+            sentences[name] = wrapped(f"    {error}")
     return sentences
 
 

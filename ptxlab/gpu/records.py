@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from .._util.arguments import as_text
 from .._util.files import data_folder, read_text_file, reason, write_atomically
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, quoted, wrapped
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.parse import parse, parse_any
@@ -395,7 +395,7 @@ class Measurement:
     def _lines(self) -> Iterator[str]:
         best = self.best
         operands = "operands of zeros" if self.contents == "zeros" else "random operands"
-        yield f"{_title(self.form)} on {self.gpu} ({self.target}), {operands}"
+        yield wrapped(f"{_title(self.form)} on {self.gpu} ({self.target}), {operands}")
         yield f"  {self.sass}"
         if self.latency is not None:
             through = f", through A {self.latency_a:.1f}" if self.latency_a is not None else ""

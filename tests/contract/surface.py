@@ -779,6 +779,7 @@ without_call: dict[str, str] = {
     "lessons.CourseMap": "lessons.course_map gives it",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
+    "lessons.say": "takes anything",
     "gemm.ladder": "takes no argument",
     "gpu.Out": "a wrapper for gpu.launch",
     "gpu.cache_folder": "takes no argument",
