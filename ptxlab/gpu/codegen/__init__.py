@@ -8,10 +8,9 @@ from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
 from . import tcgen05_mma, tcgen05_transfer, transfer
 from .cpp import NAME
-from .mma import warp_source
+from .mma import warp_source, warpgroup_source
 from .ptx import mma_form, ptx_line
 from .statement import declarations, ptx_module, statement
-from .wgmma import warpgroup_source
 
 __all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statement"]
 

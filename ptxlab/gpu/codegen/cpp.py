@@ -65,12 +65,11 @@ def title(ins: MmaForm) -> str:
 
 def parameters(ins: MmaForm) -> str:
     """Pointers to what the kernel reads, and to what it writes."""
-    read = ", ".join(f"const {_parameter_word(operand)}* {operand.name}" for operand in ins.inputs.values())
-    return f"{read},\n    {register_word(ins.d)}* D"
-
-
-def _parameter_word(operand: Operand) -> str:
-    return code_word(operand) if operand.space == "shared" else register_word(operand)
+    read = []
+    for operand in ins.inputs.values():
+        word = code_word(operand) if operand.space == "shared" else register_word(operand)
+        read.append(f"const {word}* {operand.name}")
+    return f"{', '.join(read)},\n    {register_word(ins.d)}* D"
 
 
 def pointer(operand: Operand) -> str:
