@@ -193,6 +193,52 @@ END:
 """
 
 
+_CHOICE = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry choice(.param .u64 out, .param .u32 written)
+{
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<3>;
+    .reg .pred %p<3>;
+    .shared .align 4 .b32 tile[32];
+    ld.param.u32 %r6, [written];
+    mov.u32 %r0, %tid.x;
+    shl.b32 %r1, %r0, 2;
+    mov.u32 %r2, tile;
+    add.u32 %r2, %r2, %r1;
+    setp.lt.u32 %p0, %r0, 16;
+    @%p0 st.shared.u32 [%r2], %r0;
+    ld.shared.u32 %r3, [%r2];
+    setp.eq.u32 %p1, %r3, 0;
+    mov.u32 %r4, 5;
+    @%p1 bra ZERO;
+    mov.u32 %r4, 6;
+    bra MET;
+ZERO:
+    mov.u32 %r4, 7;
+MET:
+    setp.lt.u32 %p2, %r0, %r6;
+    ld.param.u64 %rd0, [out];
+    mul.wide.u32 %rd1, %r0, 4;
+    add.u64 %rd1, %rd0, %rd1;
+    @%p2 st.global.u32 [%rd1], %r4;
+    ret;
+}
+"""
+
+
+def test_a_branch_that_only_computes() -> None:
+    """A doubtful value may choose between values, in lanes whose choice nobody stores."""
+    out = np.zeros(32, dtype=np.int32)
+    assert ptxlab.kernel(_CHOICE).simulate(1, 32, out, 16, show=False).hazards == []
+    assert out.tolist() == [7] + [6] * 15 + [0] * 16
+    (unwritten,) = ptxlab.kernel(_CHOICE).simulate(1, 32, out, 17, show=False).hazards
+    assert unwritten.kind == "uninitialised memory" and unwritten.lanes[0] == 16
+    assert "which nobody has written, and PTX line 31 hands it back in global memory" in unwritten.sentence
+
+
 def test_ptx_text() -> None:
     """Lines are those of the PTX where there is no other source."""
     race, unwritten = ptxlab.kernel(_PTX).simulate(1, 32).hazards

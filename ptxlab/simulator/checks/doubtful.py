@@ -2,7 +2,8 @@
 
 As Valgrind treats them, they may be copied and computed with. They are reported once they decide a branch or
 whether something is stored, are an address, or are handed back to the caller. What is computed from them is
-as doubtful, lane by lane; so are bytes that they are stored to. Usually there are none, and nothing is done.
+as doubtful, lane by lane; so are bytes that they are stored to, and registers that a branch decides about if
+it does nothing else. Usually there are none, and nothing is done.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import Report, line_text
-from ..ptx.syntax import Address, Function, Immediate, Operand, PtxInstruction, Register, registers_of
+from ..ptx.syntax import (
+    Address,
+    Function,
+    Immediate,
+    LabelTarget,
+    Operand,
+    PtxInstruction,
+    Register,
+    Targets,
+    registers_of,
+)
 from ..threads import Batch, Threads
 from .load_uses import LoadUses
 
@@ -29,6 +40,14 @@ _MERGES = {"prmt", "bfi"}
 _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 #: Instructions without a result that only decide what happens next.
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
+
+#: Instructions that compute registers from registers, and do nothing else.
+_ARITHMETIC = {
+    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
+    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "lg2", "lop3", "mad", "mad24", "madc", "max", "min",
+    "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp", "set",
+    "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh", "testp", "xor",
+}  # fmt: skip
 
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
 
@@ -76,6 +95,7 @@ class DoubtfulValues(Observer):
         self._unwritten = unwritten  # registers that some path reads before it writes them, by function
         self._flows = flows  # of instructions, by id: found once for all launches
         self._masked: dict[str, set[int]] = {}
+        self._regions: dict[int, tuple[PtxInstruction, ...]] = {}  # by ids of branches
         self._machine: Inspection | None = None
         self.time = 0  # of the last access or barrier, as `AccessCheck` counts
 
@@ -92,6 +112,8 @@ class DoubtfulValues(Observer):
         self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
         self._reported: set[tuple[int, int]] = set()
         self._watched: set[int] = set()
+        #: How doubtful it is that threads execute an instruction, by its id, where a branch decides so.
+        self._decided_about: dict[int, _Taints] = {}
         #: When threads last used values of loads that may not matter, by ids of instructions.
         self._used: dict[int, NDArray[np.int64]] = {}
         self._decided: set[int] = set()
@@ -240,12 +262,24 @@ class DoubtfulValues(Observer):
         if live is None:
             live = self._enter(flow.function)
         guards = [register.index for register in registers_of(instruction.guard)]
+        ours = threads.indices
+        if self._decided_about and instruction.parts[0] == "bra":
+            for each in self._branch_region(instruction):
+                if id(each) in self._decided_about:
+                    self._decided_about[id(each)][ours] = 0  # another time it may not be doubtful
         if not live or guards[0] not in live:
             return
-        ours = threads.indices
         taints = self._read(live, guards[0], instruction, ours)
         doubtful = taints > 0
         if not doubtful.any():
+            return
+        region = self._branch_region(instruction) if instruction.parts[0] == "bra" else ()
+        for each in region:
+            decided = self._decided_about.setdefault(id(each), np.zeros(self._batch.size, dtype=np.int32))
+            decided[ours] = taints
+            for register in self._flow(each).writes:
+                self._mark(flow.function, register, ours[doubtful], taints[doubtful])
+        if region:
             return
         if not flow.writes or instruction.parts[0] in ("atom", "wgmma", "mma", "ldmatrix"):
             use = "branches on it" if instruction.parts[0] in _DECIDES else "executes something or not by it"
@@ -275,7 +309,7 @@ class DoubtfulValues(Observer):
             if register in live:
                 taints = self._read(live, register, instruction, ours)
                 self._use(taints, ours, instruction, "takes an address from it")
-        if parts[0] in _DECIDES:
+        if parts[0] in _DECIDES and not (parts[0] == "bra" and self._branch_region(instruction)):
             for register in flow.reads:
                 if register in live:
                     self._use(
@@ -284,6 +318,17 @@ class DoubtfulValues(Observer):
         if not flow.writes or (parts[0] in ("mma", "wmma") and parts[:2] != ("wmma", "load")):
             return  # matrix products: see `multiplied`
         self._write(live, flow.writes, ours, self._result(instruction, flow, live, threads))
+        decided = self._decided_about.get(id(instruction))
+        if decided is not None and decided[ours].any():
+            for register in flow.writes:
+                self._mark(flow.function, register, ours, decided[ours])
+
+    def _branch_region(self, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
+        """What a branch decides about if that only computes registers, as ``if (x) y = 1; else y = 2;``."""
+        region = self._regions.get(id(branch))
+        if region is None:
+            region = self._regions[id(branch)] = _branch_region(self._owners[id(branch)], branch)
+        return region
 
     def _read(
         self, live: dict[int, _Taints], register: int, instruction: PtxInstruction, ours: NDArray[Any]
@@ -619,6 +664,39 @@ def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
         reads = [register for register in reads if register not in scale]
     touched = frozenset((*reads, *writes, *addresses, *stored))
     return Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
+
+
+def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
+    """The instructions that a branch skips, or chooses from, if they are arithmetic alone; () if not.
+
+    Nothing else leads into them: one `if` without `else`, or two arms that meet again.
+    """
+    body, begin, end = function.instructions, branch.index + 1, _target(branch)
+    if not begin < end < len(body):
+        return ()
+    meet = _target(body[end - 1]) if body[end - 1].guard is None else -1
+    arms = [(begin, end - 1), (end, meet)] if meet > end else [(begin, end)]
+    region = tuple(each for first, last in arms for each in body[first:last])
+    inside = {each.index for first, last in arms for each in body[first + 1 : last]}
+    entered = any(not inside.isdisjoint(_targets(each)) for each in body)
+    fine = region and not entered and all(each.parts[0] in _ARITHMETIC for each in region)
+    return region if fine else ()
+
+
+def _targets(instruction: PtxInstruction) -> list[int]:
+    """The indices that an instruction may lead to, but for the next."""
+    labels: list[LabelTarget] = []
+    for operand in instruction.operands:
+        if isinstance(operand, LabelTarget):
+            labels.append(operand)
+        elif isinstance(operand, Targets):
+            labels += operand.labels
+    return [each.index for each in labels]
+
+
+def _target(instruction: PtxInstruction) -> int:
+    """The index that `bra` leads to; -1 for other instructions."""
+    return _targets(instruction)[0] if instruction.parts[0] == "bra" else -1
 
 
 def _destinations(
