@@ -112,6 +112,8 @@ ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
     ("fence .acquire|.release !.tensormap::generic|.mbarrier_init", "sm_90", (8, 6)),
     ("griddepcontrol|mapa|getctarank", "sm_90", (7, 8)),
     ("setmaxnreg", _SINCE_90A, (8, 0)),
+    ("clusterlaunchcontrol", "sm_100", (8, 6)),
+    ("clusterlaunchcontrol .multicast::cluster::all", _SINCE_100A, (8, 6)),
     # within a warp
     ("redux", "sm_80", (7, 0)),
     ("redux .f32", _REDUX, (8, 6)),
