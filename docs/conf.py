@@ -64,8 +64,11 @@ html_title = "ptxlab"
 html_static_path = ["_static"]
 html_logo = html_favicon = "_static/logo.svg"
 html_extra_path = ["_extra"]
-html_css_files = ["site.css"]
-html_js_files = ["site.js"]
+html_css_files = ["pictures.css", "site.css"]
+html_js_files = [
+    "site.js",
+    ("saved_pictures.js", {"type": "module"}),
+]  # tools/site/build.py writes the second
 html_copy_source = False
 html_use_index = html_domain_indices = False  # the search finds names as well
 html_show_sourcelink = False

@@ -683,6 +683,37 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
     player.close()
 
 
+def test_a_lesson_on_the_site_has_its_sliders(page: Any) -> None:
+    """Without Python: the pictures come from a file when they are asked for; the address keeps the place."""
+    from ptxlab import views
+    from ptxlab.course.slider import Slider
+    from ptxlab.explorer.bundle import script
+    from tools.site.kernel import saved_pictures
+
+    address = "http://127.0.0.1:1/lesson"
+    nibbles = Slider(views.nibble, "0b{:04b}".format, nibble=[0b0100, 0b1001, 0b1110])
+    first, _ = saved_pictures(Slider(views.nibble, nibble=[0b0100, 0b1110]), "none.json")
+    second, pictures = saved_pictures(nibbles, "pictures.json")
+    module = f"<script type=module>{script('saved_pictures')}</script>"
+    page.route(
+        address, lambda route: route.fulfill(body=f"<body>{first}{second}{module}", content_type="text/html")
+    )
+    page.route(
+        "**/pictures.json", lambda route: route.fulfill(body=pictures, content_type="application/json")
+    )
+    page.goto(address)
+    bar = page.locator(".ptx-pictures").nth(1)
+    picture = bar.locator(".ptx-picture-stack > :not(.before) svg[role=img]")
+    expect(picture).to_have_attribute("aria-label", "Nibble 0b0100, 2:4")
+    bar.get_by_role("slider", name="nibble").press("End")
+    expect(picture).to_have_attribute("aria-label", "Nibble 0b1110, 2:4")
+    expect(bar.locator(".ptx-timeline-text")).to_have_text("nibble 0b1110")
+    assert page.url == f"{address}#timeline-2=2"
+    page.reload()
+    expect(picture).to_have_attribute("aria-label", "Nibble 0b1110, 2:4")
+    page.unroute_all()
+
+
 TRANSFERS = {  # a cell, what is said about it, and the first register of its lane
     "ldmatrix.sync.aligned.m8n8.x4.b16": (
         ("D", 5, 3), "r1[31:16] of lane 5 = 0x0903 · comes from S[9][3]", "r00x01030102← S[1][2], S[1][3]",

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import plotly
 
 from ptxlab.cli.ask import EXAMPLES
+from ptxlab.explorer.bundle import script, sheet
 
 from . import (
     EXPLORERS,
@@ -65,7 +66,10 @@ def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    shutil.copyfile(plotly_js, source / "_static" / "plotly.min.js")
+    static = source / "_static"
+    shutil.copyfile(plotly_js, static / "plotly.min.js")
+    (static / "saved_pictures.js").write_text(script("saved_pictures"), encoding="utf-8")
+    (static / "pictures.css").write_text(sheet("timeline") + sheet("pictures"), encoding="utf-8")
 
 
 def _with_search_box(text: str, web: bool) -> str:

@@ -1,13 +1,14 @@
 """Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
 An Explorer becomes the page that `Explorer.save_html` writes, in a frame, and so does a walk; the timeline of
-lesson 05 and the sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws
-with the copy of plotly.js in the site.
+lesson 05 becomes a picture, and a slider has its pictures in a file beside the page. A Plotly figure becomes
+its data, which docs/_static/site.js draws with the copy of plotly.js in the site.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 from itertools import count
@@ -45,6 +46,16 @@ def links_to_stops(table: HtmlText) -> str:
     '<a href="../explorers/walk-mma.sp.html#walk-mma.sp-3" target="walk-mma.sp">'
     """
     return re.sub(r'href="#(walk-[^"]+)-(\d+)"', r'href="../explorers/\1.html#\1-\2" target="\1"', table)
+
+
+def saved_pictures(slider: Slider, address: str) -> tuple[str, str]:
+    """A slider in a page that has front/saved_pictures.js, and the file with its pictures at that address."""
+    state = {"label": slider.label, "names": slider.names, "captions": slider.captions, "step": slider.step}
+    data = json.dumps(state).replace("</", "<\\/")
+    script = f'<script type="application/json">{data}</script>'
+    shown = f"{slider._repr_html_()}{script}"
+    pictures = json.dumps([drawn._repr_html_() for _, drawn in slider.positions()])
+    return f'<div class="saved-pictures" data-pictures="{address}">{shown}</div>', pictures
 
 
 class _PlotlyData(MimetypeRenderer):  # type: ignore[misc]
@@ -92,7 +103,10 @@ def install(notebook: str) -> None:
     formatter.formatters["text/html"].for_type(HtmlText, links_to_stops)
 
     def slider(widget: Slider, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": widget._repr_html_()}
+        name = f"{notebook}-{next(numbers)}.json"
+        page, pictures = saved_pictures(widget, f"../explorers/{name}")
+        (folder / name).write_text(pictures, encoding="utf-8")
+        return {"text/html": page}
 
     formatter.mimebundle_formatter.for_type(TimelineWidget, timeline)
     formatter.mimebundle_formatter.for_type(Slider, slider)
