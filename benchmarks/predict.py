@@ -368,7 +368,7 @@ def summaries(times: dict[str, float], kept: dict[str, dict[str, Any]]) -> Itera
 
 
 #: Nsight Compute's name for what has a name of its own here.
-NAMES = {"mbarrier": "long scoreboard"}
+NAMES = {"mbarrier": "long scoreboard", "wgmma": "barrier"}
 
 
 def agreement(kept: dict[str, dict[str, Any]], said: dict[str, dict[str, float]]) -> str:

@@ -21,7 +21,7 @@ from .threads import Grid
 #: Why a warp does not issue; the words of Nsight Compute.
 REASONS = (
     "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
-    "math pipe throttle", "not selected", "LG throttle", "start", "MIO throttle", "drain",
+    "math pipe throttle", "not selected", "LG throttle", "start", "MIO throttle", "drain", "dispatch stall",
 )  # fmt: skip
 
 

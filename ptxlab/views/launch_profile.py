@@ -32,6 +32,7 @@ REASON_COLOURS = {
     "LG throttle": "#8C4A1F",
     "MIO throttle": "#B5651D",
     "drain": "#4D6B8A",
+    "dispatch stall": "#6B8E4E",
     "not selected": "#A8A8A8",
     "start": "#D0D0D0",
 }
@@ -48,6 +49,7 @@ REASON_WORDS = {
     "LG throttle": "waits for room in the queue of loads and stores",
     "MIO throttle": "waits for room in the queue of shared memory, shuffles and special functions",
     "drain": "waits at its end until its stores have arrived",
+    "dispatch stall": "waits for registers that the tensor core is reading and writing",
     "not selected": "could issue, but another warp does",
     "start": "has not begun",
 }

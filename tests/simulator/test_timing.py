@@ -68,6 +68,49 @@ def test_warps_issue_as_many_instructions_as_on_an_h200(name, count):
     assert profile.instructions / warps == pytest.approx(count, rel=0.07)
 
 
+PRODUCT = """extern "C" __global__ void product(float* C, const float* A, const float* B, int n) {
+  __shared__ float a[64 * 8], b[8 * 64];
+  int col = threadIdx.x % 64, row = threadIdx.x / 64;
+  float sum[8] = {};
+  for (int k = 0; k < n; k += 8) {
+    a[threadIdx.x] = A[(blockIdx.y * 64 + threadIdx.x / 8) * n + k + threadIdx.x % 8];
+    b[threadIdx.x] = B[(k + threadIdx.x / 64) * n + blockIdx.x * 64 + threadIdx.x % 64];
+    __syncthreads();
+    for (int i = 0; i < 8; i++) {
+      float value = b[i * 64 + col];
+      for (int j = 0; j < 8; j++)
+        sum[j] += a[(row * 8 + j) * 8 + i] * value;
+    }
+    __syncthreads();
+  }
+  for (int j = 0; j < 8; j++)
+    C[(blockIdx.y * 64 + row * 8 + j) * n + blockIdx.x * 64 + col] = sum[j];
+}"""
+
+
+def test_loads_that_are_joined_over_iterations_do_not_double_the_rest():
+    """Four iterations are one in the machine code, whose loads of A have 16 bytes."""
+    size = 128
+    matrix = np.zeros((size, size), np.float32)
+    profile = ptxlab.kernel(PRODUCT).profile((2, 2), 512, matrix.copy(), matrix, matrix, size)
+    issued = Counter(profile.code[int(row[1])].opcode for row in profile.timeline)
+    assert issued["FFMA"] == 64 * 64 * size // 32
+
+
+def test_lanes_that_count_at_one_word_of_shared_memory_take_one_access():
+    profile = ptxlab.kernel(predict.PROBES, "shared_atomics").profile(
+        132, 256, np.zeros(256, np.uint32), np.zeros(1 << 18, np.uint32), 1 << 18
+    )
+    assert profile.units["shared memory"] < 0.3
+
+
+def test_a_profile_is_not_that_of_the_blocks_at_the_edge():
+    source = COPY.replace("if (i < n)", "if (blockIdx.x >= 132 && i < n)")
+    x = np.zeros(1 << 18, np.float32)
+    profile = ptxlab.kernel(source).profile(1024, 256, x, x.copy(), np.int32(1 << 18))
+    assert profile.work.l2 > 1.5 * x.nbytes
+
+
 def test_without_a_unit_a_launch_is_as_fast_as_the_rest_of_it():
     profile = ptxlab.kernel(predict.PROBES, "exponentials").profile(
         132, 1024, np.zeros(132 << 10, np.float32), 100

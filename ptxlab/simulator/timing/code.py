@@ -343,3 +343,8 @@ def widths(code: MachineCode) -> dict[int, int]:
         if match is not None and not each.idle:
             found[each.origin] = int(match[1]) // 8
     return found
+
+
+def counters(code: MachineCode) -> set[int]:
+    """PTX instructions that add one in shared memory: lanes that do it at one word take one access."""
+    return {each.origin for each in code.instructions if each.opcode.startswith("ATOMS.POPC")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,13 @@ from ..decode import Image
 from ..launch_profile import CodeRow, LaunchProfile, Occupancy
 from ..memory import SHARED_START
 from ..peaks import Work
-from ..ptx.syntax import PtxInstruction
+from ..ptx.syntax import Module, PtxInstruction
 from ..result import line_of, work_of
 from ..simulate import Run, Setup
 from ..threads import Grid
 from ..traffic import SECTOR
-from .code import MachineCode, instruction_numbers, widths
-from .program import L1, Expansion, Streams, streams
+from .code import MachineCode, counters, instruction_numbers, widths
+from .program import Cache, Expansion, Streams, streams
 from .record import Recorder
 from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
 from .units import Clockwork
@@ -53,11 +54,25 @@ def profile(
     image: Image, setup: Setup, code: MachineCode, chip: Clockwork, *, name: str = "", ptx: bool = False
 ) -> LaunchProfile:
     """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX."""
-    return _sampled(image, setup, code, chip, name, ptx).profile()
+    return _sample(_recorded(image, setup, code, chip), name, ptx).profile()
 
 
-def _sampled(image: Image, setup: Setup, code: MachineCode, chip: Clockwork, name: str, ptx: bool) -> _Sample:
-    """The first clusters that an SM gets, simulated, as streams of machine instructions."""
+class _Recording(NamedTuple):
+    """The first clusters that an SM gets, simulated."""
+
+    run: Run
+    recorder: Recorder
+    module: Module
+    warps: list[list[int]]  # of each cluster, by their numbers in the launch
+    grid: Grid
+    code: MachineCode
+    chip: Clockwork
+    fits: Occupancy
+    held: int  # clusters at a time
+    shared: int  # bytes of a block
+
+
+def _recorded(image: Image, setup: Setup, code: MachineCode, chip: Clockwork) -> _Recording:
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
@@ -65,27 +80,59 @@ def _sampled(image: Image, setup: Setup, code: MachineCode, chip: Clockwork, nam
     groups = chip.sms // cluster  # of SMs that hold a cluster each
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
-    wanted = [index * groups for index in range(held) if index * groups < clusters][:_MOST_CLUSTERS]
-    recorder = Recorder(instruction_numbers(image.module), widths(code))
+    wanted = _typical(clusters, groups, held)
+    recorder = Recorder(instruction_numbers(image.module), widths(code), counters(code))
     run = Run(image, setup, [recorder])
     warps: list[list[int]] = []
     for index in wanted:
         blocks = grid.block_numbers(index * cluster, (index + 1) * cluster)
         run.chosen(blocks)
         warps.append([int(block) * grid.warps + warp for block in blocks for warp in range(grid.warps)])
+    return _Recording(run, recorder, image.module, warps, grid, code, chip, fits, held, shared)
+
+
+def _typical(clusters: int, groups: int, held: int) -> list[int]:
+    """Clusters from the whole launch: the first may have less to do than others, or more.
+
+    Those of one SM often have numbers of a pattern, and so has their work: they are of several SMs.
+
+    >>> _typical(1000, 132, 2), _typical(140, 132, 2)
+    ([330, 807], [66, 132])
+    """
+    turns, count = -(-clusters // groups), min(held, _MOST_CLUSTERS)
+    chosen = []
+    for index in range(count):
+        first = (2 * index + 1) * turns // (2 * count) * groups
+        part = (0.5 + _GOLDEN * index) % 1
+        chosen.append(first + int(part * min(groups, clusters - first)))
+    return chosen
+
+
+_GOLDEN = 0.618  # parts that are far from each other, however many
+
+
+def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
+    """What was recorded, as streams of machine instructions."""
+    run, recorder, module, warps, grid, code, chip, fits, held, shared = recording
+    cluster = grid.cluster_size
+    groups, clusters = chip.sms // cluster, grid.block_count // cluster
     active = min(clusters, groups) * cluster
     everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
     written = sum(touch.bytes for touch in everything if touch.kind == "write")
     writes = written > 0.1 * sum(touch.bytes for touch in everything)
     fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
-    expansion = Expansion(image.module, code, recorder.forms, chip)
-    shared_loads = max(chip.shared_loads, 1 / max(sharing, 1))
-    l1 = L1(chip, int(0.8 * (chip.l1 - held * (shared + 1024))) // held, fraction, shared_loads)
-    data = streams(expansion, recorder, warps, l1)
+    expansion = Expansion(module, code, recorder.forms, chip)
+    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(sharing, 1)
+    part = len(warps) / held  # of what the SM holds
+    l1 = part * chip.l1_kept * (chip.l1 - held * (shared + 1024))
+    l2 = part * chip.l2_kept * chip.l2 / active
+    caches = [Cache(chip, l1, l2, fraction, shared_loads) for _ in range(cluster)]
+    data = streams(expansion, recorder, warps, caches)
     rates = Rates(
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,
         max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue,
+        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.products_queue,
+        chip.dispatch, chip.l2_spread, chip.dram_spread,
     )  # fmt: skip
     speeds = measured(chip=chip.name)
     hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
@@ -242,32 +289,31 @@ def _sharing(
 
     Launches follow each other: what fits into L2 is there from the one before.
     """
-    first = set(warps[0])
-    lines: set[int] = set()
-    pairs: set[tuple[bool, int]] = set()
-    boxes: dict[tuple[bool, int], int] = {}
+    clusters_of = {warp: number for number, cluster in enumerate(warps) for warp in cluster}
+    lines: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, bool, int]] = set()
+    boxes: dict[tuple[int, bool, int], int] = {}
     for (warp, _), touches in recorder.touches.items():
-        if warp not in first:
-            continue
+        number = clusters_of[warp]
         for touch in touches:
             writes = touch.kind == "write"
             for each in touch.sectors:
                 if touch.box_bytes:
-                    boxes.update({(writes, box): touch.box_bytes for box in each.tolist()})
+                    boxes.update({(number, writes, box): touch.box_bytes for box in each.tolist()})
                     continue
-                lines.update((each >> 2).tolist())
-                pairs.update((writes, pair) for pair in (each >> 1).tolist())
-    size = 64 * len(pairs) + sum(boxes.values())
+                lines.update((number, line) for line in (each >> 2).tolist())
+                pairs.update((number, writes, pair) for pair in (each >> 1).tolist())
+    size = (64 * len(pairs) + sum(boxes.values())) / len(warps)
     if not size:
         return 0.0, 1.0
     arrays = {id(buffer): buffer.size for buffer in run.buffers if buffer.title.startswith("argument")}
     arrays |= {id(each.array): each.array.nbytes for each in recorder.maps}
     everything = float(sum(arrays.values()))
-    resident = min(clusters * (128 * len(lines) + sum(boxes.values())), everything)
+    resident = min(clusters / len(warps) * (128 * len(lines) + sum(boxes.values())), everything)
     sharing = size * clusters / everything
     if resident <= 0.8 * chip.l2:
         return 0.0, sharing
-    kinds = len({writes for writes, _ in [*pairs, *boxes]})
+    kinds = len({writes for _, writes, _ in [*pairs, *boxes]})
     return min(1.0, kinds * everything / (size * clusters)), sharing
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -36,9 +37,10 @@ from .replay import (
 )  # fmt: skip
 from .units import Clockwork, pipe_of
 
+_MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
 _SHAPE = re.compile(r"GMMA\.64x(\d+)x")
 _KINDS = {
-    **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS"], SHARED),
+    **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS", "SHFL"], SHARED),
     **dict.fromkeys(["LDG", "LD", "LDL", "ATOMG", "ATOM"], LOAD),
     **dict.fromkeys(["STG", "ST", "STL", "RED", "REDG"], STORE),
     **dict.fromkeys(["LDGSTS"], COPY),
@@ -177,6 +179,8 @@ class Expansion:
             expected = _ONE_FOR_ONE.get(self.instructions[origin].parts[0], "-")
             if (origin, opcode) in idle or origin in {known for known, _ in anchors}:
                 continue
+            if self.instructions[origin].parts[0] == "wmma":  # many loads
+                continue
             if (name in _KINDS and name != "EXIT") or expected in name:
                 anchors[origin, opcode] = count
         return anchors
@@ -184,20 +188,31 @@ class Expansion:
     def _versions(self, code: list[MachineInstruction]) -> list[tuple[int, list[MachineInstruction]]]:
         """How many copies the basic blocks of the machine code hold, where each holds whole ones."""
         anchors = self._anchors(code)
-        together = [(min(anchors.values(), default=1), code)]
+        together = [(self._copy_count(anchors, anchors), code)]
         parts: dict[int, list[MachineInstruction]] = defaultdict(list)
         for each in code:
             parts[self._leader[each.address]].append(each)
         found = []
         for part in parts.values():
             times = Counter((each.origin, each.opcode) for each in part)
-            counts = [times[anchor] for anchor in anchors]
-            if any(counts):
-                found.append((min(counts), part))
+            if any(times[anchor] for anchor in anchors):
+                found.append((self._copy_count(anchors, times), part))
         numbers = {copies for copies, _ in found}
         if len(numbers) < 2 or 0 in numbers:
             return together
         return sorted(found, key=lambda version: -version[0])
+
+    def _copy_count(self, anchors: Iterable[tuple[int, str]], times: Counter[tuple[int, str]]) -> int:
+        """Copies of a block, from how often its anchors are there: as often as most of them.
+
+        Accesses of neighbouring iterations may be joined, so that some are there less often.
+        """
+        counts: Counter[int] = Counter()
+        for origin, opcode in anchors:
+            form, shape = self.forms.get(origin), _MMA_SHAPE.search(opcode)
+            each = max(form.k // int(shape[1]), 1) if form and shape else 1  # FP8 takes two of f16
+            counts[times[origin, opcode] // each] += 1
+        return min(counts, key=lambda count: (-counts[count], count), default=1)
 
     def _version(self, code: list[MachineInstruction], unrolled: int) -> list[list[_Step]]:
         times = Counter((each.origin, each.opcode) for each in code)
@@ -246,6 +261,9 @@ class Expansion:
         elif self.instructions[number].parts[:3] == ("cp", "async", "mbarrier"):
             row[9] = 1
         return self._add([float(each) for each in row], number, self.instructions[number].opcode)
+
+    def _is_event(self, step: _Step) -> bool:
+        return self.rows[step.row][0] == EVENT
 
     def _left(self, number: int) -> int:
         """Groups that a wait leaves under way; -1 for all, committed or not."""
@@ -345,7 +363,9 @@ class Expansion:
                 pending = {}
             for each in steps:
                 last_address = last_address if each.address < 0 else each.address
-                held = pending.setdefault(self._leader.get(last_address, -1), {})
+                leader = self._leader.get(last_address, -1)
+                held = pending.pop(leader, {}) if self._is_event(each) else pending.get(leader, {})
+                pending[leader] = held  # at the end if it has a barrier: nothing moves across that
                 held.setdefault(last_address, []).append(each)
         return result + _in_order(pending)
 
@@ -404,13 +424,14 @@ def _in_order(pending: dict[int, dict[int, list[_Step]]]) -> list[tuple[int, int
     ]
 
 
-def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], past_l1: L1) -> Streams:
-    """The streams of the warps of each sampled cluster, and what they concern."""
+def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], caches: list[Cache]) -> Streams:
+    """The streams of the warps of each sampled cluster, and what they concern; `caches` of its SMs."""
     stream: list[tuple[int, int]] = []
     bounds: list[tuple[int, int]] = []
     touches: list[Touch] = []
+    order: list[tuple[int, int, int]] = []  # step of its warp, SM of the cluster, touch
     for cluster in warps:
-        for warp in cluster:
+        for place, warp in enumerate(cluster):
             first = len(stream)
             taken: Counter[int] = Counter()
             for row, number in expansion.stream(recorder.streams.get(warp, [])):
@@ -420,19 +441,21 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], pa
                     if taken[number] < len(known):
                         about = len(touches)
                         touches.append(known[taken[number]])
+                        order.append((len(stream) - first, place * len(caches) // len(cluster), about))
                     taken[number] += 1
                 stream.append((row, about))
             if len(stream) == first:
                 stream.append((expansion.nothing, -1))
             bounds.append((first, len(stream)))
-    touch = np.zeros((max(len(touches), 1), 4))
+    touch = np.zeros((max(len(touches), 1), 5))
     links = np.zeros((max(len(touches), 1), 4), dtype=np.int64)
     linked: list[int] = []
     for number, each in enumerate(touches):
-        touch[number] = each.wavefronts, *past_l1.cost(each)
         middle = len(linked) + len(each.signals)
         links[number] = len(linked), middle, middle, middle + len(each.waits)
         linked += [*each.signals, *each.waits]
+    for _, sm, number in sorted(order):  # about as they happen: warps go on side by side
+        touch[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
     counts = np.array([recorder.signals or [0]] * len(warps), dtype=np.int32)
     return Streams(
         np.array(expansion.rows),
@@ -447,49 +470,62 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], pa
     )
 
 
-class L1:
+class Recent:
+    """Keys and where they come from: of so many the one that was least recently used goes."""
+
+    def __init__(self, room: float) -> None:
+        self._room = max(int(room), 1)
+        self._kept: OrderedDict[Hashable, int] = OrderedDict()
+
+    def find(self, key: Hashable, source: int) -> int | None:
+        """What was kept for a key; if nothing, `source` is from now on."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found
+        self._kept[key] = source
+        if len(self._kept) > self._room:
+            self._kept.popitem(last=False)
+        return None
+
+
+class Cache:
     """Which sectors an SM has to fetch from L2, how long L2 takes for them, and which come from DRAM.
 
     DRAM hands over two sectors at a time.
     """
 
-    def __init__(self, chip: Clockwork, size: int, from_dram: float, shared: float) -> None:
+    def __init__(self, chip: Clockwork, l1: float, l2: float, from_dram: float, shared: float) -> None:
+        """`l1`, `l2`: bytes of each that are the SM's."""
         self._chip = chip
-        self._room = max(size // 32, 1)
-        self._cached: OrderedDict[int, None] = OrderedDict()
-        self._seen: set[tuple[bool, int]] = set()
+        self._l1, self._l2 = Recent(l1 / 32), Recent(l2 / 64)
         self._from_dram = from_dram  # of what an SM is the first to touch
         self._shared = shared  # how much less L2 takes for what several SMs ask for
 
-    def cost(self, touch: Touch) -> tuple[float, float, float]:
-        """Sectors that L1 takes as long for, cycles of L2 if all SMs ask for as much, sectors from DRAM."""
+    def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
+        """Sectors that L1 takes as long for, cycles of L2 if all SMs ask for as much, sectors from DRAM.
+
+        And the touch that fetches what is in L1 or on its way there, -1 for none.
+        """
         if not touch.sectors:
-            return 0.0, 0.0, 0.0
+            return 0.0, 0.0, 0.0, -1
         sectors = np.concatenate(touch.sectors).tolist()
         writes = touch.kind == "write"
         if touch.box_bytes:
-            fresh = 0
-            for box in sectors:
-                if (writes, box) not in self._seen:
-                    self._seen.add((writes, box))
-                    fresh += touch.box_bytes // 32
+            missed = sum(self._l2.find((writes, box), number) is None for box in sectors)
             count = len(sectors) * touch.box_bytes / 32
             rate = self._chip.full_store * 4 if writes else self._line * self._shared
-            return count, count / 4 * rate, fresh * self._from_dram
+            return count, count / 4 * rate, missed * touch.box_bytes // 32 * self._from_dram, -1
         past: list[int] = []
-        fresh = 0
+        fetched, fresh = -1, 0
         for sector in sectors:
             if touch.cached:
-                if sector in self._cached:
-                    self._cached.move_to_end(sector)
+                found = self._l1.find(sector, number)
+                if found is not None:
+                    fetched = max(fetched, found)
                     continue
-                self._cached[sector] = None
-                if len(self._cached) > self._room:
-                    self._cached.popitem(last=False)
             past.append(sector)
-            pair = writes, sector >> 1
-            if pair not in self._seen:
-                self._seen.add(pair)
+            if self._l2.find((writes, sector >> 1), number) is None:
                 fresh += 2
         lines = len({sector >> 2 for sector in past})
         chip = self._chip
@@ -500,7 +536,7 @@ class L1:
             each = chip.full_store if whole and writes else chip.store_sector
             cycles = each * len(past) + (0 if whole and writes else chip.store_line) * lines
         looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
-        return float(max(len(sectors), 4 * looked_up)), cycles, fresh * self._from_dram
+        return float(max(len(sectors), 4 * looked_up)), cycles, fresh * self._from_dram, fetched
 
     @property
     def _line(self) -> float:

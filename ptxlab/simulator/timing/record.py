@@ -7,6 +7,7 @@ warp, the instructions that it came to, and what those concern that access memor
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,9 +60,12 @@ class Recorder(Observer):
     matrix instructions.
     """
 
-    def __init__(self, numbers: dict[int, int], widths: dict[int, int] | None = None) -> None:
+    def __init__(
+        self, numbers: dict[int, int], widths: dict[int, int] | None = None, counters: Set[int] = frozenset()
+    ) -> None:
         self.numbers = numbers
         self._widths = widths or {}  # bytes of joined accesses to shared memory
+        self._counters = counters  # what adds one there
         self.streams: dict[int, list[list[int]]] = defaultdict(list)
         self.touches: dict[tuple[int, int], list[Touch]] = defaultdict(list)
         self.signals: list[int] = []
@@ -159,7 +163,8 @@ class Recorder(Observer):
         ends = np.append(starts[1:], len(warps))
         if access.space == "shared":
             width = self._widths.get(number, access.width)
-            self._count_wavefronts(access, width, touches, starts, ends, threads, addresses & -width)
+            atomic = access.kind == "atomic" and number not in self._counters
+            self._count_wavefronts(access, width, atomic, touches, starts, ends, threads, addresses & -width)
             return
         if access.space == "local":  # words of the lanes lie side by side
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
@@ -179,6 +184,7 @@ class Recorder(Observer):
     def _count_wavefronts(
         access: Access,
         width: int,
+        atomic: bool,
         touches: list[Touch],
         starts: NDArray[Any],
         ends: NDArray[Any],
@@ -196,7 +202,7 @@ class Recorder(Observer):
             np.maximum(rows, 0) & ((1 << 18) - 1),
             width,
             store=access.kind == "write" or parts[0] in ("ldmatrix", "stmatrix"),
-            atomic=access.kind == "atomic",
+            atomic=atomic,
             active=rows >= 0,
         )
         for touch, count in zip(touches, np.atleast_1d(judged.wavefronts).tolist(), strict=True):

@@ -22,9 +22,9 @@ FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
 # Why a warp does not issue: numbers of `REASONS`.
 (SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START, MIO,
- DRAIN) = range(13)  # fmt: skip
-GROUPS = 3  # cp.async, wgmma, bulk
-_DEPTH = 16  # groups that are under way
+ DRAIN, DISPATCH) = range(14)  # fmt: skip
+#: What a warp waits for, one after the other; some have other names, by what it is that they wait for.
+_WAITS = (BARRIER, GMMA, LONG, SHORT, DRAIN, THROTTLE, DISPATCH)
 _NEVER = 1e30
 
 
@@ -40,7 +40,11 @@ class Rates(NamedTuple):
     mbarrier: float
     block_start: float  # cycles between two blocks that begin on an SM
     block_end: float  # and from the end of one to its successor's first instruction
-    queue: float  # cycles that memory instructions may be ahead of what L1 has served
+    queue: float  # memory instructions of a sub-partition that wait for shared memory or L1
+    products_queue: float  # cycles that warpgroups' products may be ahead of the tensor core
+    dispatch: float  # cycles that others take longer while those write registers
+    l2_spread: float  # latencies are so far around the mean
+    dram_spread: float
 
 
 def replay(
@@ -64,14 +68,16 @@ def replay(
     `op` [opcodes, columns] is what each machine instruction is: kind, unit, interval, latency, stall,
     scoreboard that it sets when it has written or read, those that it waits for, group, count, whether its
     wait is long. `stream` [steps, 2] has the opcode and the touch of each step, `bounds` the steps of each
-    warp of the sample. `touch` [touches, 4]: wavefronts, sectors, cycles of L2, sectors from DRAM. `links`
+    warp of the sample. `touch` [touches, 5]: wavefronts, sectors, cycles of L2, sectors from DRAM, the touch
+    that fetches what it finds in L1. `links`
     [touches, 4] says which of `linked` are its signals and waits. `events` is how many signals each takes.
     `shape`: warps of a block, blocks of a cluster, blocks that an SM holds, clusters of the sample, clusters
     to run, events of a cluster, rows of history.
     """
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
-     mbarrier_latency, block_start, block_end, queue) = rates  # fmt: skip
+     mbarrier_latency, block_start, block_end, queue, products_queue, dispatch, l2_spread,
+     dram_spread) = rates  # fmt: skip
     slots = cluster * held * warps
     place = np.zeros(slots, np.int64)  # step of each warp
     last = np.zeros(slots, np.int64)
@@ -88,6 +94,13 @@ def replay(
     stored = np.zeros(slots)  # when its stores are on their way
     group_wait_kind = np.zeros(slots, np.int64)
     unit_free = np.zeros((cluster, 4, 8))
+    products_end = np.zeros((cluster, 4))  # of warpgroups
+    entries = int(queue)
+    queued = np.zeros((cluster, 4, 2, entries))  # when the last ones left: of shared memory, of L1
+    queue_count = np.zeros((cluster, 4, 2), np.int64)
+    arrival = np.zeros(len(touch))  # when L1 has what a touch fetches
+    random = 1
+    at = np.zeros((slots, 8))  # until when each of its waits lasts: those of _WAITS
     slot_free = np.zeros((cluster, 4))
     shared_free = np.zeros(cluster)
     l1_free = np.zeros(cluster)
@@ -106,8 +119,6 @@ def replay(
     greedy = np.full((cluster, 4), -1)
     candidate_time = np.full((cluster, 4), -1.0)  # -1: to be looked for
     candidate = np.full((cluster, 4), -1)
-    candidate_reason = np.zeros((cluster, 4), np.int64)
-    candidate_eligible = np.zeros((cluster, 4))
     while done < total:
         if vacant > 0 and begun < total:
             for position in range(held):
@@ -142,8 +153,6 @@ def replay(
                 if candidate_time[sm, part] < 0:
                     found_time = _NEVER
                     found = -1
-                    found_reason = 0
-                    found_eligible = 0.0
                     first = sm * held * warps
                     for index in range(held * warps):
                         slot = first + index
@@ -152,50 +161,52 @@ def replay(
                         step = place[slot]
                         which = stream[step, 0]
                         time = ready[slot]
-                        reason = FIXED
+                        at[slot, 0] = time
                         if blocked[slot] >= 0:
                             position = index // warps
+                            latency = bar_latency if blocked_kind[slot] == BARRIER else mbarrier_latency
                             for link in range(links[blocked[slot], 2], links[blocked[slot], 3]):
                                 event = linked[link]
                                 if remaining[position, event] > 0:
                                     time = _NEVER
                                 else:
-                                    latency = (
-                                        bar_latency if blocked_kind[slot] == BARRIER else mbarrier_latency
-                                    )
-                                    if happened[position, event] + latency > time:
-                                        time = happened[position, event] + latency
-                                        reason = blocked_kind[slot]
+                                    time = max(time, happened[position, event] + latency)
                             if time >= _NEVER:
                                 continue
-                        if group_wait[slot] > time:
-                            time = group_wait[slot]
-                            reason = group_wait_kind[slot]
+                        at[slot, 1] = time
+                        time = max(time, group_wait[slot])
+                        at[slot, 2] = time
                         waits = int(op[which, 7])
+                        short = 0.0
                         for number in range(6):
-                            if waits >> number & 1 and board[slot, number] > time:
-                                time = board[slot, number]
-                                reason = LONG if long_board[slot, number] > 0 else SHORT
-                        if step == last[slot] - 1 and stored[slot] > time:
-                            time = stored[slot]
-                            reason = DRAIN
+                            if waits >> number & 1:
+                                if long_board[slot, number] > 0:
+                                    time = max(time, board[slot, number])
+                                else:
+                                    short = max(short, board[slot, number])
+                        at[slot, 3] = time
+                        time = max(time, short)
+                        at[slot, 4] = time
+                        if step == last[slot] - 1:
+                            time = max(time, stored[slot])
+                        at[slot, 5] = time
                         unit = int(op[which, 1])
-                        full = QUEUE if op[which, 0] in (LOAD, STORE, COPY) else MIO
-                        if unit_free[sm, part, unit] > time:
-                            time = unit_free[sm, part, unit]
-                            reason = full if unit in (MEMORY, XU) else THROTTLE
-                        if unit == MEMORY and l1_free[sm] - queue > time:
-                            time = l1_free[sm] - queue
-                            reason = full
-                        eligible = time
-                        if slot_free[sm, part] > time:
-                            time = slot_free[sm, part]
+                        if op[which, 0] == WGMMA:
+                            time = max(time, unit_free[sm, part, unit] - products_queue)
+                        else:
+                            time = max(time, unit_free[sm, part, unit])
+                        if unit == MEMORY:
+                            line = 1 if op[which, 0] in (LOAD, STORE, COPY) else 0
+                            time = max(time, queued[sm, part, line, queue_count[sm, part, line] % entries])
+                        at[slot, 6] = time
+                        if op[which, 0] != WGMMA and op[which, 2] > 0 and products_end[sm, part] > time:
+                            time += dispatch
+                        at[slot, 7] = time
+                        time = max(time, slot_free[sm, part])
                         if time < found_time or (time == found_time and slot == greedy[sm, part]):
-                            found_time, found, found_reason, found_eligible = time, slot, reason, eligible
+                            found_time, found = time, slot
                     candidate_time[sm, part] = found_time
                     candidate[sm, part] = found
-                    candidate_reason[sm, part] = found_reason
-                    candidate_eligible[sm, part] = found_eligible
                 if candidate_time[sm, part] < best_time:
                     best_time = candidate_time[sm, part]
                     best_sm, best_part = sm, part
@@ -203,7 +214,6 @@ def replay(
             return -1.0  # nobody can go on
         sm, part = best_sm, best_part
         slot = candidate[sm, part]
-        reason, eligible = candidate_reason[sm, part], candidate_eligible[sm, part]
         now = best_time
         step = place[slot]
         which = stream[step, 0]
@@ -212,16 +222,30 @@ def replay(
         unit = int(op[which, 1])
         position = slot // warps % held
         # what it waited for
-        fixed = min(eligible, ready[slot]) - issued[slot]
-        if fixed > 0:
-            stalls[which, FIXED] += fixed
-        waited = eligible - max(issued[slot], ready[slot])
-        if waited > 0:
-            if reason == THROTTLE:  # when the unit is free, one of those that wait for it is selected
+        eligible = at[slot, 7]
+        stalls[which, FIXED] += max(at[slot, 0] - issued[slot], 0.0)
+        longest = 0.0
+        reason = FIXED
+        for number in range(7):
+            waited = at[slot, number + 1] - at[slot, number]
+            if waited <= 0:
+                continue
+            cause = _WAITS[number]
+            if number == 0:
+                cause = blocked_kind[slot]
+            elif number == 1:
+                cause = group_wait_kind[slot]
+            elif number == 5 and unit in (MEMORY, XU):
+                cause = QUEUE if kind in (LOAD, STORE, COPY) else MIO
+            elif number == 5 and kind == WGMMA:
+                cause = MIO
+            if waited > longest:
+                longest, reason = waited, cause
+            if cause == THROTTLE:  # when the unit is free, one of those that wait for it is selected
                 selected = waited / max(op[which, 2], 1.0)
                 stalls[which, NOT_SELECTED] += selected
                 waited -= selected
-            stalls[which, reason] += waited
+            stalls[which, cause] += waited
         stalls[which, NOT_SELECTED] += now - eligible
         stalls[which, SELECTED] += 1
         counts[which] += 1
@@ -236,9 +260,12 @@ def replay(
         greedy[sm, part] = slot
         slot_free[sm, part] = now + 1
         if unit != MEMORY:
-            unit_free[sm, part, unit] = now + op[which, 2]
+            begin = max(now, unit_free[sm, part, unit]) if kind == WGMMA else now
+            unit_free[sm, part, unit] = begin + op[which, 2]
             if sm == 0:
                 busy[unit] += op[which, 2]
+            if kind == WGMMA:
+                products_end[sm, part] = unit_free[sm, part, unit]
         else:
             unit_free[sm, part, unit] = now + 2
         blocked[slot] = -1
@@ -246,23 +273,25 @@ def replay(
         finish = now + op[which, 3]
         signal = now + op[which, 3]
         read = now + 12.0
-        if about >= 0:
-            wavefronts, sectors, past, fresh = (
+        start = now
+        if kind == SHARED:
+            wavefronts = touch[about, 0] if about >= 0 else 1.0
+            start = max(now, shared_free[sm])
+            shared_free[sm] = start + wavefronts
+            l1_free[sm] = max(l1_free[sm], shared_free[sm])
+            finish = start + wavefronts - 1 + op[which, 3]
+            read = start + wavefronts + 8
+            if sm == 0:
+                busy[8] += wavefronts
+        elif about >= 0:
+            wavefronts, sectors, past, fresh, fetched = (
                 touch[about, 0],
                 touch[about, 1],
                 touch[about, 2],
                 touch[about, 3],
+                int(touch[about, 4]),
             )
-            if kind == SHARED:
-                start = max(now, shared_free[sm])
-                shared_free[sm] = start + wavefronts
-                l1_free[sm] = max(l1_free[sm], shared_free[sm])
-                finish = start + wavefronts - 1 + op[which, 3]
-                read = start + wavefronts + 8
-                if sm == 0:
-                    busy[8] += wavefronts
-            elif kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
-                start = now
+            if kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
                 if kind != BULK and kind != BULK_STORE:
                     start = max(now, l1_free[sm])
                     l1_free[sm] = start + max(1.0, sectors / 4)
@@ -271,9 +300,12 @@ def replay(
                 finish = start + sectors / 4 + op[which, 3]
                 read = l1_free[sm] + 8
                 if past > 0:
+                    random = (random * 1103515245 + 12345) % 2147483648
+                    spread = random / 1073741824.0 - 1
                     begin = max(start, l2_free[sm])
                     l2_free[sm] = begin + past * l2_rate
-                    finish = l2_free[sm] + (bulk_latency if kind == BULK else l2_latency)
+                    latency = bulk_latency if kind == BULK else l2_latency
+                    finish = l2_free[sm] + latency * (1 + l2_spread * spread)
                     if sm == 0:
                         busy[10] += past * l2_rate
                     if fresh > 0:
@@ -281,8 +313,11 @@ def replay(
                         dram_free[sm] = begin + fresh * 32 / dram_rate
                         if sm == 0:
                             busy[11] += fresh * 32 / dram_rate
-                        extra = dram_latency - l2_latency
-                        finish = max(finish + extra, dram_free[sm] + dram_latency)
+                        longer = (dram_latency - l2_latency) + dram_latency * dram_spread * spread
+                        finish = max(finish + longer, dram_free[sm] + latency + longer)
+                    arrival[about] = finish
+                if fetched >= 0:
+                    finish = max(finish, arrival[fetched])
                 if kind in (STORE, BULK_STORE):
                     drained = max(drained, finish)
                     store_free[sm] = max(start, store_free[sm]) + past * l2_rate
@@ -297,6 +332,10 @@ def replay(
             elif kind == EVENT and links[about, 3] > links[about, 2]:
                 blocked[slot] = about
                 blocked_kind[slot] = int(op[which, 8])
+        if unit == MEMORY:
+            line = 1 if kind in (LOAD, STORE, COPY) else 0
+            queued[sm, part, line, queue_count[sm, part, line] % entries] = start
+            queue_count[sm, part, line] += 1
         if kind == WGMMA:
             start = unit_free[sm, part, TENSOR] - op[which, 2]
             group_end[slot, 1] = max(group_end[slot, 1], start + op[which, 3])
@@ -338,7 +377,7 @@ def replay(
         number = int(op[which, 6])
         if number < 6:
             board[slot, number] = max(board[slot, number], read)
-            long_board[slot, number] = 0.0
+            long_board[slot, number] = 1.0 if kind in (LOAD, STORE, COPY) else 0.0
         issued[slot] = now + 1
         ready[slot] = now + max(1.0, op[which, 4])
         place[slot] = step + 1

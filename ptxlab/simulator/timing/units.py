@@ -75,6 +75,7 @@ _LAUNCHES = "measured: launches of kernels that do nothing, spin, load or store"
 _STRIDES = "measured: loads and stores with strides of 1 to 32 words, 1 and 132 SMs"
 _CHASE = "measured: a chain of dependent loads"
 _PUBLISHED = "published: CUDA C++ Programming Guide, compute capability 9.0"
+_STALLS = "measured: stalls of single machine instructions, Nsight Compute"
 _FITTED = "fitted to the calibrating half of benchmarks.predict"
 
 
@@ -119,7 +120,13 @@ class Clockwork:
     atomic_word: float = _row(1.48, "measured: atomic operations on 1 to 2^20 words")
     barrier: float = _row(12, "measured: bar.sync of 1 to 32 warps")
     mbarrier: float = _row(20, "measured: arrive and wait")
-    queue: float = _row(64, "assumed")  # cycles that memory instructions may be ahead of L1
+    l1_kept: float = _row(0.8, _FITTED)  # of the room that L1 has
+    l2_kept: float = _row(0.6, _FITTED)
+    queue: float = _row(6, _STALLS)  # memory instructions of a sub-partition that wait for their turn
+    products_queue: float = _row(256, _STALLS)  # cycles that wgmma may be ahead of the tensor core
+    dispatch: float = _row(2, _STALLS)  # cycles that an instruction takes longer beside wgmma
+    l2_spread: float = _row(0.3, _FITTED)  # latencies are so far around the mean
+    dram_spread: float = _row(0.5, _FITTED)
     block_start: float = _row(160, _LAUNCHES)
     block_end: float = _row(400, _LAUNCHES)
     launch: float = _row(0.7, _LAUNCHES)  # microseconds
