@@ -135,10 +135,10 @@ class Clockwork:
     #: table, and 52 of published kernels that no figure was fitted to.
     errors: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {
-            "short": (0.92, 1.25),
-            "product": (0.93, 1.27),
-            "memory": (0.90, 1.30),
-            "other": (0.90, 1.30),
+            "short": (0.92, 1.19),
+            "product": (0.98, 1.25),
+            "memory": (0.92, 1.20),
+            "other": (0.93, 1.25),
         }
     )
 
