@@ -60,9 +60,7 @@ def grade(source: str) -> list[Point]:
         if not np.abs(runs[window][0] - _exact(Q, K, V, window)).max() < _TOLERANCE  # NaN is wrong, too
     ]
     hazards = [str(hazard) for _, result in runs.values() for hazard in result.hazards]
-    different = int(
-        (runs[everything][0].view(np.uint16) != lesson.simulate(3, Q, K, V).O.view(np.uint16)).sum()
-    )
+    different = int((runs[everything][0].view(np.uint16) != lesson.unchanged(3).view(np.uint16)).sum())
     executed = {window: _products(runs[window][1]) for window in _WINDOWS}
     many = [window for window in _WINDOWS if executed[window] != _needed(window, everything)]
     found = {

@@ -228,6 +228,12 @@ def _html(text: str) -> str:
 
 
 @lru_cache(maxsize=None)
+def unchanged(number: int) -> _Halves:
+    """O of `problem()` by one of the kernels as it is."""
+    return simulate(number, *problem()).O
+
+
+@lru_cache(maxsize=None)
 def broken(change: str) -> Report:
     """A kernel with one of the changes, simulated on `problem()`.
 
@@ -243,10 +249,9 @@ def broken(change: str) -> Report:
     def report(numbers: str, hazard: str) -> Report:
         return Report(source, lines, chosen.words, numbers, hazard)
 
-    q, k, v = problem()
-    right = simulate(chosen.number, q, k, v).O
+    right = unchanged(chosen.number)
     try:
-        output, result = _launched(chosen.number, source, q, k, v, {})
+        output, result = _launched(chosen.number, source, *problem(), {})
     except HazardError as error:
         return report("nothing was stored.", f"it stops: {_shortened(str(error))}.")
     wrong = output.view(np.uint16) != right.view(np.uint16)
