@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,8 +136,9 @@ def test_tests_are_run_by_pytest(script) -> None:
         _COLUMNS.replace("for _ in range(2):", "def test_it():") + "\ndef test_wrong():\n    assert False\n"
     )
     command = [sys.executable, "-m", "ptxlab", "check", script(tests, "test_script.py"), "--json"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for more, status in (([], 1), (["--argument=-ktest_it"], 0)):
-        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False, env=environment)
         data = json.loads(done.stdout)
         assert (done.returncode, len(data["launches"]), data["bank conflicts"]) == (status, 1, 2)
         assert data["failure"] == ("pytest left with status 1" if status else "")
