@@ -344,6 +344,7 @@ def install() -> Callable[[], None]:
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
     former_compile, former_inspect = dispatcher_type.compile, dispatcher_type.inspect_asm
     former_disable = dispatcher_type.disable_compile
+    former_device = numba_dispatcher.get_current_device
     config = numba_dispatcher.config
     former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
     former_functions = {name: getattr(cuda, name) for name in _HOST_FUNCTIONS if hasattr(cuda, name)}
@@ -397,6 +398,7 @@ def install() -> Callable[[], None]:
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
         dispatcher_type.compile, dispatcher_type.inspect_asm = former_compile, former_inspect
         del dispatcher_type.disable_compile  # which it inherits
+        numba_dispatcher.get_current_device = former_device
         config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
         for name, function in former_functions.items():
             setattr(cuda, name, function)
@@ -406,5 +408,6 @@ def install() -> Callable[[], None]:
     dispatcher_type.call, for_all.__call__ = call, call_for_all
     dispatcher_type.compile, dispatcher_type.inspect_asm = compile_signature, inspect_asm
     dispatcher_type.disable_compile = disable_compile
+    numba_dispatcher.get_current_device = _current_device  # functions of the device are compiled for it
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
     return restore

@@ -93,6 +93,7 @@ def test_declared_signatures() -> None:
     out = np.zeros(2, np.float32)
     with ptxlab.simulating(show=False):
         one = cuda.jit("void(float32[:], float32)")(kernels.first.py_func)
+        assert cuda.jit("float32(float32)", device=True)(lambda x: x + 1)
         two = cuda.jit(["void(float32[:], int32)", "void(float32[:], float64)"])(kernels.first.py_func)
         one[1, 1](out, 3)
         assert out[0] == 3 and ".f32" in next(iter(one.inspect_asm().values()))
