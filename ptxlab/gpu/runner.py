@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_int, as_text, broadcast, check_room
+from .._util.arguments import as_array, as_int, as_text, broadcast
 from ..errors import PtxlabError, listing, quoted
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand, Operand
@@ -53,7 +53,6 @@ def run(operands: Operation) -> NDArray[Any]:
             f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
         )
     ins = operands.ins
-    check_room(operands.count * math.prod(ins.d.stored_shape), "batch of D")
     _check_target(ins, operands.modifiers)
     count = operands.count
     d = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
@@ -273,8 +272,6 @@ def run_tensor_transfer(
     >>> run_tensor_transfer(load, [np.zeros((128, 2), dtype=np.uint32)]).shape   # doctest: +SKIP
     (128, 2)
     """
-    if not isinstance(form, Tcgen05Transfer):
-        raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
     check_inputs(form, arguments)
     check_device(form)
     inputs = dict(zip(form.inputs, arguments, strict=True))

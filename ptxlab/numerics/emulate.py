@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import check_room, is_a
 from .._util.threads import check_executor, for_each, in_order, thread_count
-from ..errors import PtxlabError, quoted
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
@@ -44,12 +42,7 @@ def emulate(
     >>> emulate(Operation.of(ins, *ones, np.zeros((32, 4), dtype=np.uint32)))[5]
     array([64, 64, 64, 64], dtype=uint32)
     """
-    if not is_a(operands, Operation):
-        raise PtxlabError(
-            f"found {quoted(operands)} where operands belong; ins.emulate takes the registers themselves"
-        )
     ins, count = operands.ins, operands.count
-    check_room(count * math.prod(ins.d.stored_shape), "batch of D")
     rule = model_for(ins, _usual_chip(ins) if model is None else model).rule
     step = _step(ins, rule, count)
     if 0 < count <= step and executor is None:

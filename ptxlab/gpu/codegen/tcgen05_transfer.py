@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from ...errors import PtxlabError, quoted
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
@@ -65,8 +64,6 @@ def source(form: Tcgen05Transfer, split: int | None = None) -> str:
     cp too, and reads shared memory, `size` units of 16 bytes, through a descriptor whose address counts from
     there. R is [count, 128, registers]: those of the operand list in its order.
     """
-    if not isinstance(form, Tcgen05Transfer):
-        raise PtxlabError(f"found {quoted(form)} where tcgen05.ld, .st, .cp or .shift belongs")
     loads = form.family == "tcgen05.ld"
     by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
     frame = Frame(form.cta_group or 1, COLUMNS, issues=not by_warp)
