@@ -28,6 +28,7 @@ _ADAPTERS = {
     "cutlass.cute": "cute",
     "warp": "warp",
     "tilelang": "tilelang",
+    "cupy": "cupy",
 }
 _SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
 _RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
@@ -181,8 +182,8 @@ def _frameworks() -> list[str]:
         imported.append(name)
     if not imported:
         raise PtxlabError(
-            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp or TileLang is "
-            "installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang or tilelang"
+            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang or CuPy is "
+            "installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang or cupy"
         )
     return imported
 

@@ -122,7 +122,7 @@ def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> No
     refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
     monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
     refuses(
-        "neither Triton nor Numba's CUDA target, CuTe DSL, Warp or TileLang is installed",
+        "neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang or CuPy is installed",
         ptxlab.simulating().__enter__,
     )
 
@@ -143,6 +143,31 @@ def test_cupys_kernels_are_compiled_again() -> None:
     assert (x == 2).all()
     kind.code = None  # type: ignore[attr-defined]
     refuses("twice was made from a file", ptxlab.kernel, kind())
+
+
+def test_cupys_kernels_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in of CuPy, whose kernels on a GPU write 7."""
+
+    class OnGpu:
+        def __init__(self, code: str, name: str, options: tuple[str, ...] = ()) -> None:
+            assert (code, name, options) == (_RawKernel.code, _RawKernel.name, _RawKernel.options)
+
+        def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0) -> None:
+            args[0][:] = 7
+
+    cupy: Any = types.ModuleType("cupy")
+    cupy.RawKernel = OnGpu
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    for name in ("triton", "numba.cuda", "cutlass.cute", "tilelang", "warp"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    x = np.ones(32, np.float32)
+    with ptxlab.simulating(show=False) as session:
+        kernel = cupy.RawKernel(_RawKernel.code, _RawKernel.name, _RawKernel.options)
+        kernel((1,), (32,), (x,))
+        kernel((1,), (32,), (Held(x),), shared_mem=64)
+    assert (x == 4).all() and len(session.results) == 2 and cupy.RawKernel is OnGpu
+    kernel((1,), (32,), (x,))
+    assert (x == 7).all()
 
 
 def test_a_framework_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
