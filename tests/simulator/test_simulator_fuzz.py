@@ -65,6 +65,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (ptx("", before=".global .b8 s[1048576][1048576][2];\n"), "s has 2 elements, which is no size"),
         (ptx(".shared .b8 s[0];"), "PTX line 6: s has no size, which only .extern variables may leave out"),
         (ptx("", before=".global .b8 s[];\n"), "PTX line 4: s has no size"),
+        (ptx("", before=".global .b8 s[] = {};\n"), "PTX line 4: s has no values between its braces"),
         (ptx(".shared .b8 s[4][0];"), "PTX line 6: s has 0 elements, which is no size"),
         (ptx("", ".param .b8 a[0]"), "a has no size, which only parameters of a .func may leave out"),
         (ptx("", before=".global .v4 .f64 s[1099511627776];\n"), "bytes, which no memory has"),

@@ -335,6 +335,8 @@ class _Reader(ConstantReader):
         values: tuple[int | Symbol, ...] | None = None
         if self._takes("="):
             values = tuple(self._initialiser(prefix.type))
+            if not values:
+                self._fail(token.start, f"{name} has no values between its braces")
             if count is None:
                 count = len(values)
             if len(values) > count * prefix.vector:
