@@ -47,19 +47,15 @@ def test_session(simulating):
 """
 
 
-def _pytest(
-    folder: Path, text: str, *options: str, plugin: str = "ptxlab.pytest_plugin"
-) -> subprocess.CompletedProcess[str]:
+def _pytest(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     file = folder / "test_kernels.py"
     file.write_text(text)
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", plugin, *options, str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "ptxlab_pytest", *options, str(file)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
 
 
 def test_a_run_that_asks_for_nothing_imports_nothing(tmp_path: Path) -> None:
-    """The wheel has the plugin outside of the package, under this name."""
-    (tmp_path / "ptxlab_pytest.py").write_bytes((ROOT / "ptxlab" / "pytest_plugin.py").read_bytes())
     test = """
 import sys
 
@@ -69,7 +65,7 @@ def test_nothing():
 def test_session(simulating):
     assert simulating.results == [] and "ptxlab" in sys.modules
 """
-    done = _pytest(tmp_path, test, plugin="ptxlab_pytest")
+    done = _pytest(tmp_path, test)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -2,8 +2,8 @@
 
 The fixture `simulating` does so for one test: it is the session whose `results` has what came of each launch.
 
-pytest loads this in every run on a machine with ptxlab. The wheel has it as the module `ptxlab_pytest`,
-outside of the package, so that a run which asks for nothing imports neither ptxlab nor NumPy.
+pytest loads this in every run on a machine with ptxlab. It stands outside of the package, so that a run which
+asks for nothing imports neither ptxlab nor NumPy.
 """
 
 from __future__ import annotations
