@@ -711,6 +711,11 @@ def test_a_lesson_on_the_site_has_its_sliders(page: Any) -> None:
     assert page.url == f"{address}#timeline-2=2"
     page.reload()
     expect(picture).to_have_attribute("aria-label", "Nibble 0b1110, 2:4")
+    if AXE.exists():
+        page.add_style_tag(content=Slider._css)
+        page.add_script_tag(path=str(AXE))
+        axe = page.evaluate("async () => await axe.run('.ptx-pictures')")
+        assert not axe["violations"], [each["id"] for each in axe["violations"]]
     page.unroute_all()
 
 

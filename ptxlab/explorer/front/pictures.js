@@ -18,7 +18,7 @@ export class Pictures extends Player {
   /** @param {PictureModel} model @param {HTMLElement} el */
   constructor(model, el) {
     const [label, names] = [model.get("label"), model.get("names")];
-    const root = make("section", "ptx-pictures", el, { "aria-label": label });
+    const root = make("div", "ptx-pictures", el, { role: "group", "aria-label": label });
     super(make("div", "", root), { label, name: "play the pictures", pace: PICTURE_STAYS });
     this.model = model;
     this.stack = make("div", "ptx-picture-stack", root);
