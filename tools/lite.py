@@ -57,6 +57,12 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension"
 PLUGIN = f"{KERNEL}:kernel"
 #: The environment of the kernel: the drive is what the browser keeps; figures are drawn by an extension.
 VARIABLES = {"PTXLAB_PROGRESS": "/drive/progress.json", "PLOTLY_RENDERER": "plotly_mimetype"}
+#: What is said otherwise in JupyterLite's service worker, which forgets its setting whenever it is stopped.
+OFFLINE = {
+    "let enableCache=!1": "let enableCache=!0",
+    'enableCache="true"===t.get("enableCache"),': "",
+    't.pathname.includes("/api/")}': 't.pathname.includes("/api/")&&!t.pathname.endsWith("/all.json")}',
+}
 #: A tab, to markers of requirements.
 MARKERS = {
     "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
@@ -278,6 +284,17 @@ def build(folder: Path, address: str) -> None:
         if done.returncode:
             raise RuntimeError((done.stdout + done.stderr)[-4000:])
         shutil.copytree(source / "packages", target / "packages")
+    keep_for_offline(target / "service-worker.js")
+
+
+def keep_for_offline(worker: Path) -> None:
+    """Let JupyterLite's service worker keep what it loads: also after a pause, and the list of notebooks."""
+    text = worker.read_text(encoding="utf-8")
+    for old, new in OFFLINE.items():
+        if text.count(old) != 1:
+            raise RuntimeError(f"JupyterLite's service worker has changed: there is no {old}")
+        text = text.replace(old, new)
+    worker.write_text(text, encoding="utf-8")
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,19 +196,26 @@ def packed(link: dict[str, Any]) -> str:
     return "#ptxlab:b" + word.decode().rstrip("=")
 
 
-def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any) -> None:
+UNHURT = "window.hit === undefined && !document.querySelector('img[src=x]')"
+
+
+def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any, site: Path) -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (site / "try").glob("*.html")]
+    policies = [re.findall(r'Content-Security-Policy" content="([^"]+)', text) for text in pages]
+    assert len(pages) == 2 and all(
+        policy.startswith("default-src 'none'") and "unsafe" not in policy for (policy,) in policies
+    )
     page = tab(f"?ins={HOSTILE}")
     wait_for_python(page)
-    unhurt = "window.hit === undefined && !document.querySelector('img[src=x]')"
-    assert shown(page, "problem").startswith("'<img' is not a matrix") and page.evaluate(unhurt)
+    assert shown(page, "problem").startswith("'<img' is not a matrix") and page.evaluate(UNHURT)
     for link in ({"instruction": HOSTILE}, {"instruction": DEFAULT, "look": {"label": HOSTILE}}):
         page.evaluate(f"(link) => {{ {MODEL}.state.problem = ''; location.hash = link; }}", packed(link))
         until(page, f"{MODEL}.get('problem').startsWith('this link')")
-        assert shown(page, "instruction")["mnemonic"] == DEFAULT and page.evaluate(unhurt)
+        assert shown(page, "instruction")["mnemonic"] == DEFAULT and page.evaluate(UNHURT)
     page.get_by_label("Ask").fill(HOSTILE)
     page.get_by_role("button", name="Answer").click()
     page.wait_for_selector(".answer-problem", timeout=PATIENCE)
-    assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(unhurt)
+    assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(UNHURT)
 
 
 def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, browser: Any) -> None:
@@ -216,18 +224,21 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
     wait_for_python(page)
     page.get_by_label("Example").select_option("Reverse an array in shared memory: a bar.sync is missing")
     page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
+    editor = page.get_by_label("PTX", exact=True)
+    editor.fill(f"{editor.input_value()}\n// {HOSTILE}")
     page.get_by_role("button", name="Simulate").press("Enter")
     page.wait_for_selector(".ptx-player .ptx-timeline", timeout=PATIENCE)
     assert page.inner_text(".ptx-editor-numbers .hazard") == "29"
     assert "put bar.sync 0 between PTX line 24 and PTX line 29" in page.inner_text(".kernel-remarks")
     assert "127.0, 126.0" in page.inner_text(".kernel-output pre")
+    assert HOSTILE in page.inner_text(".ptx-profile .code") and page.evaluate(UNHURT)
     page.get_by_role("button", name="step on").click()
     page.wait_for_selector(".ptx-timeline-text:text('step 2 of 16')", timeout=PATIENCE)
     shares = "[...document.querySelectorAll('.heat')].map((node) => node.style.getPropertyValue('--share'))"
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
     is_for_everybody(page, "The Explorer", "PTX", "Example", "Grid", "Simulate", "line 29", "play the steps")
 
-    page.get_by_label("PTX", exact=True).fill("__global__ void f() {}")
+    editor.fill("__global__ void f() {}")
     page.wait_for_selector(".kernel-launch .answer-problem:text('this is no PTX')", timeout=PATIENCE)
     page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)
     page.context.set_offline(True)
