@@ -6,7 +6,8 @@ const [home, repository, archive, ...options] = process.argv.slice(2);
 
 async function main() {
   const { loadPyodide } = await import(`file://${home}/pyodide.mjs`);
-  const python = await loadPyodide({ indexURL: `${home}/` });
+  const env = { HOME: "/home/pyodide", PTXLAB_EXHAUSTIVE: process.env.PTXLAB_EXHAUSTIVE ?? "" };
+  const python = await loadPyodide({ indexURL: `${home}/`, env });
   await python.loadPackage(["numpy", "ml-dtypes"], { messageCallback() {} });
   python.unpackArchive(new Uint8Array(readFileSync(archive)), "zip", { extractDir: "/packages" });
   python.FS.mkdirTree("/repository");
