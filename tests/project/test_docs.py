@@ -174,6 +174,8 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         page + '<img src="https://example.org/x.png"><a href="https://x.org">e</a>'
     )
     (tmp_path / "b.html").write_text('<h1 id="here">b</h1><script src="missing.js"></script>')
+    packed = '<a href="walk.html#stop-3">f</a><img src="data:image/png;base64,AAAA">'
+    (tmp_path / "walk.html").write_text(f'<script id="saved"></script>{packed}')
     assert broken_links(tmp_path) == [
         "a.html loads https://example.org/x.png from elsewhere",
         "a.html links to b.html#nowhere, which has no such anchor",

@@ -48,13 +48,22 @@ def links_to_stops(table: HtmlText) -> str:
     return re.sub(r'href="#(walk-[^"]+)-(\d+)"', r'href="../explorers/\1.html#\1-\2" target="\1"', table)
 
 
+def links_to_pages(shown: Any) -> str:
+    """The HTML of progress, of a map of the course or of a slider of such, with links to pages of the site.
+
+    >>> links_to_pages(HtmlText('<a href="01-fragments.ipynb">'))
+    '<a href="01-fragments.html">'
+    """
+    return str(shown._repr_html_()).replace('.ipynb"', '.html"')
+
+
 def saved_pictures(slider: Slider, address: str) -> tuple[str, str]:
     """A slider in a page that has front/saved_pictures.js, and the file with its pictures at that address."""
     state = {"label": slider.label, "names": slider.names, "captions": slider.captions, "step": slider.step}
     data = json.dumps(state).replace("</", "<\\/")
     script = f'<script type="application/json">{data}</script>'
-    shown = f"{slider._repr_html_()}{script}"
-    pictures = json.dumps([drawn._repr_html_() for _, drawn in slider.positions()])
+    shown = f"{links_to_pages(slider)}{script}"
+    pictures = json.dumps([links_to_pages(drawn) for _, drawn in slider.positions()])
     return f'<div class="saved-pictures" data-pictures="{address}">{shown}</div>', pictures
 
 
@@ -87,9 +96,6 @@ def install(notebook: str) -> None:
         walk.save_html(folder / f"{name}.html")
         return {"text/html": frame(f"{name}.html", f"Walk: {walk.stop.walk}", f' name="{name}"')}
 
-    def progress_table(progress: Progress) -> str:
-        return progress._repr_html_().replace('.ipynb"', '.html"')
-
     def timeline(widget: TimelineWidget, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": static_html()}
 
@@ -110,6 +116,6 @@ def install(notebook: str) -> None:
 
     formatter.mimebundle_formatter.for_type(TimelineWidget, timeline)
     formatter.mimebundle_formatter.for_type(Slider, slider)
-    formatter.formatters["text/html"].for_type(Progress, progress_table)
+    formatter.formatters["text/html"].for_type(Progress, links_to_pages)
     plotly.io.renderers["site"] = _PlotlyData()
     plotly.io.renderers.default = "site"
