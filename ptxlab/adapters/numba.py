@@ -9,6 +9,7 @@ the warning about small grids. Events need a GPU.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -76,15 +77,16 @@ class NumbaKernel(Generic[R]):
 
     def kernel(self, types: tuple[Any, ...]) -> Kernel[R]:
         """The kernel for arguments of these types, as PTX like any other."""
-        if types not in self._kernels:
+        key = (types, _captured(self._dispatcher.py_func))
+        if key not in self._kernels:
             ptx = _compiled(self._dispatcher, types, self._capability)
             origin = python_source(self._dispatcher.py_func, ptx)
             link = _others(ptx, self._capability)
-            self._kernels[types] = build_kernel(
+            self._kernels[key] = build_kernel(
                 self._result_type, ptx, None, "sm_90a", (), link,
                 origin=origin, title=self.name, language="Numba",
             )  # fmt: skip
-        return self._kernels[types]
+        return self._kernels[key]
 
     def simulate(
         self,
@@ -182,7 +184,8 @@ def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
 def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> str:
     """The PTX that Numba makes for arguments of these types."""
     texts = _COMPILED.setdefault(dispatcher, {})
-    if (types, capability) not in texts:
+    key = (types, capability, _captured(dispatcher.py_func))
+    if key not in texts:
         options = dispatcher.targetoptions
         debug = bool(options.get("debug"))
         current_device = numba_dispatcher.get_current_device
@@ -203,9 +206,9 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
 
         try:
             try:
-                texts[types, capability] = compiled(lines=not debug)
+                texts[key] = compiled(lines=not debug)
             except ZeroDivisionError:  # Numba describes empty tuples to a debugger
-                texts[types, capability] = compiled(lines=False)
+                texts[key] = compiled(lines=False)
         except Exception as error:
             if "NVVM" not in str(error) and "libnv" not in str(error):
                 raise
@@ -215,7 +218,17 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
             ) from None
         finally:
             numba_dispatcher.get_current_device = current_device
-    return texts[types, capability]
+    return texts[key]
+
+
+def _captured(function: Any) -> tuple[bytes, ...]:
+    """What is in arrays of the device that a function takes from outside.
+
+    Numba takes their addresses; here they are constants, and others once somebody has written them.
+    """
+    outside = inspect.getclosurevars(function)
+    values = (*outside.nonlocals.values(), *outside.globals.values())
+    return tuple(each.tobytes() for each in values if isinstance(each, DeviceArray))
 
 
 #: What `grid.sync()` calls of a library (cudadevrt), for a launch that is simulated; the names are the
@@ -383,7 +396,9 @@ def install() -> Callable[[], None]:
         if session is None:
             return former_inspect(self, signature)
         texts = {
-            each: ptx for (each, chip), ptx in _COMPILED.get(self, {}).items() if chip == session.capability
+            each: ptx
+            for (each, chip, _), ptx in _COMPILED.get(self, {}).items()
+            if chip == session.capability
         }
         return texts if signature is None else texts[tuple(signature)]
 

@@ -74,6 +74,17 @@ def test_memory_of_the_device_is_that_of_the_host(arrays: tuple[Any, Any, Any]) 
         assert np.array_equal(sums.copy_to_host(), on_device.copy_to_host() + y)
         sums.copy_to_host(out)
         assert np.array_equal(out, sums) and not x.any()
+        prices = cuda.to_device(np.ones(2, np.float32))
+
+        @cuda.jit
+        def first(out: Any) -> None:
+            out[0] = prices[0]
+
+        for price in (3, 4):  # by address, on a GPU
+            prices.copy_to_device(np.full(2, price, np.float32))
+            first[1, 1](out)
+            assert out[0] == price
+        sums.copy_to_host(out)
         states = create_xoroshiro128p_states(64, seed=1)
         kernels.uniform[2, 32](states, out)
         assert len(np.unique(out[:64])) == 64
