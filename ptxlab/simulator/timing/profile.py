@@ -131,8 +131,8 @@ def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
     rates = Rates(
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,
         max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.products_queue,
-        chip.dispatch, chip.l2_spread, chip.dram_spread,
+        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
+        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread,
     )  # fmt: skip
     speeds = measured(chip=chip.name)
     hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]

@@ -40,7 +40,8 @@ class Rates(NamedTuple):
     mbarrier: float
     block_start: float  # cycles between two blocks that begin on an SM
     block_end: float  # and from the end of one to its successor's first instruction
-    queue: float  # memory instructions of a sub-partition that wait for shared memory or L1
+    queue: float  # instructions of a sub-partition that wait for shared memory
+    load_queue: float  # and for L1
     products_queue: float  # cycles that warpgroups' products may be ahead of the tensor core
     dispatch: float  # cycles that others take longer while those write registers
     l2_spread: float  # latencies are so far around the mean
@@ -76,8 +77,8 @@ def replay(
     """
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
-     mbarrier_latency, block_start, block_end, queue, products_queue, dispatch, l2_spread,
-     dram_spread) = rates  # fmt: skip
+     mbarrier_latency, block_start, block_end, queue, load_queue, products_queue, dispatch,
+     l2_spread, dram_spread) = rates  # fmt: skip
     slots = cluster * held * warps
     place = np.zeros(slots, np.int64)  # step of each warp
     last = np.zeros(slots, np.int64)
@@ -95,8 +96,8 @@ def replay(
     group_wait_kind = np.zeros(slots, np.int64)
     unit_free = np.zeros((cluster, 4, 8))
     products_end = np.zeros((cluster, 4))  # of warpgroups
-    entries = int(queue)
-    queued = np.zeros((cluster, 4, 2, entries))  # when the last ones left: of shared memory, of L1
+    entries = (int(queue), int(load_queue))  # of shared memory, of L1
+    queued = np.zeros((cluster, 4, 2, max(entries)))  # when the last ones left
     queue_count = np.zeros((cluster, 4, 2), np.int64)
     arrival = np.zeros(len(touch))  # when L1 has what a touch fetches
     random = 1
@@ -151,7 +152,7 @@ def replay(
         for sm in range(cluster):
             for part in range(4):
                 if candidate_time[sm, part] < 0:
-                    found_time = _NEVER
+                    found_time = found_since = _NEVER
                     found = -1
                     first = sm * held * warps
                     for index in range(held * warps):
@@ -197,14 +198,17 @@ def replay(
                             time = max(time, unit_free[sm, part, unit])
                         if unit == MEMORY:
                             line = 1 if op[which, 0] in (LOAD, STORE, COPY) else 0
-                            time = max(time, queued[sm, part, line, queue_count[sm, part, line] % entries])
+                            time = max(
+                                time, queued[sm, part, line, queue_count[sm, part, line] % entries[line]]
+                            )
                         at[slot, 6] = time
                         if op[which, 0] != WGMMA and op[which, 2] > 0 and products_end[sm, part] > time:
                             time += dispatch
                         at[slot, 7] = time
                         time = max(time, slot_free[sm, part])
-                        if time < found_time or (time == found_time and slot == greedy[sm, part]):
-                            found_time, found = time, slot
+                        since = 0.0 if slot == greedy[sm, part] else at[slot, 5]  # then the longest waiting
+                        if time < found_time or (time == found_time and since < found_since):
+                            found_time, found_since, found = time, since, slot
                     candidate_time[sm, part] = found_time
                     candidate[sm, part] = found
                 if candidate_time[sm, part] < best_time:
@@ -334,7 +338,7 @@ def replay(
                 blocked_kind[slot] = int(op[which, 8])
         if unit == MEMORY:
             line = 1 if kind in (LOAD, STORE, COPY) else 0
-            queued[sm, part, line, queue_count[sm, part, line] % entries] = start
+            queued[sm, part, line, queue_count[sm, part, line] % entries[line]] = start
             queue_count[sm, part, line] += 1
         if kind == WGMMA:
             start = unit_free[sm, part, TENSOR] - op[which, 2]

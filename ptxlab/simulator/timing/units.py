@@ -122,7 +122,8 @@ class Clockwork:
     mbarrier: float = _row(20, "measured: arrive and wait")
     l1_kept: float = _row(0.8, _FITTED)  # of the room that L1 has
     l2_kept: float = _row(0.6, _FITTED)
-    queue: float = _row(6, _STALLS)  # memory instructions of a sub-partition that wait for their turn
+    queue: float = _row(6, _STALLS)  # instructions of a sub-partition that wait for shared memory
+    load_queue: float = _row(64, _STALLS)  # and for L1
     products_queue: float = _row(256, _STALLS)  # cycles that wgmma may be ahead of the tensor core
     dispatch: float = _row(2, _STALLS)  # cycles that an instruction takes longer beside wgmma
     l2_spread: float = _row(0.3, _FITTED)  # latencies are so far around the mean
