@@ -136,10 +136,10 @@ class Clockwork:
     #: table, and 52 of published kernels that no figure was fitted to.
     errors: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {
-            "short": (0.92, 1.19),
-            "product": (0.98, 1.25),
-            "memory": (0.92, 1.20),
-            "other": (0.93, 1.25),
+            "short": (0.84, 1.17),
+            "product": (0.95, 1.25),
+            "memory": (0.90, 1.20),
+            "other": (0.90, 1.25),
         }
     )
 
