@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import wraps
@@ -399,16 +400,31 @@ def _source(figure: Picture | Figure) -> object:
     return figure.source if isinstance(figure, Chart) and figure.unchanged else None
 
 
+_PATIENCE = 60  # seconds; a browser that died while it was starting never answers kaleido
+
+
 def _image(figure: Figure, file: Path) -> bytes:
     """The figure as kaleido draws it, in the format that the file's suffix names."""
-    with tempfile.TemporaryDirectory() as folder:
-        image = Path(folder) / file.name
-        image.touch()
+    failures: list[Exception] = []
+
+    def draw() -> None:
         try:
             figure.write_image(image, scale=2 if file.suffix.lower() == ".png" else 1)
-        except (
-            Exception
-        ) as error:  # kaleido has its own for a missing package, a missing browser, one that fails
+        except Exception as error:  # kaleido's own: a missing package, a missing browser, one that fails
+            failures.append(error)
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        image = Path(folder) / file.name
+        image.touch()
+        drawing = threading.Thread(target=draw, daemon=True)
+        drawing.start()
+        drawing.join(_PATIENCE)
+        if drawing.is_alive():
+            raise PtxlabError(
+                f"{file.name} could not be written: the browser did not answer within {_PATIENCE} seconds; "
+                "try again"
+            )
+        for error in failures:
             message = str(error).strip()
             first_line = message.splitlines()[0] if message else type(error).__name__
             raise PtxlabError(f"{file.name} could not be written ({first_line}); {_REMEDY}") from error

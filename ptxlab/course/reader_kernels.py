@@ -181,7 +181,8 @@ def _known_answer(source: str) -> Kernel[Simulation]:
 def answer_digest(source: str) -> str:
     """What the PTX of a kernel with an answer in it is filed under, however its words and names are written.
 
-    >>> sources = [f"{_LINES}{text}{_OURS}" for text in ("int i = 1; x[i]", "int at=1; // one\\nx[at]", "x")]
+    >>> texts = "int i = 1; x[i]", "int at=1; // one\\nx[at]", "x"
+    >>> sources = [_LINES + text + _OURS for text in texts]
     >>> [answer_digest(source) == answer_digest(sources[0]) for source in sources]
     [True, True, False]
     """

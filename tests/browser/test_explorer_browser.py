@@ -1224,7 +1224,7 @@ def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> N
     film = page.evaluate(FILM, base64.b64encode(download.value.path().read_bytes()).decode())
     margins = film["width"] - page.locator(".ptx-explorer").evaluate("node => node.clientWidth")
     assert margins in (24, 25)
-    assert film["frames"] > 3 and film["seconds"] > 2
+    assert film["frames"] >= 3 and film["seconds"] > 1
     assert page.evaluate(LOSSES, script("common/gif")) == [[0, 0], [1, 2]]
     show(python, page, F16)  # the next test looks for matrices
 

@@ -7,6 +7,7 @@ import itertools
 import re
 import struct
 import sys
+import threading
 import xml.etree.ElementTree as ET
 import zlib
 from collections import Counter
@@ -497,6 +498,21 @@ def test_save_says_what_is_wrong(tmp_path: Path) -> None:
         PtxlabError, match=r"c\.png could not be written \(Chrome not found\); it needs kaleido"
     ):
         figures.save(Broken(), tmp_path / "c.png")
+
+
+def test_a_browser_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kaleido waits for ever for one that died while it was starting."""
+    go_on = threading.Event()
+
+    class Silent:
+        def write_image(self, *args: object, **options: object) -> None:
+            go_on.wait()
+
+    monkeypatch.setattr(figures, "_PATIENCE", 0.05)
+    with pytest.raises(PtxlabError, match=r"c\.png could not be written: the browser did not answer"):
+        figures.save(Silent(), tmp_path / "c.png")
+    go_on.set()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:

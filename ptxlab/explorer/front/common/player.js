@@ -21,8 +21,11 @@ export class Player {
     node.classList.add("ptx-timeline", "without-names");
     this.button = makeButton(node, "ptx-play", "", () => this.toggle());
     const steps = make("span", "ptx-steps", node);
-    makeButton(steps, "ptx-step", "‹", () => this.jump(this.at - 1), { "aria-label": "step back" });
-    makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), { "aria-label": "step on" });
+    // arrow keys on the slider do the same
+    const back = { "aria-label": "step back", tabindex: "-1" };
+    const on = { "aria-label": "step on", tabindex: "-1" };
+    makeButton(steps, "ptx-step", "‹", () => this.jump(this.at - 1), back);
+    makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), on);
     const track = make("div", "ptx-track", node);
     this.names = make("div", "ptx-part-names", track);
     this.slider = make("input", "ptx-slider", track, {
