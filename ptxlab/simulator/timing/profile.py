@@ -58,7 +58,7 @@ def profile(
 
 
 class _Recording(NamedTuple):
-    """The first clusters that an SM gets, simulated."""
+    """Some clusters of the launch, simulated."""
 
     run: Run
     recorder: Recorder
@@ -289,7 +289,7 @@ def _sharing(
 
     Launches follow each other: what fits into L2 is there from the one before.
     """
-    clusters_of = {warp: number for number, cluster in enumerate(warps) for warp in cluster}
+    clusters_of = _clusters_of(warps)
     lines: set[tuple[int, int]] = set()
     pairs: set[tuple[int, bool, int]] = set()
     boxes: dict[tuple[int, bool, int], int] = {}
@@ -317,10 +317,15 @@ def _sharing(
     return min(1.0, kinds * everything / (size * clusters)), sharing
 
 
+def _clusters_of(warps: list[list[int]]) -> dict[int, int]:
+    """Which cluster of the sample each warp is of."""
+    return {warp: number for number, cluster in enumerate(warps) for warp in cluster}
+
+
 def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork) -> float:
     """Cycles that L2's slices take for atomic operations: the busiest one, with its part of the others'."""
     groups: dict[int, float] = defaultdict(float)
-    sampled = {warp: number for number, cluster in enumerate(warps) for warp in cluster}
+    sampled = _clusters_of(warps)
     shared: dict[int, set[int]] = {}
     for (warp, _), touches in recorder.touches.items():
         if warp in sampled:
