@@ -75,9 +75,9 @@ MODEL = """([code, style, state]) => {
   window.fromPython = take;
   document.getElementById("style").textContent = style;
   const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  return import(address).then(({ default: widget }) => {
+  return import(address).then(async ({ default: widget }) => {
     widget.initialize?.({ model });
-    widget.render({ model, el: document.getElementById("widget") });
+    await widget.render({ model, el: document.getElementById("widget") });
   });
 }"""
 

@@ -67,6 +67,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.notebooks = folder, folder / "notebooks"
+        self._workspaces = 0
         self.notebooks.mkdir()
         for name, value in SETTINGS.items():
             path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
@@ -127,7 +128,11 @@ class Lab:
 
     def stop(self) -> None:
         self._server.terminate()
-        self._server.wait(20)
+        try:
+            self._server.wait(20)
+        except subprocess.TimeoutExpired:  # on a busy machine
+            self._server.kill()
+            self._server.wait()
         self._log.close()
 
     def write(self, name: str, cells: list[str]) -> None:
@@ -163,7 +168,8 @@ class Lab:
     def show_next(self, page: Any, name: str) -> Book:
         """Open a notebook in the JupyterLab of this page instead of those in it: it need not start again."""
         if not self._is_in(page):
-            return self.show(page, name, at="lab/workspaces/tests/tree")
+            self._workspaces += 1  # a known one would open the notebooks that it had
+            return self.show(page, name, at=f"lab/workspaces/tests-{self._workspaces}/tree")
         page.evaluate(OPEN, f"{name}.ipynb")
         return self._opened(page, name)
 

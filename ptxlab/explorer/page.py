@@ -71,8 +71,9 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
 class Page(CheckedMessages, anywidget.AnyWidget):
     """What JupyterLab draws: a session behind a comm. What it shows is in the session's view."""
 
-    _esm = script()
+    _esm = script("widget")
     _css = style()
+    _explorer = traitlets.Unicode(script(), read_only=True).tag(sync=True)
 
     def __init__(self, session: Session) -> None:
         self._session = session

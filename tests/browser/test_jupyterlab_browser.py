@@ -153,8 +153,6 @@ def test_kernel_restart(book: Book, page: Any) -> None:
     again.reads("D", 5, 0, "3")
 
 
-# anywidget gives a widget up that takes more than two seconds to load, as on a busy machine
-@pytest.mark.flaky(reruns=3, reruns_delay=15)
 def test_many_widgets(book: Book, page: Any) -> None:
     book.run(1, f"many = [new() for _ in range({MANY})]\nfor one in many: display(one)", 60)
     count(page, MANY + 2)

@@ -764,7 +764,7 @@ def quiet() -> Any:
         {"selected": {"name": "Q", "row": 0, "column": 0}}, {"zoom": 10**9}, {"zoom": "big"},
         {"colour_by": "mood"}, {"colour_by": []},
         {"show_c": "yes"}, {"tracing": 5}, {"instruction": {}}, {"A": {}}, {"problem": "x"},
-        {"lane_registers": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
+        {"lane_registers": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"_explorer": "alert(1)"}, {"trace": {}},
     ],
 )  # fmt: skip
 def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:

@@ -1,10 +1,8 @@
-// What anywidget loads.
+// The Explorer, as a widget shows it.
 
 import { App } from "./app.js";
-import { followDeltas } from "./common/deltas.js";
 
 export default {
-  initialize: (/** @type {{ model: Model }} */ { model }) => followDeltas(model),
   /** @param {{ model: Model, el: HTMLElement }} widget */
   render({ model, el }) {
     const app = new App(model, el);

@@ -19,6 +19,8 @@ type Label = "value" | "hex" | "binary" | "lane";
 
 /** The traits of the view: view.py. */
 interface Traits extends Record<Name, Sent<SentMatrix>> {
+  /** The module with the Explorer, of a widget. */
+  _explorer: string;
   instruction: Sent<InstructionInfo>;
   lane_registers: Record<number, Registers>;
   lane: number;
