@@ -21,7 +21,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
-	JUPYTER_CONFIG_PATH=$(CURDIR)/ptxlab/cli/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH} $(RUN) -m jupyterlab --notebook-dir=notebooks \
+	JUPYTER_CONFIG_PATH="$(CURDIR)/ptxlab/cli/jupyter$${JUPYTER_CONFIG_PATH:+$(if $(WINDOWS),;,:)$$JUPYTER_CONFIG_PATH}" $(RUN) -m jupyterlab --notebook-dir=notebooks \
 	  --LabApp.default_url=/lab/tree/00-start-here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test:  ## create the environment and run ruff, mypy and the whole test suite
