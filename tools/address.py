@@ -2,7 +2,8 @@
 
 A fork changes `Repository` under `[project.urls]` in pyproject.toml; then `python -m tools.address` rewrites
 the first code cell of each notebook, and the links to Colab, Binder and the repository. A release is
-`python -m tools.address --release`: the version loses its .dev0, and the changelog gets the date.
+`python -m tools.address --release`: the version loses its .dev0, if it has one, and the changelog gets
+today's date.
 """
 
 from __future__ import annotations
@@ -154,14 +155,14 @@ def release() -> dict[Path, str]:
     changed[source] = source.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{version}"')
     changelog = ROOT / "CHANGELOG.md"
     text = changed.get(changelog, changelog.read_text(encoding="utf-8"))
-    date = datetime.now(UTC).date().isoformat()
-    changed[changelog] = text.replace(f"## [{version}] (unreleased)", f"## [{version}] ({date})")
-    return changed
+    heading = f"## [{version}] ({datetime.now(UTC).date()})"
+    changed[changelog] = re.sub(rf"^## \[{re.escape(version)}\] \(.*\)$", heading, text, flags=re.M)
+    return {path: text for path, text in changed.items() if text != path.read_text(encoding="utf-8")}
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.address", description=__doc__.splitlines()[0])
-    parser.add_argument("--release", action="store_true", help="the version loses its .dev0")
+    parser.add_argument("--release", action="store_true", help="no .dev0; the changelog has today's date")
     options = parser.parse_args(argv)
     try:
         changed = release() if options.release else changes()

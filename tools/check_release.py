@@ -27,14 +27,15 @@ ROOT = Path(__file__).resolve().parent.parent
 QUICK = "not slow and not browser"
 #: The rest cannot be done by a program, or should not be.
 BY_HAND = """\
-Still to be done by hand:
+Still to be done by hand for version {version}:
   1. make exhaustive, make matrix, make web; with a GPU: pytest -m gpu. Look at site/index.html.
-  2. python -m tools.address --release, which takes .dev0 off the version and dates the changelog;
-     make release again; commit.
+  2. On the day of the release: python -m tools.address --release, which writes the version without .dev0 and
+     today's date; make release again; commit.
   3. Once: name the workflow release.yml and its environment `release` as a trusted publisher of ptxlab on
      the package index; on GitHub let Pages be built by Actions, and turn on private vulnerability reports.
-  4. git tag v{version}, push the tag: the workflow builds, attests and publishes. The same source gives the
-     same bytes: compare its digests with those above.
+  4. git tag v{version}, push the tag at once: the workflow builds, attests and publishes. Until it has, the
+     notebooks' first cells ask the index for a version that is not there, or that somebody else put there.
+     The same source gives the same bytes: compare its digests with those above.
   5. In a new environment: pip install "ptxlab[lab]", ptxlab lab; open the links to Colab and Binder.
   6. Offer recipe/recipe.yaml to conda-forge, with the url and sha256 of the sdist.
   7. The next version, with .dev0, in ptxlab/_version.py and the changelog; python -m tools.address."""

@@ -395,6 +395,11 @@ def test_a_release_writes_its_version_and_date(monkeypatch: pytest.MonkeyPatch, 
     assert "\nversion: 0.9.0\n" in (tmp_path / "CITATION.cff").read_text(encoding="utf-8")
     assert '\n  version: "0.9.0"\n' in (tmp_path / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
     assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+    monkeypatch.setattr(address, "__version__", "0.9.0")
+    assert address.release() == {}  # on the same day
+    (tmp_path / "CHANGELOG.md").write_text("## [0.9.0] (2020-01-31)\n\n## [0.8.0] (2020-01-30)\n")
+    (heading,) = address.release().values()  # a release that was prepared earlier gets its day
+    assert re.fullmatch(r"## \[0\.9\.0\] \((?!2020)\d{4}-.*\)\n\n## \[0\.8\.0\] \(2020-01-30\)\n", heading)
 
 
 def test_a_release_and_a_fork_rewrite_the_first_cells(
