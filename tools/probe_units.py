@@ -21,6 +21,7 @@ import numpy as np
 
 import ptxlab
 from benchmarks import predict
+from ptxlab.memory import tensor_map
 from ptxlab.simulator.timing.units import CLOCKWORKS
 
 CHIP = CLOCKWORKS["H200"]
@@ -68,6 +69,16 @@ extern "C" __global__ void bulk(long long* out, const unsigned* from, int count)
     WAIT(at, i & 1);
   })
 }
+struct alignas(64) TensorMap { unsigned long long words[16]; };
+extern "C" __global__ void boxes(long long* out, const __grid_constant__ TensorMap map, int rows, int count) {
+  extern __shared__ __align__(1024) unsigned char tile[];
+  unsigned from = (unsigned)__cvta_generic_to_shared(tile);
+  TIMED(for (int i = 0; i < count; i++) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%1, {0, %2}], [%0];"
+                 ::"r"(from), "l"(&map), "r"(i * rows & 8191) : "memory");
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 3;" ::: "memory");
+  } asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"))
+}
 extern "C" __global__ void loads(unsigned* out, const unsigned* from, int stride, int count, unsigned mask) {
   unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32, sum = 0;
 #pragma unroll 4
@@ -110,10 +121,12 @@ def figures() -> Iterator[tuple[str, float]]:
     def zeros(words: int) -> Any:
         return torch.zeros(words, dtype=torch.int32, device="cuda")
 
-    def cycles(name: str, threads: int, *arguments: Any, count: int, launches: int = 3) -> float:
+    def cycles(
+        name: str, threads: int, *arguments: Any, count: int, launches: int = 3, shared: int = 0
+    ) -> float:
         out = torch.zeros(2, dtype=torch.int64, device="cuda")
         for _ in range(launches):
-            kernel(name).launch(1, threads, out, *arguments, np.int32(count))
+            kernel(name).launch(1, threads, out, *arguments, np.int32(count), shared=shared)
         torch.cuda.synchronize()
         return float(out[0].item()) / count
 
@@ -137,6 +150,12 @@ def figures() -> Iterator[tuple[str, float]]:
     yield "barrier", cycles("barriers", 256, count=256)
     yield "mbarrier", cycles("mbarriers", 1, count=64)
     yield "bulk_latency", cycles("bulk", 1, zeros(64), count=64)
+    tall = torch.zeros((8192, 128), dtype=torch.uint8, device="cuda")
+    few, many = (
+        cycles("boxes", 1, tensor_map(tall, (rows, 128)), np.int32(rows), count=64, shared=128 * rows)
+        for rows in (64, 256)
+    )
+    yield "tma_store", (many - few) / (256 - 64) / 4  # sectors of a row
     data, out, mask, count = zeros(1 << 22), zeros(1 << 22), np.uint32((1 << 22) - 1), 256
     for name, rows in (("loads", ("load_sector", "load_line")), ("stores", ("store_sector", "store_line"))):
         spent = {}

@@ -118,8 +118,20 @@ def test_without_a_unit_a_launch_is_as_fast_as_the_rest_of_it():
     assert profile.without("xu").microseconds < 0.5 * profile.microseconds
     assert profile.without("DRAM").microseconds == pytest.approx(profile.microseconds)
     assert profile.without("XU").source == profile.source
+    issued = profile.instructions / (4 * profile.cycles)  # a block on each SM, four sub-partitions
+    assert profile.units["issue slots"] == pytest.approx(issued, rel=0.01) and profile.units["TMA"] == 0
+    assert profile.without("issue slots").cycles < 1.01 * profile.cycles
     with pytest.raises(ptxlab.PtxlabError, match="unit: found 'disk'; there are FMA, ALU, XU"):
         profile.without("disk")
+
+
+def test_copies_in_bulk_keep_the_tma_busy():
+    x = np.zeros(132 * 64 * 8192, np.uint8)
+    profile = ptxlab.kernel(predict.PROBES, "bulk_copies").profile(
+        132, 128, np.zeros(132 * 128, np.uint32), x, 64, shared=32768
+    )
+    assert 64 * 8192 / 128 / profile.cycles == pytest.approx(profile.units["TMA"])  # a line a cycle
+    assert profile.without("tma").cycles < 0.8 * profile.cycles
 
 
 def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():

@@ -30,7 +30,8 @@ _MOST_CLUSTERS = 4  # of a sample
 _MOST_WAVES = 3  # that are replayed one by one
 _HISTORY = 200_000
 _GRANULE = 256  # registers are given to warps in such pieces
-_SERVICES = ("shared memory", "L1", "L2", "DRAM")
+_SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
+_ISSUE = "issue slots"
 
 
 def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
@@ -132,7 +133,7 @@ def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,
         max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
         chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
-        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread,
+        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
     )  # fmt: skip
     speeds = measured(chip=chip.name)
     hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
@@ -180,6 +181,7 @@ class _Sample:
     def profile(self, without: str = "") -> LaunchProfile:
         """What a replay predicts; `without`: a unit that takes no time."""
         data, grid = self._faster(without), self.grid
+        rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
         replayed = min(self.total, _MOST_WAVES * self.held)
         stalls = np.zeros((len(data.op), len(REASONS)))
         counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
@@ -187,7 +189,7 @@ class _Sample:
         shape = [grid.warps, grid.cluster_size, self.held, self.samples, replayed, data.events.shape[1]]
         cycles = replayer(len(data.stream) * replayed // self.samples)(
             data.op, data.stream, data.bounds, data.touch, data.links, data.linked, data.events,
-            np.array([*shape, _HISTORY]), np.array(self.rates, dtype=np.float64),
+            np.array([*shape, _HISTORY]), np.array(rates, dtype=np.float64),
             stalls, counts, busy, history, ends,
         )  # fmt: skip
         if cycles < 0:
@@ -199,9 +201,10 @@ class _Sample:
         scale = self.total / replayed
         whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
         parts = [*(busy[: len(UNITS)] / 4), *busy[len(UNITS) :]]
+        parts.append(counts.sum() / grid.cluster_size / 4)
         units = {
             unit: float(part / cycles)
-            for unit, part in zip((*UNITS, *_SERVICES), parts, strict=True)
+            for unit, part in zip((*UNITS, *_SERVICES, _ISSUE), parts, strict=True)
             if unit != "memory"
         }
         clock = self.chip.clock - (self.chip.clock - self.hot_clock) * min(units["tensor core"], 1.0)
@@ -248,10 +251,13 @@ class _Sample:
 
     def _faster(self, unit: str) -> Streams:
         """The streams with a unit that takes no time."""
-        if not unit:
+        if unit in ("", _ISSUE):
             return self.data
         op, touch = self.data.op.copy(), self.data.touch.copy()
-        if unit in _SERVICES:
+        if unit == "TMA":
+            steps = self.data.stream[np.isin(op[self.data.stream[:, 0], 0], (BULK, BULK_STORE))]
+            touch[np.unique(steps[:, 1]), 1:4] *= 1e-6
+        elif unit in _SERVICES:
             touch[:, _SERVICES.index(unit)] *= 1e-6
         else:
             op[op[:, 1] == UNITS.index(unit), 2] = 0

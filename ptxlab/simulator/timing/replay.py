@@ -46,6 +46,9 @@ class Rates(NamedTuple):
     dispatch: float  # cycles that others take longer while those write registers
     l2_spread: float  # latencies are so far around the mean
     dram_spread: float
+    tma_load: float  # cycles of the TMA for a sector that it loads
+    tma_store: float  # and stores
+    issue: float = 1.0  # cycles that an instruction takes its sub-partition's issue slot
 
 
 def replay(
@@ -78,7 +81,7 @@ def replay(
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
      mbarrier_latency, block_start, block_end, queue, load_queue, products_queue, dispatch,
-     l2_spread, dram_spread) = rates  # fmt: skip
+     l2_spread, dram_spread, tma_load, tma_store, issue) = rates  # fmt: skip
     slots = cluster * held * warps
     place = np.zeros(slots, np.int64)  # step of each warp
     last = np.zeros(slots, np.int64)
@@ -105,6 +108,7 @@ def replay(
     slot_free = np.zeros((cluster, 4))
     shared_free = np.zeros(cluster)
     l1_free = np.zeros(cluster)
+    tma_free = np.zeros(cluster)
     l2_free = np.zeros(cluster)
     store_free = np.zeros(cluster)  # when the stores so far have left the SM
     dram_free = np.zeros(cluster)
@@ -262,7 +266,7 @@ def replay(
             history[written, 5] = reason
             written += 1
         greedy[sm, part] = slot
-        slot_free[sm, part] = now + 1
+        slot_free[sm, part] = now + issue
         if unit != MEMORY:
             begin = max(now, unit_free[sm, part, unit]) if kind == WGMMA else now
             unit_free[sm, part, unit] = begin + op[which, 2]
@@ -301,6 +305,12 @@ def replay(
                     l1_free[sm] = start + max(1.0, sectors / 4)
                     if sm == 0:
                         busy[9] += max(1.0, sectors / 4)
+                else:
+                    start = max(now, tma_free[sm])
+                    takes = sectors * (tma_load if kind == BULK else tma_store)
+                    tma_free[sm] = start + takes
+                    if sm == 0:
+                        busy[12] += takes
                 finish = start + sectors / 4 + op[which, 3]
                 read = l1_free[sm] + 8
                 if past > 0:
