@@ -29,7 +29,7 @@ from ..errors import PtxlabError, listing
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import HostMemory, array_at, host_array, is_array
 from .session import Session, current_session, replaced
-from .source import python_source
+from .source import generated_lines, python_text
 
 _THREADS = 256  # of a block, where the launch is not told how many
 _OWN_CODE = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
@@ -108,16 +108,19 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     """The kernel, and bytes of its shared memory; the backward pass takes long to compile."""
     module = kernel.module
     kernels = tuple(id(each) for each in module.kernels.values())
-    key = ("warp", module, block, kernels, len(kernel.overloads), backward)
+    written = python_text(kernel.func)  # None for a kernel of `wp.map`
+    key = ("warp", module, block, kernels, len(kernel.overloads), backward, written is None)
     if key not in session.kept:
         number = int(session.target.removeprefix("sm_").rstrip("af"))
         former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
-            module.options |= {"block_dim": block, "enable_backward": backward} | _OWN_CODE
+            module.options |= {"block_dim": block, "enable_backward": backward, "lineinfo": True} | _OWN_CODE
+            restore = replaced([(warp.config, "line_directives", written is not None)])
             module.mark_modified()  # options count when it is built anew
             try:
                 warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
             finally:
+                restore()
                 module.options.clear()
                 module.options.update(former)
                 module.mark_modified()
@@ -125,8 +128,9 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             sizes: dict[str, Any] = {}
             for each in Path(folder).glob("*.meta"):
                 sizes |= json.loads(each.read_text(encoding="utf-8"))
-            session.kept[key] = (path.read_text(encoding="utf-8"), sizes)
-    ptx, sizes = session.kept[key]
+            (generated,) = Path(folder).glob("*.cu")
+            session.kept[key] = (*(each.read_text(encoding="utf-8") for each in (path, generated)), sizes)
+    ptx, generated_text, sizes = session.kept[key]
     ending = f"_cuda_kernel_{'backward' if backward else 'forward'}"
     names = re.findall(rf"\.entry ({re.escape(kernel.key)}(?:_[0-9a-f]{{8}})?{ending})\(", ptx)
     if len(names) != 1:
@@ -141,9 +145,10 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             names[0],
             "sm_90a",
             (),
-            origin=python_source(kernel.func, ptx),
+            origin=written or generated_text,
             title=kernel.key,
             language="Warp",
+            remark="" if written else generated_lines("Warp"),
         )
     return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
 

@@ -433,7 +433,9 @@ class Report:
         shared: Sequence[tuple[str, int, int]] = (),
         is_ptx: bool = False,
         language: str = "CUDA C++",
+        remark: str = "",
     ) -> None:
+        self._remark = f" ({remark})" if remark else ""
         self._lines = source.splitlines()
         self._language = language  # of `SPELLINGS`
         self._is_ptx = is_ptx
@@ -517,7 +519,7 @@ class Report:
             words |= {"{s}": "s", "{es}": "es"}
         for word, text in words.items():
             what = what.replace(word, text)
-        sentence = f"{line_text(instruction)}: {what}; {hazard.remedy}"
+        sentence = f"{line_text(instruction)}: {what}; {hazard.remedy}{self._remark}"
         hazard = replace(self.with_text(hazard), sentence=sentence)
         if known is not None:
             hazard = replace(hazard, count=known.count)

@@ -68,6 +68,7 @@ class Kernel(Generic[R]):
         *,
         is_cuda: bool = True,
         language: str | None = None,
+        remark: str = "",
     ) -> None:
         self._result_type = result_type
         self.module = module
@@ -80,6 +81,7 @@ class Kernel(Generic[R]):
         self._expression = expression  # the name, as the source has it
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
+        self._remark = remark  # about lines, in reports
         self._image: Image | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -178,7 +180,9 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
         traced = None if trace is False else _traced(shape, trace)
         variables = tuple(self._image.shared_variables(shape.shared))
-        report = Report(self.source, check == "error", variables, self.source is self.ptx, self.language)
+        report = Report(
+            self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
+        )
         setup = Setup(shape, tuple(values), model, report if check else None, most, traced)
         try:
             if executor is None:
@@ -365,12 +369,13 @@ def build_kernel(
     origin: str | None = None,
     title: str | None = None,
     language: str | None = None,
+    remark: str = "",
 ) -> Kernel[R]:
     """The same with the type of its simulations' results.
 
     PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, a `title`, the
-    kernel's name there, and a `language`, in which remedies are named (`hazard.SPELLINGS`). The origin of
-    lines of a Python file is found if the file is there, or the cell.
+    kernel's name there, and a `language`, in which remedies are named (`hazard.SPELLINGS`); reports add a
+    `remark` about its lines. The origin of lines of a Python file is found if the file is there, or the cell.
     """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
@@ -399,7 +404,7 @@ def build_kernel(
         origin = origin or _python_origin(function)
         return Kernel(
             result_type, module, function, chip, text, origin or text, (), title, others,
-            is_cuda=False, language=language,
+            is_cuda=False, language=language, remark=remark,
         )  # fmt: skip
     try:
         compiler_version()

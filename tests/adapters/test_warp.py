@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab import PtxlabError
 
 wp = pytest.importorskip("warp", reason="Warp is not installed (pip install warp-lang)")
 
@@ -35,6 +37,23 @@ def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.array(d
     for j in wp.hash_grid_query(grid, points[i], 1.0):
         if wp.length(points[i] - points[j]) <= 1.0:
             out[i] += 1
+
+
+@wp.func
+def store_half(y: wp.array(dtype=float), i: int, value: float):  # type: ignore[no-untyped-def,valid-type]
+    y[i / 2] = value  # in the function
+
+
+@wp.kernel(module="unique")
+def collide(x: wp.array(dtype=float), y: wp.array(dtype=float), offset: int):  # type: ignore[no-untyped-def,valid-type]
+    i = wp.tid()
+    store_half(y, i, x[i])  # called
+    y[i + offset] = 1.0  # stored
+
+
+def _line(comment: str) -> int:
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"  # {comment}"))
 
 
 def _whole(*shape: int) -> Any:
@@ -72,6 +91,27 @@ def test_a_hash_grid_on_the_only_device() -> None:
         wp.launch(neighbours, dim=40, inputs=[grid.id, given, out], device="cuda")
     distances = np.linalg.norm(points[:, None] - points, axis=-1)
     assert (out.numpy() == (distances <= 1).sum(axis=1)).all() and not session.results[0].hazards
+
+
+def test_hazards_name_lines_of_the_python_source() -> None:
+    x, y = wp.array(_whole(64), dtype=float), wp.zeros(128, dtype=float)
+    directives = wp.config.line_directives
+    with ptxlab.simulating(show=False) as session:
+        wp.launch(collide, dim=64, inputs=[x, y, 64])
+        with pytest.raises(PtxlabError, match=rf"test_warp.py:{_line('stored')}: .* byte 512 of"):
+            wp.launch(collide, dim=64, inputs=[x, y, 128])
+    (race,) = session.results[0].hazards
+    assert (race.line, race.text) == (_line("in the function"), "y[i / 2] = value  # in the function")
+    assert race.sentence.startswith(f"line {race.line} (called in line {_line('called')}): ")
+    assert "def collide" in session.results[0].source and wp.config.line_directives == directives
+
+
+def test_a_kernel_without_python_shows_the_code_that_warp_made() -> None:
+    with ptxlab.simulating(show=False) as session:
+        assert np.array_equal(wp.map(wp.add, wp.array(_whole(64)), 1.0).numpy(), _whole(64) + 1)
+    (result,) = session.results
+    lines = result.source.splitlines()
+    assert any("wp::add(" in lines[number - 1] for number in result.lines if number)
 
 
 def test_what_was_there_comes_back() -> None:
