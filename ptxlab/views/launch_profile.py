@@ -103,9 +103,12 @@ def _evidence(profile: LaunchProfile) -> str:
     from ..simulator.timing.units import find_clockwork
 
     known = find_clockwork(profile.chip)
+    other = f" An {known.name} is assumed to be the same but for its memory, whose rate is published: "
+    other += "no launch on one was compared."
     return (
-        f"A prediction, not a measurement. Units, caches and memory: measured on an {known.name}, and fitted "
-        f"to half of the launches of benchmarks.predict; instructions and dependences: the machine code for "
+        f"A prediction, not a measurement. Units, caches and memory: measured on an {known.measured}, and "
+        f"fitted to half of the launches of benchmarks.predict.{other if known.same_as else ''} Instructions "
+        "and dependences: the machine code for "
         f"{known.target}. Assumed: a clock of {profile.clock:,.0f} MHz, {known.launch:g} µs for the launch "
         "itself, and data that fits into L2 is there from an earlier one."
     )

@@ -140,11 +140,18 @@ def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
     low, high = profile.range
     assert low < profile.microseconds < high
     assert f"{low:,.3g} to {high:,.3g} µs" in str(profile)
-    chip = CLOCKWORKS["H200"]
-    figures_of_chip = [each.name for each in fields(chip) if each.name not in ("name", "target", "errors")]
-    assert all(
-        re.match("measured: |published: |fitted |assumed", chip.evidence(name)) for name in figures_of_chip
-    )
+    for chip in CLOCKWORKS.values():
+        for each in fields(chip):
+            if "evidence" in each.metadata:
+                assert re.match("measured: |published: |fitted |assumed: ", chip.evidence(each.name))
+
+
+def test_an_h100_has_slower_memory_and_says_that_it_was_not_measured():
+    x = np.zeros(1 << 24, np.float32)  # more than L2 holds
+    launch = (1 << 16, 256, x, np.zeros_like(x), np.int32(1 << 24))
+    one, other = (ptxlab.kernel(COPY).profile(*launch, chip=chip) for chip in ("H200", "h100"))
+    assert other.microseconds / one.microseconds == pytest.approx(4800 / 3352, rel=0.05)
+    assert "no launch on one was compared" in str(other) and "no launch" not in str(one)
 
 
 def test_the_guide_has_the_predictions_that_were_kept():
@@ -277,7 +284,7 @@ def test_a_roofline_places_a_kernel_by_its_bytes():
 
 
 def test_chips_without_times_are_refused():
-    with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200"):
+    with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200 and H100"):
         ptxlab.kernel(COPY).profile(1, 32, np.zeros(1), np.zeros(1), np.int32(0), chip="GTX 1080")
 
 

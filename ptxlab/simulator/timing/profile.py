@@ -135,7 +135,7 @@ def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
         chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
         chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
     )  # fmt: skip
-    speeds = measured(chip=chip.name)
+    speeds = measured(chip=chip.measured)
     hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
     return _Sample(
         chip=chip,

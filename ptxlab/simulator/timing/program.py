@@ -320,7 +320,7 @@ class Expansion:
         self, form: ProductForm | None, warpgroup: bool, interval: float, latency: float
     ) -> tuple[float, float]:
         """Cycles of a matrix instruction in its sub-partition, and until its result is there; as measured."""
-        record = measured(chip=self.chip.name)
+        record = measured(chip=self.chip.measured)
         if form is None:
             return interval, latency
         found = record.get(form)
