@@ -147,9 +147,9 @@ def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
 
 
 def test_an_h100_has_slower_memory_and_says_that_it_was_not_measured():
-    x = np.zeros(1 << 24, np.float32)  # more than L2 holds
-    launch = (1 << 16, 256, x, np.zeros_like(x), np.int32(1 << 24))
-    one, other = (ptxlab.kernel(COPY).profile(*launch, chip=chip) for chip in ("H200", "h100"))
+    case = next(each for each in predict.cases() if each.name == "copy of 64 MB, 16 bytes a thread")
+    kernel, arrays = ptxlab.kernel(predict.PROBES, case.kernel), case.arrays()
+    one, other = (kernel.profile(case.grid, case.block, *arrays, chip=chip) for chip in ("H200", "h100"))
     assert other.microseconds / one.microseconds == pytest.approx(4800 / 3352, rel=0.05)
     assert "no launch on one was compared" in str(other) and "no launch" not in str(one)
 
