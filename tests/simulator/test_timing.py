@@ -284,7 +284,7 @@ def test_a_roofline_places_a_kernel_by_its_bytes():
 
 
 def test_chips_without_times_are_refused():
-    with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200 and H100"):
+    with pytest.raises(ptxlab.PtxlabError, match="too little is known of its times; there are H200, H100"):
         ptxlab.kernel(COPY).profile(1, 32, np.zeros(1), np.zeros(1), np.int32(0), chip="GTX 1080")
 
 
