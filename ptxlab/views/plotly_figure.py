@@ -6,12 +6,15 @@ The only module that imports Plotly; it is loaded at the first figure.
 from __future__ import annotations
 
 import base64
+import hashlib
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io as pio
 from numpy.typing import NDArray
 
 from . import palette
@@ -109,33 +112,52 @@ class Chart(go.Figure):  # type: ignore[misc]
     300
     """
 
-    source: Drawing | NumberMatrix | _Source | None = None  # what it was made from; None for others
+    _source: Drawing | NumberMatrix | _Source | None = None
+    _made = b""
+
+    @property
+    def source(self) -> Drawing | NumberMatrix | _Source | None:
+        """What it was made from; None for others. It is set when the figure is complete."""
+        return self._source
+
+    @source.setter
+    def source(self, source: Drawing | NumberMatrix | _Source) -> None:
+        self._source, self._made = source, self._digest()
 
     @property
     def unchanged(self) -> bool:
         """Whether it still is what it was made as."""
-        return self.source is not None and bool(self == _made_of(self.source))
+        if self.source is None:
+            return False
+        return self._digest() == self._made or bool(self == _made_of(self.source))
+
+    def _digest(self) -> bytes:
+        """Of all that Plotly keeps of it: to make and compare another one takes twenty times as long."""
+        kept = self._data, self._layout, [frame.to_plotly_json() for frame in self.frames]
+        return hashlib.sha256(pickle.dumps(kept)).digest()
 
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display
 
-        uid, rules, shown = _INVERTED, _INVERTED_RULES, [*self.data, _marker(_INVERTED)]
+        shown = self.to_dict()
+        uid, rules, data = _INVERTED, _INVERTED_RULES, [*shown["data"], _marker(_INVERTED)]
         source = self.source if self.unchanged else None
         if isinstance(source, Drawing):
-            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(source, DARK))
+            dark = chart(source, DARK)
+            uid, rules, data = _THEMED, _THEMED_RULES, _in_both_themes(shown["data"], dark)
         elif isinstance(source, NumberMatrix):
-            dark = heat_map(source, DARK).data[0]
-            dark.update(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
-            dark.colorbar.showticklabels = False
-            uid, rules, shown = _MATRIX, _MATRIX_RULES, [dark, *self.data, _marker(_MATRIX)]
+            dark = heat_map(source, DARK)
+            dark.update_traces(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
+            dark.update_traces(colorbar_showticklabels=False)
+            uid, rules, data = _MATRIX, _MATRIX_RULES, [*dark.to_dict()["data"], *data[:-1], _marker(_MATRIX)]
         display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))
-        figure = go.Figure(shown, self.layout)
+        figure = {**shown, "data": data}  # of valid parts, which another Figure would only copy
         static = "" if source is None else _static_html(source)
-        bundle = figure._repr_mimebundle_() if static else {}
+        bundle = pio.renderers._build_mime_bundle(figure, pio.renderers.default) if static else {}
         if list(bundle) == [_PLOTLY]:
             display({**bundle, "text/html": static}, raw=True)
         else:
-            figure._ipython_display_()
+            go.Figure(figure)._ipython_display_()
 
 
 def _static_html(source: Drawing | NumberMatrix | _Source) -> str:
@@ -154,17 +176,19 @@ def _made_of(source: Drawing | NumberMatrix | _Source) -> go.Figure:
     return heat_map(source) if isinstance(source, NumberMatrix) else source.figure()
 
 
-def _marker(uid: str) -> go.Scatter:
+def _marker(uid: str) -> dict[str, Any]:
     """An empty trace by which the style sheet knows a figure."""
-    return go.Scatter(x=[None], y=[None], mode="lines", hoverinfo="skip", showlegend=False, uid=uid)
+    style = {"mode": "lines", "hoverinfo": "skip", "showlegend": False, "uid": uid}
+    return {"type": "scatter", "x": [None], "y": [None], **style}
 
 
-def _in_both_themes(light: Chart, dark: Chart) -> list[Any]:
+def _in_both_themes(light: list[dict[str, Any]], dark: Chart) -> list[dict[str, Any]]:
     """The traces of both figures in the order that the style sheet expects, those of the dark one unseen."""
     dark.update_traces(opacity=0, hoverinfo="skip")
     dark.update_traces(text=None, hovertemplate=None, selector={"type": "heatmap"})
-    light_maps, dark_maps = ([t for t in each.data if t.type == "heatmap"] for each in (light, dark))
-    light_lines, dark_lines = ([t for t in each.data if t.type != "heatmap"] for each in (light, dark))
+    both = light, dark.to_dict()["data"]
+    light_maps, dark_maps = ([trace for trace in each if trace["type"] == "heatmap"] for each in both)
+    light_lines, dark_lines = ([trace for trace in each if trace["type"] != "heatmap"] for each in both)
     maps = [trace for pair in zip(light_maps, dark_maps, strict=True) for trace in pair]
     return [*maps, *light_lines, _marker(_THEMED), *dark_lines]
 
