@@ -1,6 +1,7 @@
 """A progress bar for long tasks: tqdm's, as a widget in a notebook and as text on a terminal.
 
-Nothing is shown where nobody looks (standard error is not a terminal), nor in the first half second.
+Nothing is shown where nobody looks (standard error is not a terminal), nor in the first half second. A bar
+that a notebook did not ask for goes when all is done, so that its outputs do not depend on how long it took.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Callable
 
     Call what it gives with how many more are done, and optionally with a note on the current step.
 
-    With `show=None` it appears in notebooks and terminals only; False hides it, True shows it at once.
+    With `show=None` it appears in notebooks and terminals only, and a notebook keeps it only if the block did
+    not come to its end; False hides it, True shows it at once.
 
     >>> with bar(10_000, "MMAs", show=False) as tick:
     ...     for _ in range(10):
     ...         tick(1000, note="moderate inputs")
     """
-    if show is not None:
-        show = as_flag(show, "show")
     notebook = _in_notebook()
     if show is None:
         show = notebook or (sys.stderr is not None and sys.stderr.isatty())
-        delay = _DELAY
+        delay, leave = _DELAY, not notebook
     else:
-        delay = 0.0
+        show = as_flag(show, "show")
+        delay, leave = 0.0, True
     line = None
     if show and (sys.stderr is not None or notebook):
         # A terminal that has gone is no reason to stop, nor is a browser tab without tqdm.
         with contextlib.suppress(OSError, ValueError, ImportError):
-            line = _line(total, unit, delay, notebook)
+            line = _line(total, unit, delay, notebook, leave)
     if line is None:
         yield lambda count=1, /, note=None: None
         return
@@ -72,11 +73,11 @@ def _in_notebook() -> bool:
     return type(shell).__name__ in ("ZMQInteractiveShell", "Shell")  # the latter is Colab's
 
 
-def _line(total: int, unit: str, delay: float, notebook: bool) -> Any:
+def _line(total: int, unit: str, delay: float, notebook: bool, leave: bool) -> Any:
     """tqdm's bar for a notebook or a terminal.
 
     `tqdm.auto` would choose between the two as well, but it warns where ipywidgets is missing.
     """
     widget = notebook and importlib.util.find_spec("ipywidgets") is not None
     tqdm = importlib.import_module("tqdm.notebook" if widget else "tqdm.std").tqdm
-    return tqdm(total=total, unit=f" {unit}", unit_scale=True, delay=delay, file=sys.stderr)
+    return tqdm(total=total, unit=f" {unit}", unit_scale=True, delay=delay, leave=leave, file=sys.stderr)

@@ -125,7 +125,7 @@ def orders() -> Picture:
         text = f"{value:g}"
         return judged(text, f"{', '.join(names[column].split())}: {text}", bool(value != results[row][0]))
 
-    rows = [f"{total:g} + ({bias:g})" for total, bias in _SUMS]
+    rows = [f"{total:g} {'-' if bias < 0 else '+'} {abs(bias):g}" for total, bias in _SUMS]
     grid = uniform_grid((len(rows), len(names)), entry, rows, names, ("sum + bias", ""))
     return Picture("Three steps, in three orders", ("outlined: wrong",), (grid,))
 
@@ -273,7 +273,7 @@ def compared() -> Picture:
     texts = {}
     for name, result in results.items():
         size, sectors = result.bytes["global write"], _sectors_written(result)
-        texts[name] = [f"{size:,}", f"{sectors}", f"{size // sectors} of 32", _instructions(result)]
+        texts[name] = [f"{size:,}", f"{sectors:,}", f"{size // sectors} of 32", _instructions(result)]
     columns = ["bytes of D", "sectors", "bytes of each", "instructions that store"]
     shades = {"16 of 32": 0.5, "32 of 32": -0.4}
     return table(texts, columns, "64 x 64 of D, four warps", ("from the simulator",), shades=shades)

@@ -56,10 +56,16 @@ class Slider(StaticFallback, anywidget.AnyWidget):
         self._draw = draw
         self._values = list(values)
         label, units = self._name.replace("_", " "), {1: unit.removesuffix("s")}
+
+        def subject(value: Any) -> str:  # "stages 3", but "wait: wait_group 0"
+            return f"{label}:" if isinstance(value, str) else label
+
         super().__init__(
             label=label,
             names=[text(value) for value in self._values],
-            captions=[f"{label} {text(value)} {units.get(value, unit)}".rstrip() for value in self._values],
+            captions=[
+                f"{subject(value)} {text(value)} {units.get(value, unit)}".rstrip() for value in self._values
+            ],
             shown=self._drawn(0)._repr_html_(),
         )
         self.observe(self._redraw, "step")

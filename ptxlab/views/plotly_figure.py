@@ -389,7 +389,16 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
             colorbar={"thickness": 12, "outlinewidth": 0},
         )
     )
-    plain: dict[str, Any] = {"showgrid": False, "zeroline": False, "dtick": None if size is None else 1}
+    plain: dict[str, Any] = {
+        "showgrid": False,
+        "zeroline": False,
+        "dtick": None if size is None else 1,
+        "ticks": "outside",  # unseen: they keep the numbers off the cells
+        "tickcolor": "rgba(0, 0, 0, 0)",
+        "showline": True,
+        "mirror": True,
+        "linecolor": palette.RULE,
+    }
     figure.update_layout(
         title={
             "text": f"<b>{matrix.title}</b>" if matrix.title else "",

@@ -197,6 +197,7 @@ def test_a_slider_has_a_unit_and_shows_its_step() -> None:
     assert played.value == 160
     skipped = slider(tensor_memory.masked, unit="columns", skip=range(1, 3))
     assert skipped.captions == ["skip 1 column", "skip 2 columns"]
+    assert slider(epilogue.waiting, wait=epilogue.WAITS).captions[0] == "wait: wait_group 0"
 
 
 @pytest.mark.slow

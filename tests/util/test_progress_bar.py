@@ -84,12 +84,13 @@ def test_quick_work_shows_nothing(terminal: Terminal, monkeypatch: pytest.Monkey
     assert terminal.getvalue() == ""
 
 
-def test_an_interrupt_passes_and_the_bar_closes(terminal: Terminal) -> None:
-    def stop() -> None:
-        with bar(100, "MMAs") as tick:
-            tick(40)
-            raise KeyboardInterrupt
+def stop() -> None:
+    with bar(100, "MMAs") as tick:
+        tick(40)
+        raise KeyboardInterrupt
 
+
+def test_an_interrupt_passes_and_the_bar_closes(terminal: Terminal) -> None:
     with pytest.raises(KeyboardInterrupt):
         stop()
     assert terminal.getvalue().endswith("\n")
@@ -109,10 +110,16 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebook, "tqdm", Seen)
     shell = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    walk()
+    walk(show=True)
     (shown,) = made
     assert shown.n == shown.total == 100
     assert [child.value for child in shown.container.children if hasattr(child, "bar_style")] == [100]
+    assert shown.container.comm is not None
+
+    walk()  # nobody asked for it: it goes, unless the work stops on the way
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert [each.container.comm is None for each in made] == [False, True, False]
 
 
 def test_nothing_is_loaded_before_use() -> None:

@@ -232,7 +232,9 @@ export class Lanes {
     this.key = "";
     this.following = false; // whether the focus goes to the lane that is chosen next
     this.title = make("div", "ptx-lane-title", parent);
-    this.name = make("b", "", this.title);
+    const name = make("b", "", this.title);
+    this.name = make("span", "", name);
+    this.place = make("span", "ptx-lane-place", name); // of a thread in its warpgroup
     this.group = make("span", "", this.title, {
       title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });
@@ -297,7 +299,8 @@ export class Lanes {
     const { lane, instruction } = app;
     const warp = Math.floor(lane / 32);
     const own = lane % 32; // lanes are numbered in their warp
-    write(this.name, instruction.lanes > 32 ? `Thread ${lane}: warp ${warp}, lane ${own}` : `Lane ${lane}`);
+    write(this.name, instruction.lanes > 32 ? `Thread ${lane}: ` : `Lane ${lane}`);
+    write(this.place, instruction.lanes > 32 ? `warp ${warp}, lane ${own}` : "");
     write(this.group, `group ${Math.floor(own / 4)}, position ${own % 4}`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
