@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..instruction import Instruction, mma_instruction, mma_instructions
 from ..isa.mma import MmaForm
+from ..numerics.models import Evidence, models
 from ..views import Picture
 from ..views.charts import table
 from .answers import whole_numbers, whole_result_of
@@ -52,6 +54,20 @@ def family(forms: Iterable[MmaForm]) -> Picture:
         rows[name] = [structure, *map(str, counts), "\n".join(lines)]
     columns = ["structure", "A", "B", "selectors", "types of A"]
     return table(rows, columns, "Sparse mma", ("A and B: registers in each lane",))
+
+
+def evidence(form: Instruction) -> str:
+    """How the arithmetic of an instruction is known, and of which chips.
+
+    >>> evidence(PADDED)
+    'assumed: sm_120'
+    """
+    chips: dict[str, list[str]] = {}
+    for model in models():
+        if model.fits(form):
+            chips.setdefault(model.evidence, []).append(model.chip)
+    order = [known for known in get_args(Evidence) if known in chips]
+    return "; ".join(f"{known}: {', '.join(chips[known])}" for known in order)
 
 
 @cache
