@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("numba.cuda", reason="Numba's CUDA target is not installed (pip install numba-cuda)")
 ROOT = Path(__file__).resolve().parents[2]
 _TESTS = """
 import numpy as np
