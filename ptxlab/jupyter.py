@@ -143,12 +143,14 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
         raise PtxlabError("%ptx: name a kernel, as in %ptx add")
     try:
         kernel: Any = shell.ev(name)
+        kernel = getattr(kernel, "kernel", kernel)  # Triton's are around one
     except Exception:
         kernel = None
-    kernel = getattr(kernel, "kernel", kernel)  # Triton's are around one
-    if not isinstance(kernel, Kernel):
+    if not issubclass(type(kernel), Kernel):  # isinstance would ask the object, which may be a proxy
         names = [
-            each for each, value in shell.user_ns.items() if isinstance(value, Kernel) and each[0] != "_"
+            each
+            for each, value in shell.user_ns.items()
+            if issubclass(type(value), Kernel) and each[0] != "_"
         ]
         there = f"there are {listing(names)}" if names else "%%cuda and ptxlab.kernel make kernels"
         raise PtxlabError(f"%ptx: {quoted(name)} is no kernel; {there}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._util.arguments import is_a
 from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target
 from ..simulator import Result
@@ -23,7 +24,11 @@ def compiled_kernel(
     result_type: type[R], compiled: Any, name: str | None, target: str
 ) -> Kernel[R] | NumbaKernel[R] | TritonKernel[R]:
     """A kernel from what a framework compiled, or will compile; `name` is the signature for Numba."""
-    owners = {(base.__module__.partition(".")[0], base.__name__) for base in type(compiled).__mro__}
+    owners = {
+        (base.__module__.partition(".")[0], base.__name__)
+        for base in type.mro(type(compiled))
+        if is_a(base.__module__, str)
+    }
     if ("triton", "CompiledKernel") in owners:
         with fitting("triton"):
             from .triton import TritonKernel

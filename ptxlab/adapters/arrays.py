@@ -21,6 +21,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import check_room
 from ..errors import PtxlabError, quoted
 from ..memory import TensorMap, tensor_map
 from ..simulator.arguments import Pointer
@@ -48,9 +49,13 @@ def is_array(value: object) -> bool:
     """
     if isinstance(value, np.generic | type):
         return False
-    return isinstance(value, np.ndarray) or any(
-        hasattr(value, name) for name in ("data_ptr", "__array_interface__", "__cuda_array_interface__")
-    )
+    if isinstance(value, np.ndarray):
+        return True
+    names = ("data_ptr", "__array_interface__", "__cuda_array_interface__")
+    try:
+        return any(hasattr(value, name) for name in names)
+    except Exception:  # a __getattr__ of somebody else's may raise anything
+        return False
 
 
 def host_array(value: Any) -> NDArray[Any]:
@@ -62,6 +67,16 @@ def host_array(value: Any) -> NDArray[Any]:
     """
     if isinstance(value, np.ndarray):
         return value
+    try:
+        return _host_array(value)
+    except PtxlabError:
+        raise
+    except Exception as error:  # what looks like a tensor, and is none
+        reason = quoted(f"{type(error).__name__}: {error}", 80)
+        raise PtxlabError(f"found {quoted(value)}, whose memory cannot be told ({reason})") from error
+
+
+def _host_array(value: Any) -> NDArray[Any]:
     device = str(getattr(value, "device", "cpu"))
     if hasattr(value, "data_ptr"):
         if not device.startswith("cpu"):
@@ -97,6 +112,9 @@ def array_at(
     if not address or 0 in shape:
         return np.zeros(shape, element)
     size = element.itemsize + sum((count - 1) * step for count, step in zip(shape, strides, strict=True))
+    if min(*shape, *strides, 0) < 0 or not 0 < address <= address + size < 1 << 63:
+        where = f"{hex(address)}, sizes {quoted(shape)}, steps of {quoted(strides)} bytes"
+        raise PtxlabError(f"an array at the address {where}: no memory is there")
     memory = memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
     return np.ndarray(shape, element, memory, strides=strides)
 
@@ -210,6 +228,7 @@ def _possible_table(argument: object) -> NDArray[np.uint64] | None:
         return None
     if argument.dtype.itemsize not in (1, 8):
         return None
+    check_room(argument.size, "an array")
     content = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
     chosen = _possible_addresses(content[: content.size // 8 * 8].view(np.uint64))
     return chosen if chosen.size else None

@@ -10,21 +10,25 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..errors import PtxlabError
+from .._util.arguments import as_names, as_text, is_a
+from ..errors import PtxlabError, quoted
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import host_array, is_array
-from .session import current_session, replaced
+from .session import current_session, fitting, replaced
 
 R = TypeVar("R", bound=Result)
 
 
 def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
     """A `RawKernel` from its CUDA C++, which NVRTC compiles again, with the same options."""
-    code, name = compiled.code, compiled.name
+    with fitting("cupy"):
+        code, name, options = compiled.code, compiled.name, compiled.options
     if code is None:
-        raise PtxlabError(f"the RawKernel {name} was made from a file; it has no CUDA C++ to compile")
-    return build_kernel(result_type, code, name, target, compiled.options)
+        raise PtxlabError(
+            f"the RawKernel {as_text(name, 'name')} was made from a file; it has no CUDA C++ to compile"
+        )
+    return build_kernel(result_type, code, name, target, options)
 
 
 def install() -> Callable[[], None]:
@@ -36,9 +40,10 @@ def install() -> Callable[[], None]:
         """As CuPy's, with arrays of the host."""
 
         def __init__(
-            self, code: str, name: str, options: Sequence[str] = (), *rest: Any, **named: Any
+            self, code: str | None, name: str, options: Sequence[str] = (), *rest: Any, **named: Any
         ) -> None:
-            self.code, self.name, self.options = code, name, tuple(options)
+            self.code = None if code is None else as_text(code, "code")
+            self.name, self.options = as_text(name, "name"), as_names(options, "options")
             self._rest = rest, named
 
         def __call__(
@@ -50,6 +55,8 @@ def install() -> Callable[[], None]:
                 compiled = former(self.code, self.name, self.options, *rest, **named)
                 compiled(grid, block, args, shared_mem=shared_mem)
                 return
+            if not is_a(args, tuple, list):
+                raise PtxlabError(f"args={quoted(args)}: {self.name} takes a tuple of arguments")
             key = ("cupy", self.code, self.name, self.options)
             if key not in session.kept:
                 session.kept[key] = raw_kernel(session.result_type, self, session.target)

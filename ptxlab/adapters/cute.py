@@ -31,12 +31,13 @@ from cutlass.cute import runtime
 from cutlass.cutlass_dsl import CuTeDSL, cuda_jit_executor
 from cutlass.utils import hardware_info
 
+from .._util.arguments import as_text
 from ..errors import PtxlabError, listing
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import current_session, replaced
+from .session import current_session, fitting, replaced
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MOST_SHARED, _MOST_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
@@ -175,13 +176,15 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
 
 def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kernel[Any]:
     """A kernel of a compiled function; a tensor is a struct: address, dynamic sizes and strides."""
-    ptx = compiled.__ptx__
+    with fitting("cutlass"):
+        ptx = compiled.__ptx__
     if ptx is None:
         raise PtxlabError(
             "the function was compiled without its PTX: set CUTE_DSL_KEEP=ptx, or compile it inside "
             "ptxlab.simulating()"
         )
-    return _kernel(result_type, ptx.rstrip("\0"), name, {})
+    chosen = None if name is None else as_text(name, "name")
+    return _kernel(result_type, as_text(ptx, "the function's PTX").rstrip("\0"), chosen, {})
 
 
 #: Types of elements by the numbers of the chip, as far as they were seen.

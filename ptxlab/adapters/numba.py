@@ -23,6 +23,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher as numba_dispatcher
 
+from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.compiler import compile_ptx
 from ..simulator import Result
@@ -53,15 +54,18 @@ class NumbaKernel(Generic[R]):
         self, result_type: type[R], dispatcher: Any, signature: object, capability: tuple[int, int]
     ) -> None:
         self._result_type, self._dispatcher, self._capability = result_type, dispatcher, capability
+        if not is_a(dispatcher, numba_dispatcher.CUDADispatcher):
+            raise PtxlabError(f"source: found {quoted(dispatcher)}, which is no kernel of numba.cuda.jit")
         self._types: tuple[Any, ...] | None = None
         self._kernels: dict[tuple[Any, ...], Kernel[R]] = {}
         if signature is not None:
             try:
                 types, _ = numba_dispatcher.sigutils.normalize_signature(signature)
-            except Exception as error:  # Numba evaluates the text
+            except (Exception, SystemExit) as error:  # Numba evaluates the text
+                reason = quoted(f"{type(error).__name__}: {error}", 80)
                 raise PtxlabError(
                     f"name={quoted(signature)}: a kernel of Numba takes a signature, such as "
-                    f"'void(float32[::1], int32)' ({' '.join(str(error).split())[:120]})"
+                    f"'void(float32[::1], int32)' ({reason})"
                 ) from None
             self._types = tuple(types)
             self.kernel(self._types)
@@ -120,13 +124,26 @@ class NumbaKernel(Generic[R]):
         values = [_on_host(each) for each in arguments]
         types = self._types
         if types is None:
-            types = _matching(self._dispatcher, tuple(map(self._dispatcher.typeof_pyval, values)))
+            types = _matching(self._dispatcher, tuple(self._types_of(values)))
         if len(types) != len(values):
             raise PtxlabError(f"{self.name} takes {counted(len(types), 'argument')}, found {len(values)}")
         passed: list[object] = []
         for number, (kind, value) in enumerate(zip(types, values, strict=True), 1):
             passed += _flattened(kind, value, f"argument {number} of {self.name}")
         return self.kernel(types), passed
+
+    def _types_of(self, values: Sequence[object]) -> Iterator[Any]:
+        """Numba's types of these arguments."""
+        for number, value in enumerate(values, 1):
+            try:
+                kind = self._dispatcher.typeof_pyval(value)
+            except Exception:  # Numba looks into objects that it does not know
+                kind = None
+            if kind is None:
+                raise PtxlabError(
+                    f"argument {number} of {self.name}: found {quoted(value)}, for which Numba has no type"
+                )
+            yield kind
 
 
 def _matching(dispatcher: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -210,6 +227,11 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
             except ZeroDivisionError:  # Numba describes empty tuples to a debugger
                 texts[key] = compiled(lines=False)
         except Exception as error:
+            if isinstance(error, TypeError):  # e.g. of fewer types than the function takes
+                reason = quoted(str(error), 120)
+                raise PtxlabError(
+                    f"{dispatcher.py_func.__name__}: Numba does not compile it, {reason}"
+                ) from None
             if "NVVM" not in str(error) and "libnv" not in str(error):
                 raise
             raise PtxlabError(
@@ -375,7 +397,7 @@ def install() -> Callable[[], None]:
         if key not in session.kept:
             session.kept[key] = NumbaKernel(session.result_type, self, None, session.capability)
         kernel, passed = session.kept[key].prepared(arguments)
-        session.simulate(kernel, tuple(grid), tuple(block), passed, int(shared))
+        session.simulate(kernel, tuple(grid), tuple(block), passed, as_int(shared, "sharedmem"))
         return None
 
     def compile_signature(self: Any, signature: Any) -> Any:

@@ -126,10 +126,12 @@ class Session(Generic[R]):
 
 @contextmanager
 def fitting(framework: str) -> Iterator[None]:
-    """Where an adapter is loaded: a version of its framework without what it needs is told in a sentence."""
+    """Where an adapter is loaded, or reads what its framework made: a misfit is told in a sentence."""
     try:
         yield
-    except (AttributeError, ImportError, KeyError) as error:
+    except PtxlabError:
+        raise
+    except Exception as error:  # of code of the framework's, or of one that only looks like it
         module = sys.modules.get(framework.partition(".")[0])
         version = quoted(getattr(module, "__version__", "of a version that it does not say"))
         reason = quoted(f"{type(error).__name__}: {error}", 120)

@@ -24,15 +24,16 @@ from triton.runtime import autotuner, jit
 from triton.runtime.cache import get_cache_manager
 from triton.runtime.driver import driver as active_driver
 
-from .._util.arguments import is_a
+from .._util.arguments import as_text, check_bytes, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..memory import TensorMap
 from ..simulator import Result
+from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory
-from .session import Session, current_session
+from .session import Session, current_session, fitting
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -60,36 +61,43 @@ class TritonKernel(Generic[R]):
     """
 
     def __init__(self, result_type: type[R], source: Any, metadata: Any, ptx: str) -> None:
-        self._source, self._metadata = source, metadata
-        function = getattr(getattr(source, "fn", None), "fn", None)
-        name = str(metadata.name)
+        with fitting("triton"):
+            name = str(metadata.name)
+            self.block = 32 * int(metadata.num_warps)
+            self.shared = int(metadata.shared)
+            self._blocks_in_cluster = int(getattr(metadata, "num_ctas", 1))
+            self._maps = tuple(getattr(metadata, "tensordesc_meta", None) or ())
+            self._scratch = [
+                int(getattr(metadata, f"{memory}_scratch_size", 0) or 0) for memory in ("global", "profile")
+            ]
+            signature = {str(parameter): kind for parameter, kind in source.signature.items()}
+            self._parameters = [(each, kind) for each, kind in signature.items() if kind != "constexpr"]
+            function = getattr(getattr(source, "fn", None), "fn", None)
+            origin = python_source(function, as_text(ptx, "the PTX"))
         self.kernel: Kernel[R] = build_kernel(
             result_type,
             ptx,
             name,
             "sm_90a",
             (),
-            origin=python_source(function, ptx),
+            origin=origin,
             title=name,
             language="Gluon" if type(source).__name__ == "GluonASTSource" else "Triton",
         )
-        self.block = 32 * int(metadata.num_warps)
-        self.shared = int(metadata.shared)
-        self._blocks_in_cluster = int(getattr(metadata, "num_ctas", 1))
-        self._parameters = [
-            (str(parameter), kind) for parameter, kind in source.signature.items() if kind != "constexpr"
-        ]
 
     @classmethod
     def of(cls, result_type: type[R], compiled: Any) -> TritonKernel[R]:
         """From a `CompiledKernel`."""
-        ptx = compiled.asm.get("ptx")
+        with fitting("triton"):
+            source, metadata = compiled.src, compiled.metadata
+            ptx, stages = compiled.asm.get("ptx"), listing(compiled.asm)
+            name = str(compiled.name)
         if ptx is None:
             raise PtxlabError(
-                f"the kernel {compiled.name} has {listing(compiled.asm)}, no PTX: compile it for an NVIDIA "
-                'GPU, e.g. with target=GPUTarget("cuda", 90, 32), and without TRITON_STORE_BINARY_ONLY'
+                f"the kernel {name} has {stages}, no PTX: compile it for an NVIDIA GPU, e.g. with "
+                'target=GPUTarget("cuda", 90, 32), and without TRITON_STORE_BINARY_ONLY'
             )
-        return cls(result_type, compiled.src, compiled.metadata, ptx)
+        return cls(result_type, source, metadata, ptx)
 
     @property
     def name(self) -> str:
@@ -153,47 +161,55 @@ class TritonKernel(Generic[R]):
                 f"{self.name} takes {counted(len(self._parameters), 'argument')} "
                 f"({', '.join(self.parameters)}), found {len(arguments)}"
             )
-        sizes = grid if isinstance(grid, tuple) else (grid,)
-        return self.prepared(sizes, arguments)
+        return self.prepared(as_grid(grid, self.block, self.shared).blocks, arguments)
 
     def prepared(
         self, grid: tuple[int, ...], arguments: Sequence[object]
     ) -> tuple[tuple[int, ...], list[object], int | None]:
         """The same for arguments that Triton has counted."""
         passed: list[object] = []
-        maps = list(getattr(self._metadata, "tensordesc_meta", None) or ())
+        maps = list(self._maps)
         for (name, kind), value in zip(self._parameters, arguments, strict=True):
             passed += self._flattened(name, kind, value, maps)
         count = self._blocks_in_cluster
         blocks = (grid[0] * count, *grid[1:])
         hidden = len(self.kernel.parameters) - len(passed)
-        for memory in ("global", "profile")[: max(hidden, 0)]:
-            size = int(getattr(self._metadata, f"{memory}_scratch_size", 0) or 0) * math.prod(blocks)
+        for each in self._scratch[: max(hidden, 0)]:
+            size = each * math.prod(blocks)
+            check_bytes(size, f"scratch memory of {self.name}")
             passed.append(np.zeros(size, np.uint8) if size else None)
         return blocks, passed, count if count > 1 else None
 
     def _flattened(self, name: str, kind: Any, value: Any, maps: list[Any]) -> Iterator[object]:
         """A value as one or more parameters of the PTX."""
+        where = f"{name} of {self.name}"
         if isinstance(kind, tuple):
+            if not is_a(value, tuple, list) or len(value) != len(kind):
+                raise PtxlabError(f"{where}: found {quoted(value)}; it takes a tuple of {len(kind)}")
             for number, (inner, item) in enumerate(zip(kind, value, strict=True)):
                 yield from self._flattened(f"{name}[{number}]", inner, item, maps)
         elif kind == "constexpr":
             return
+        elif not is_a(kind, str):
+            raise PtxlabError(f"{where}: ptxlab does not know its type, {quoted(kind)}")
         elif kind.startswith("*"):
             if value is not None and not is_array(value):
-                raise PtxlabError(
-                    f"{name} of {self.name}: found {quoted(value)}; it takes an array or a CPU tensor"
-                )
+                raise PtxlabError(f"{where}: found {quoted(value)}; it takes an array or a CPU tensor")
             yield value
         elif kind.startswith("tensordesc"):
             yield from _descriptor(value, maps.pop(0) if maps else None)
         elif kind == "nvTmaDesc":
             yield value
+        elif kind not in _SCALARS:
+            raise PtxlabError(f"{where}: ptxlab does not know its type, {quoted(kind)}")
         else:
             number = value.item() if isinstance(value, np.generic) else value
             if not is_a(number, int, float, bool):
-                raise PtxlabError(f"{name} of {self.name}: found {quoted(value)}; it takes a number ({kind})")
-            scalar = np.array(number).astype(_SCALARS[kind])[()]
+                raise PtxlabError(f"{where}: found {quoted(value)}; it takes a number ({kind})")
+            try:
+                scalar = np.array(number).astype(_SCALARS[kind])[()]
+            except OverflowError:
+                raise PtxlabError(f"{where}: {quoted(value)} does not fit {kind}") from None
             yield (scalar,) if kind in ("fp16", "bf16") else scalar
 
 

@@ -65,7 +65,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    _check_source(source)
+    _check_text(source, "source")
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
@@ -143,7 +143,9 @@ def _compiled(
     file: str = SOURCE_NAME,
 ) -> tuple[bytes, str | None]:
     """PTX or machine code with line numbers, from the cache or from NVRTC; the name of a template in it."""
-    _check_source(source)
+    _check_text(source, "source")
+    for text, what in ((name or "", "name"), *((option, "options") for option in options)):
+        _check_text(text, what)
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
@@ -213,8 +215,8 @@ def header_folders() -> tuple[str, ...]:
         return ()
 
 
-def _check_source(source: str) -> None:
-    text = as_text(source, "source")
+def _check_text(value: str, what: str) -> None:
+    text = as_text(value, what)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -222,7 +224,7 @@ def _check_source(source: str) -> None:
     else:
         is_utf8 = True
     if "\0" in text or not is_utf8:
-        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
+        raise PtxlabError(f"{what}: it has letters that no compiler reads: NUL, or half of a surrogate pair")
 
 
 _MOST_LOG = 1 << 16  # letters of what NVRTC wrote that an error carries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +12,8 @@ import pytest
 
 import ptxlab
 from ptxlab.adapters import session as sessions
-from ptxlab.adapters.arrays import HostMemory, device_memory, host_array
-from tests.cases import refuses
+from ptxlab.adapters.arrays import HostMemory, device_memory, host_array, is_array
+from tests.cases import each, refuses
 
 from .tensors import Held, Tensor
 
@@ -168,6 +168,86 @@ def test_cupys_kernels_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (x == 4).all() and len(session.results) == 2 and cupy.RawKernel is OnGpu
     kernel((1,), (32,), (x,))
     assert (x == 7).all()
+
+
+class _Raises:
+    """An attribute that cannot be read."""
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise KeyError("no\nanswer")
+
+
+def _like(module: object, kind: str, /, **attributes: object) -> Any:
+    """What has the type of a framework, by its name."""
+    return type(kind, (), {"__module__": module, **attributes})()
+
+
+def _tensor(**attributes: object) -> Any:
+    usual = {"shape": (3,), "dtype": "float32", "data_ptr": lambda _: 64, "stride": lambda _: (1,)}
+    return type("Tensor", (), {**usual, **attributes})()
+
+
+class _Proxy:
+    """A text, by what it says of itself."""
+
+    __class__ = str  # type: ignore[assignment]
+
+
+_CUPY = {"code": _RawKernel.code, "name": "twice", "options": ("-DN=2",)}
+_IS_READ = "ptxlab does not know this version, which lacks what it builds on"
+
+
+@each(
+    "hostile, sentence",
+    [
+        (_like(3, "RawKernel"), "it takes CUDA C.. or PTX as text"),
+        (_Proxy(), "it takes CUDA C.. or PTX as text"),
+        (_like("cupy", "RawKernel"), f"cupy .*{_IS_READ} .*no attribute 'code'"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "name": _Raises()}), f"{_IS_READ} .*KeyError"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "code": b"x"}), "source: found b'x'; it takes CUDA"),
+        (
+            _like("cupy", "RawKernel", **{**_CUPY, "code": "\ud800"}),
+            "source: it has letters that no compiler",
+        ),
+        (
+            _like("cupy", "RawKernel", **{**_CUPY, "name": "f<\ud800>"}),
+            "name: it has letters that no compiler",
+        ),
+        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-D\ud800"]}), "options: it has letters"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-DN\0"]}), "options: it has letters"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "options": 3}), "options=3: they are a list of NVRTC's"),
+        (_like("triton.x", "CompiledKernel"), "Triton|triton"),
+        (_like("cutlass.x", "JitCompiledFunction", __ptx__=3), "cutlass|PTX: found 3"),
+        (_like("numba.cuda", "CUDADispatcher"), "numba.cuda"),
+    ],
+    ids=lambda case: case[1],
+)
+def test_what_only_looks_like_a_kernel(hostile: Any, sentence: str) -> None:
+    refuses(sentence, ptxlab.kernel, hostile)
+
+
+@each(
+    "hostile, sentence",
+    [
+        (_tensor(data_ptr=_Raises()), "whose memory cannot be told"),
+        (_tensor(data_ptr=lambda _: "x"), "whose memory cannot be told .*ValueError"),
+        (_tensor(data_ptr=lambda _: -8), "at the address -0x8, sizes .*: no memory is there"),
+        (_tensor(data_ptr=lambda _: 2**70), "no memory is there"),
+        (_tensor(shape=(2**62, 2**62), stride=lambda _: (2**62, 1)), "no memory is there"),
+        (_tensor(shape=(-3,)), "no memory is there"),
+        (_tensor(stride=lambda _: (-1,)), "no memory is there"),
+        (_tensor(shape=None), "whose memory cannot be told .*TypeError"),
+        (_tensor(stride=lambda _: (1, 2)), "whose memory cannot be told .*zip"),
+        (_tensor(dtype="nonsense"), "NumPy has no such type"),
+        (_tensor(device=_Raises()), "whose memory cannot be told .*KeyError"),
+        (type("Held", (), {"__array_interface__": 3})(), "whose memory cannot be told"),
+        (type("Held", (), {"__cuda_array_interface__": {}})(), "which is on a GPU"),
+    ],
+    ids=lambda case: case[1],
+)
+def test_what_only_looks_like_a_tensor(hostile: Any, sentence: str) -> None:
+    assert is_array(hostile) or sentence.endswith("told")
+    refuses(sentence, host_array, hostile)
 
 
 def test_a_framework_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,25 @@ def _compiler() -> None:
         pytest.skip(str(error))
 
 
+@pytest.mark.parametrize(
+    ("signature", "arguments", "sentence"),
+    [
+        ("exit()", (), r"name='exit\(\)': a kernel of Numba takes a signature"),
+        ("\ud800", (), "a kernel of Numba takes a signature"),
+        ("void()", (), "add: Numba does not compile it, .*takes 4 arguments"),
+        (None, (object(), 1, 2, 3), "argument 1 of add: found <object.*for which Numba has no type"),
+        (None, (Tensor, 1, 2, 3), "argument 1 of add: found <class.*for which Numba has no type"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_refusals_of_arguments(signature: str | None, arguments: tuple[Any, ...], sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence) as caught:
+        ptxlab.kernel(kernels.add, signature).simulate(1, 32, *arguments)  # type: ignore[union-attr]
+    assert len(str(caught.value).splitlines()) == 1
+    with ptxlab.simulating(show=False), pytest.raises(PtxlabError, match="sharedmem: found 'x'"):
+        kernels.add[1, 32, 0, "x"](*[np.zeros(32, np.float32)] * 3, np.float32(1))
+
+
 @pytest.fixture
 def arrays() -> tuple[Any, Any, Any]:
     random = np.random.default_rng(0)

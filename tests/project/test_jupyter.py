@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -33,6 +33,23 @@ __global__ void add(float* x)
 }
 __global__ void sub(float* x) { x[threadIdx.x] -= STEP; }
 """
+
+
+class _Proxy:
+    """As those of Flask, which raise outside a request."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("outside")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+class _Holder:
+    @property
+    def kernel(self) -> NoReturn:
+        raise RuntimeError("no kernel")
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +122,13 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         (_PTX.replace("ld.param", "ld,param"), "line 8"),
         ("%ptx", "name a kernel"),
         ("%ptx nobody", "'nobody' is no kernel; "),
+        ("%ptx proxy", "'proxy' is no kernel; "),
+        ("%ptx holder", "'holder' is no kernel; "),
+        ("%%cuda -D\ud800\n__global__ void f() {}", "it has letters that no compiler reads"),
     ],
 )
 def test_refusals(shell: Any, cell: str, sentence: str) -> None:
+    shell.push({"proxy": _Proxy(), "holder": _Holder()})
     assert sentence in refusal(shell, cell)
 
 
