@@ -131,9 +131,9 @@ class Element:
         with np.errstate(all="ignore"):
             total = np.asarray(ins.c.dtype.decode([self.c_code])).astype(np.float32)
             total = total * np.float32(2.0**-self.c_shift)
-            for pair in sorted(self.pairs):
-                x = np.asarray(ins.a.dtype.decode([pair.a])).astype(np.float32)
-                y = np.asarray(ins.b.dtype.decode([pair.b])).astype(np.float32)
+            _, a_codes, b_codes = zip(*sorted(self.pairs), strict=True)
+            a, b = (ins.a.dtype.decode(a_codes), ins.b.dtype.decode(b_codes))
+            for x, y in zip(a.astype(np.float32), b.astype(np.float32), strict=True):
                 total = fma_f32(x, y, total)
         return float(total[0])
 

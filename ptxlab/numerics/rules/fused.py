@@ -171,10 +171,11 @@ def aligned_step(
     unit = Fraction(2) ** grain
     terms: list[Term] = []
     for each in summands:
-        kept = each.value
-        if isinstance(each.value, Fraction):
-            kept = Fraction(int(each.value / unit)) * unit
-        terms.append(replace(each, kept=kept))
+        value = each.value
+        if isinstance(value, Fraction) and (grain > 0 or unit.denominator % value.denominator):
+            terms.append(replace(each, kept=int(value / unit) * unit))
+        else:
+            terms.append(each)  # no bit of it is that low
     total = add_up([term.kept for term in terms])
     code = int(round_sum(np.array([float(total)]), result, alignment.result_bits)[0])
     to_f16 = result.name == "f16"
