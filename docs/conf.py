@@ -37,7 +37,6 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 default_role = "code"  # docstrings put names between single backticks
 highlight_language = "none"
-pygments_style = "friendly"
 
 # Notebooks. Nothing is asked of the network: no widget manager and no MathJax from a CDN.
 nb_execution_mode = "force"
@@ -82,8 +81,8 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
-    "pygments_light_style": "friendly",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
 html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}

@@ -29,6 +29,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ptxlab._version import __version__
+from ptxlab.views.highlight import cell_script
 
 from . import npm, pyodide, web
 from .npm import ROOT, Missing
@@ -63,6 +64,8 @@ OFFLINE = {
     'enableCache="true"===t.get("enableCache"),': "",
     't.pathname.includes("/api/")}': 't.pathname.includes("/api/")&&!t.pathname.endsWith("/all.json")}',
 }
+#: What scripts need there: JupyterLab compiles its settings' schemas, anywidget loads widgets from blobs.
+SOURCES = ("'unsafe-eval'", "blob:")
 #: A tab, to markers of requirements.
 MARKERS = {
     "sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix",
@@ -84,7 +87,7 @@ def environment() -> Path:
     target = ROOT / ".venv" / f"lite-{key}"
     if not (target / "made").exists():
         shutil.rmtree(target, ignore_errors=True)
-        python = target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        python = python_of(target)
         uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
         make = [uv, "venv", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
         install = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
@@ -102,6 +105,11 @@ def environment() -> Path:
             raise Missing("JupyterLite could not be installed, which the course in a tab needs") from None
         (target / "made").touch()
     return target
+
+
+def python_of(home: Path) -> Path:
+    """The environment's Python; its scripts would not outlive a move of the folder."""
+    return home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
 def _name(requirement: str) -> str:
@@ -276,7 +284,8 @@ def build(folder: Path, address: str) -> None:
         }
         (source / "jupyter-lite.json").write_text(json.dumps(settings), encoding="utf-8")
         command = [
-            *(home / "bin" / "jupyter", "lite", "build", "--lite-dir", source, "--output-dir", target),
+            *(python_of(home), "-m", "jupyterlite_core", "build"),
+            *("--lite-dir", source, "--output-dir", target),
             *("--contents", source / "files", "--no-sourcemaps", "--no-unused-shared-packages"),
             *("--apps", "lab", "--apps", "notebooks", "--apps", "tree"),
         ]
@@ -285,6 +294,9 @@ def build(folder: Path, address: str) -> None:
             raise RuntimeError((done.stdout + done.stderr)[-4000:])
         shutil.copytree(source / "packages", target / "packages")
     keep_for_offline(target / "service-worker.js")
+    script = cell_script().removeprefix("<script>").removesuffix("</script>")
+    for page in target.rglob("index.html"):
+        web.restrict(page, script, sources=SOURCES)
 
 
 def keep_for_offline(worker: Path) -> None:

@@ -27,7 +27,7 @@ from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import script, sheet, style
 from ptxlab.explorer.kernel_steps import player_style
 from ptxlab.explorer.session import Session
-from ptxlab.explorer.static_html import pack
+from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
 
 from . import npm, pyodide
@@ -49,6 +49,14 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; worker-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
+#: For pages of Sphinx and JupyterLite. Styles stand in many places of them, hence `unsafe-inline` for these;
+#: scripts are files of the site, or stand in the page and are allowed by their hash.
+POLICY_OF_OTHERS = (
+    "default-src 'self'; script-src 'self' {}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'"
+)
+_SCRIPT = re.compile(r"<script\b(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
 PAGE = Template("""\
 <!doctype html>
 <html lang="en">
@@ -71,6 +79,21 @@ PAGE = Template("""\
 </body>
 </html>
 """)
+
+
+def restrict(page: Path, *scripts: str, sources: Sequence[str] = ()) -> None:
+    """Put a Content-Security-Policy into a page of others.
+
+    Scripts may be files of the site, those that stand in the page now, these, and of further sources.
+    """
+    text = page.read_text(encoding="utf-8")
+    own = [each["text"] for each in _SCRIPT.finditer(text) if "json" not in each["attributes"]]
+    hashes = [policy_source(script) for script in dict.fromkeys([*own, *scripts]) if script.strip()]
+    policy = POLICY_OF_OTHERS.format(" ".join([*hashes, *sources]))
+    before, head, after = text.partition("<head>")
+    assert head, f"{page} has no head"
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    write_atomically(page, f"{before}{head}\n{meta}{after}")
 
 
 def _is_in(name: str, parts: Sequence[str]) -> bool:

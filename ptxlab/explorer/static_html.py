@@ -34,10 +34,7 @@ from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View
 
-POLICY = (
-    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
+POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 FRAME = Template("""\
 <!doctype html>
 <html lang="en">
@@ -277,16 +274,21 @@ def _packed_text(
     title: str, name: str, packed: Mapping[str, Any], module: str = "saved_page", *sheets: str
 ) -> str:
     title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
-    code = script(module)
+    code, look = script(module), style("saved_page", *sheets)
     return FRAME.substitute(
-        policy=POLICY.format(base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()),
+        policy=POLICY.format(policy_source(code), policy_source(look)),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
-        style=style("saved_page", *sheets),
+        style=look,
         saved=_escape_json(json.dumps(packed, separators=(",", ":"), allow_nan=False)),
         script=code,
     )
+
+
+def policy_source(text: str) -> str:
+    """What allows a script or a style that stands in a page, in the words of its Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _escape_json(text: str) -> str:

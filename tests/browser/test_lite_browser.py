@@ -103,7 +103,9 @@ def edit_explorer(page: Any) -> None:
 def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(address: str, page: Any) -> None:
     """`make test` does the first; `make exhaustive` all, and then the last once more, without a network."""
     requests: list[str] = []
+    errors: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.set_default_timeout(PATIENCE)
     expected = {}
     lessons = some(LESSONS)
@@ -133,6 +135,9 @@ def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(addr
     kept = json.loads(page.evaluate(KEPT))
     assert {name: entry["state"] for name, entry in kept.items()} == expected
     assert all(url.startswith((address, "data:", "blob:")) for url in requests), requests
+    policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
+    assert "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
+    assert not [text for text in errors if "Content Security Policy" in text]
     if len(lessons) > 1:
         page.context.set_offline(True)
         try:

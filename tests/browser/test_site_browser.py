@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browser.test_accessible_browser import AXE, complaints
 from tests.sampling import EXHAUSTIVE
 from tools.check_links import broken_links
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+VIEWPORT = {"width": 1280, "height": 1400}
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +52,27 @@ def test_links_lead_somewhere(site: Path) -> None:
     assert broken_links(site) == []
 
 
+def test_pages_run_no_script_that_they_did_not_bring(site: Path) -> None:
+    """A policy stands in every page before anything else; `visit` sees that no page breaks its own."""
+    for path in (site / "index.html", site / "search.html", *(site / "reference").glob("*.html")):
+        head = path.read_text(encoding="utf-8").partition("<head>")[2].lstrip()
+        policy = re.match(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">', head)
+        assert policy is not None, path
+        (scripts,) = re.findall(r"script-src ([^;]+);", policy[1])
+        assert set(re.sub(r"'sha256-[\w+/=]+'", "", scripts).split()) == {"'self'"}, scripts
+
+
 def test_start_page(visit: Any) -> None:
     page = visit("index.html")
     assert page.locator("h1").inner_text().startswith("ptxlab")
     assert page.locator("img.hero-picture").evaluate("image => image.naturalWidth") > 500
+    page.set_viewport_size({"width": 390, "height": 844})
+    button = page.get_by_role("button", name="Answer").bounding_box()
+    assert button["x"] + button["width"] <= 390
+    page.set_viewport_size(VIEWPORT)
+    for theme in ("dark", "light") if AXE.exists() else ():
+        page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        assert complaints(page, "html", contrast=True) == []
     page.get_by_role("textbox", name="Ask").fill("A[9][37] of mma.m16n8k64.s4")
     page.get_by_role("button", name="Answer").click()
     page.wait_for_url("**/try/index.html?ask=A%5B9%5D%5B37%5D+of+mma.m16n8k64.s4")
@@ -85,7 +106,7 @@ def test_a_reference_page_follows_the_theme(visit: Any) -> None:
     assert page.evaluate("document.body.dataset.jpThemeLight") == "false"
     page.set_viewport_size({"width": 600, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    page.set_viewport_size({"width": 1280, "height": 1400})
+    page.set_viewport_size(VIEWPORT)
 
 
 def test_search(visit: Any) -> None:

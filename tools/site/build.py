@@ -17,6 +17,7 @@ import plotly
 from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import script, sheet
 
+from ..web import restrict
 from . import (
     EXPLORERS,
     api,
@@ -145,6 +146,10 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
             command += ["-D", "nb_execution_mode=off"]
         output = Path(temporary) / "html"  # MyST-NB writes the executed notebooks beside it
         status = subprocess.run([*command, str(source), str(output)], env=environment, check=False).returncode
+        for page in output.rglob("*.html") if web else ():
+            # not files of the theme, nor saved Explorers, which have a policy
+            if not {"_static", "explorers"} & {*page.relative_to(output).parts}:
+                restrict(page)
         if output.exists():
             shutil.copytree(output, folder, dirs_exist_ok=True)
         return status
