@@ -416,11 +416,17 @@ def spelled(remedy: str, language: str) -> str:
 
 
 def line_text(instruction: PtxInstruction) -> str:
-    """The line for a sentence."""
+    """The line for a sentence, and that of the header or function which has the statement."""
     if not instruction.location:
         return f"PTX line {instruction.line}"
+    inlining = f" ({instruction.inlining})" if instruction.inlining else ""
+    return f"line {instruction.source_line}{inlining}"
+
+
+def line_name(instruction: PtxInstruction) -> str:
+    """The same for a remedy, which changes the kernel's own file: without lines of headers."""
     called = "" if instruction.call_line is None else f" (called in line {instruction.call_line})"
-    return f"line {instruction.source_line}{called}"
+    return f"line {instruction.source_line}{called}" if instruction.location else line_text(instruction)
 
 
 class Report:

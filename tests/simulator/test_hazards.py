@@ -10,9 +10,10 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.simulator import HazardError
+from ptxlab.simulator import HazardError, Result
 from ptxlab.simulator.checks.accesses import AccessCheck
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
+from ptxlab.simulator.kernel import build_kernel
 from tests.cases import each
 from tools.probe_hazards import KIND_OF, arguments, left_out
 from tools.probe_hazards import kernel as probe_kernel
@@ -511,3 +512,51 @@ DONE:"""
         kernel = ptxlab.kernel(text.replace("BEFORE", before).replace("AFTER", ""))
         hazards = kernel.simulate(2, 64, np.zeros(1, np.uint32), np.zeros(128, np.uint32), cluster=2).hazards
         assert [hazard.kind for hazard in hazards] == ["race"] * count, before
+
+
+_STORE = "__device__ inline void store(int* s, int i) { *s = i; }\n"
+_HEADER = """#include "store.h"
+__device__ inline void put(int* s, int i) { store(s + i, i); }
+__device__ __noinline__ int take(const int* s, int i) {
+  return s[i];
+}
+"""
+_INCLUDES = """#include "helpers.h"
+__device__ inline void put_both(int* s, int i) {
+  put(s, i);
+  put(s + 64, i);
+}
+extern "C" __global__ void k(int* out) {
+  __shared__ int s[128];
+  int i = threadIdx.x;
+  put_both(s, i);
+  out[i] = take(s, 63 - i);
+}
+"""
+
+
+def test_code_of_a_header_is_named_with_its_own_line_and_the_kernels(tmp_path: Path) -> None:
+    """Whether it was inlined or is called; a value that a function hands over counts as used."""
+    (tmp_path / "helpers.h").write_text(_HEADER, encoding="utf-8")
+    (tmp_path / "store.h").write_text(_STORE, encoding="utf-8")
+    kernel = ptxlab.kernel(_INCLUDES, options=[f"-I{tmp_path}"])
+    (race,) = kernel.simulate(1, 64, np.zeros(64, np.int32), show=False).hazards
+    assert (race.line, race.other_line, race.text) == (10, 3, "out[i] = take(s, 63 - i);")
+    assert race.sentence.startswith("line 10 (from line 4 of helpers.h): warps 0 and 1")
+    assert (
+        "wrote in line 3 (from line 1 of store.h, in line 2 of helpers.h, called in line 9)" in race.sentence
+    )
+    assert race.remedy == "put __syncthreads() between line 3 (called in line 9) and line 10"
+    with pytest.raises(PtxlabError, match=r"^ptxlab.cu:10, from line 4 of helpers.h: ld.shared.u32: "):
+        ptxlab.kernel(_INCLUDES.replace("63 - i", "1 << 20"), options=[f"-I{tmp_path}"]).simulate(
+            1, 64, np.zeros(64, np.int32), show=False
+        )
+
+
+def test_a_remark_about_lines() -> None:
+    ptx = ptxlab.kernel(
+        _INCLUDES.replace('#include "helpers.h"', _HEADER.replace('#include "store.h"', _STORE))
+    ).ptx
+    kernel = build_kernel(Result, ptx, None, "sm_90a", (), remark="lines are others")
+    (race,) = kernel.simulate(1, 64, np.zeros(64, np.int32), show=False).hazards
+    assert race.sentence.endswith(" (lines are others)")

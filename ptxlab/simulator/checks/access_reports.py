@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..hazard import Report, lanes_text, line_text
+from ..hazard import Report, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .doubtful import DoubtfulValues
@@ -129,7 +129,7 @@ class AccessReports:
                 kind = "narrow scope"
                 self.relied_upon.add(id(arrival))
                 what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")
-                remedy = f"state .release.cluster in the mbarrier.arrive of {line_text(arrival)}"
+                remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
         elif partner >> 5 == thread >> 5:
             numbers = np.unique(unordered.before[pair] & ID) % 32
             partners = lanes_text(numbers.tolist())
@@ -166,7 +166,7 @@ class AccessReports:
             "own rows of A", touch.access.instruction, self._batch, touch.threads[unordered.which],
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
-            remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_text(other)}",
+            remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_name(other)}",
             other=other, space="shared", addresses=span,
         )  # fmt: skip
 
@@ -208,11 +208,11 @@ class AccessReports:
             f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote with "
             f"{other.opcode}, through another proxy"
         )
-        remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
+        remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
         kind = "missing proxy fence"
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
-            remedy = f"execute fence.proxy.async after the wait for {line_text(other)}, before the barrier"
+            remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
         self._add(kind, touch, which, span, what, remedy, other)
 
     def overtaken_load(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
@@ -222,7 +222,7 @@ class AccessReports:
             f"{{who}}: {_short_name(touch.access.instruction)} overwrites {self._place(touch, span)}, which "
             f"{line_text(other)} reads with {other.opcode}, through another proxy; the load may be under way"
         )
-        remedy = f"execute fence.proxy.async after {line_text(other)}, before the barrier"
+        remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
         self._add("missing proxy fence", touch, which, span, what, remedy, other)
 
     def unfenced_barrier(
@@ -235,7 +235,7 @@ class AccessReports:
             "mbarrier.init without fence", instruction, self._batch, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
             f"{line_text(other)} initialised through another proxy",
-            remedy=f"execute fence.mbarrier_init.release.cluster after {line_text(other)}",
+            remedy=f"execute fence.mbarrier_init.release.cluster after {line_name(other)}",
             other=other, space="shared", addresses=(place, place + 7),
         )  # fmt: skip
 
@@ -288,11 +288,11 @@ class AccessReports:
 def _between(other: PtxInstruction, instruction: PtxInstruction, other_verb: OtherVerb) -> str:
     """Where a barrier is missing."""
     if other.source_line == instruction.source_line:
-        return f"between one execution of {line_text(other)} and the next"
-    start = line_text(other)
+        return f"between one execution of {line_name(other)} and the next"
+    start = line_name(other)
     if traits_of(other.opcode).group and other_verb == "wrote":
         start = f"the wait for {start}"
-    return f"between {start} and {line_text(instruction)}"
+    return f"between {start} and {line_name(instruction)}"
 
 
 def _short_name(instruction: PtxInstruction) -> str:

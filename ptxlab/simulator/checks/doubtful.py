@@ -568,6 +568,8 @@ class DoubtfulValues(Observer):
         """Bytes are as doubtful as what is stored there, and what is loaded as the bytes."""
         parts = access.instruction.parts
         if access.space in ("const", "param") or any(part.startswith("param") for part in parts):
+            if access.kind == "write":
+                self._hand_over(access)
             return
         flow = self._flow(access.instruction)
         live = self._live.get(flow.function) or {}
@@ -582,6 +584,18 @@ class DoubtfulValues(Observer):
                 self._load(access, flow, piece, known[1])
             if access.kind in ("write", "atomic") and (doubtful or known is not None):
                 self._store(access, flow, live, piece, known)
+
+    def _hand_over(self, access: Access) -> None:
+        """What a function that was not inlined gets, or gives back, is not followed: a race matters there."""
+        flow = self._flow(access.instruction)
+        live = self._live.get(flow.function) or {}
+        lanes = np.concatenate([piece.threads for piece in access.pieces])
+        for register in live.keys() & set(flow.stored):
+            taints = live[register][lanes]
+            for number in np.unique(taints[taints > 0]).tolist():
+                origin = self._origins[number]
+                if origin is not None and origin.kind in ("race", "narrow scope"):
+                    self._matter(number, lanes[taints == number], access.instruction, "hands it over")
 
     def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:
         found = taints[piece.offsets[:, None] + np.arange(access.width)]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
-from ..hazard import Report, line_text
+from ..hazard import Report, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
@@ -294,7 +294,7 @@ class TensorMapCheck(Observer):
                 continue
             if not change.released:
                 remedy = (
-                    f"execute fence.proxy.tensormap::generic.release after {line_text(change.instruction)}"
+                    f"execute fence.proxy.tensormap::generic.release after {line_name(change.instruction)}"
                 )
             elif self._acquired.get((block, place), 0) < change.time:
                 remedy = "execute fence.proxy.tensormap::generic.acquire on the map's address before"

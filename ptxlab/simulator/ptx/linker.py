@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from ...errors import PtxlabError, listing
 from ...isa.targets import TARGETS, assembles_for
@@ -12,6 +13,7 @@ from .syntax import (
     BUILT_IN,
     Address,
     Function,
+    Location,
     Module,
     Operand,
     OperandList,
@@ -19,6 +21,7 @@ from .syntax import (
     Symbol,
     Variable,
     Vector,
+    outermost,
 )
 
 #: Variables that the whole module sees even where a function declares them.
@@ -49,7 +52,7 @@ def read_modules(texts: Sequence[str]) -> Module:
                 f"{target}"
             )
     if len(modules) == 1:
-        return modules[0]
+        return replace(modules[0], functions=_at_their_calls(modules[0].functions))
     owners = _owners(modules)
     functions: dict[str, Function] = {}
     variables: dict[str, Variable] = {}
@@ -78,7 +81,41 @@ def read_modules(texts: Sequence[str]) -> Module:
     functions |= {name: declared[name] for name in BUILT_IN if name in declared}
     first = modules[0]
     version = max(module.version for module in modules)
-    return replace(first, version=version, functions=functions, variables=variables)
+    return replace(first, version=version, functions=_at_their_calls(functions), variables=variables)
+
+
+def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
+    """Code of other files than the caller's, e.g. of a header, belongs to the first call, as if inlined."""
+    placed = {name: each for name, each in functions.items() if each.entry or not each.instructions}
+    if len(placed) == len(functions):
+        return functions
+    callers = list(placed.values())
+    for caller in callers:  # grows
+        for call in caller.instructions:
+            for operand in call.operands if call.parts[0] == "call" else ():
+                if isinstance(operand, Symbol) and operand.name in functions and operand.name not in placed:
+                    placed[operand.name] = _called_at(functions[operand.name], call.location)
+                    callers.append(placed[operand.name])
+    return functions | placed
+
+
+def _called_at(function: Function, call: Location | None) -> Function:
+    """The function with its code placed at a call in another file."""
+    own = {outermost(each.location).file for each in function.instructions if each.location is not None}
+    if call is None or own <= {outermost(call).file}:
+        return function
+
+    @cache
+    def placed(place: Location) -> Location:
+        return replace(place, inlined_at=call if place.inlined_at is None else placed(place.inlined_at))
+
+    return replace(
+        function,
+        instructions=tuple(
+            each if each.location is None else replace(each, location=placed(each.location))
+            for each in function.instructions
+        ),
+    )
 
 
 def _owners(modules: Sequence[Module]) -> dict[str, int]:

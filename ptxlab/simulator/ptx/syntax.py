@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TypeAlias
 
+from ...gpu.compiler import SOURCE_NAME
+
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not say how many bits they have.
 _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
@@ -59,6 +61,13 @@ class Location:
     line: int
     column: int
     inlined_at: Location | None = None
+
+
+def outermost(place: Location) -> Location:
+    """The call in the kernel that a place was inlined at; itself if it was not."""
+    while place.inlined_at is not None:
+        place = place.inlined_at
+    return place
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -325,10 +334,31 @@ class PtxInstruction:
     def call_line(self) -> int | None:
         """The line of the kernel that calls the function it was inlined from; None if it stands there."""
         source = self.source
-        place = source
-        while place is not None and place.inlined_at is not None:
-            place = place.inlined_at
-        return None if place is None or place is source else place.line
+        return None if source is None or source.inlined_at is None else outermost(source).line
+
+    @property
+    def headers(self) -> tuple[Location, ...]:
+        """Where it stands itself, if that is another file than the kernel's own, e.g. a header.
+
+        If a header includes that file, its call follows.
+        """
+        source, place = self.source, self.location
+        if source is None or place is None or place.file in (source.file, outermost(place).file):
+            return ()
+        call = place
+        while call.inlined_at is not None and call.inlined_at.file != source.file:
+            call = call.inlined_at
+        chosen = (place,) if call.file == place.file else (place, call)
+        return tuple(
+            each for each in chosen if PurePath(each.file).name != SOURCE_NAME
+        )  # text without a file
+
+    @property
+    def inlining(self) -> str:
+        """Where its function stands and is called, for a message; empty if it stands in the kernel."""
+        lines = [f"line {each.line} of {PurePath(each.file).name}" for each in self.headers]
+        places = ["from " + ", in ".join(lines)] if lines else []
+        return ", ".join(places if self.call_line is None else (*places, f"called in line {self.call_line}"))
 
     @property
     def where(self) -> str:
@@ -336,8 +366,7 @@ class PtxInstruction:
         source = self.source
         if source is None:
             return f"PTX line {self.line}"
-        called = "" if self.call_line is None else f", called in line {self.call_line}"
-        return f"{PurePath(source.file).name}:{source.line}{called}"
+        return ", ".join(filter(None, (f"{PurePath(source.file).name}:{source.line}", self.inlining)))
 
 
 @dataclass(frozen=True, slots=True)
