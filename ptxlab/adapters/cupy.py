@@ -1,16 +1,18 @@
-"""CuPy's `RawKernel` on the simulator: those made inside `ptxlab.simulating`, and kernels from others.
+"""CuPy's `RawKernel` on the simulator: launches inside `ptxlab.simulating`, and kernels from others.
 
-Read with CuPy 14.2, and tried with a stand-in of it; nothing of CuPy is imported. Its class is compiled, so
-that only its name can be given to another: a `RawKernel` that was made before a session runs on a GPU.
+Tried with CuPy 14.2, which needs no GPU to make a `RawKernel`; nothing of it is imported. What is changed are
+`RawKernel.__call__`, and so kernels that were made before the session launch there as well, and
+`RawModule.get_function`, which would ask for a GPU.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
-from .._util.arguments import as_names, as_text, is_a
+from .._util.arguments import as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
@@ -21,9 +23,12 @@ R = TypeVar("R", bound=Result)
 
 
 def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
-    """A `RawKernel` from its CUDA C++, which NVRTC compiles again, with the same options."""
+    """A `RawKernel` from its CUDA C++, which NVRTC compiles again, with the same options, or from its PTX."""
     with fitting("cupy"):
         code, name, options = compiled.code, compiled.name, compiled.options
+        path: Any = getattr(compiled, "file_path", None)
+    if code is None and is_a(path, str) and path.endswith(".ptx") and Path(path).is_file():
+        code = Path(path).read_text(encoding="utf-8")
     if code is None:
         raise PtxlabError(
             f"the RawKernel {as_text(name, 'name')} was made from a file; it has no CUDA C++ to compile"
@@ -31,36 +36,46 @@ def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
     return build_kernel(result_type, code, name, target, options)
 
 
+class _Function:
+    """A kernel of a `RawModule`, with what a `RawKernel` has."""
+
+    def __init__(self, module: Any, name: str, on_gpu: Callable[..., Any]) -> None:
+        self.code, self.file_path, self.options = module.code, module.file_path, module.options
+        self.name = as_text(name, "name")
+        self._module, self._on_gpu = module, on_gpu
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        if current_session() is None:
+            self._on_gpu(self._module, self.name)(*arguments, **named)
+        else:
+            _launch(self, *arguments, **named)
+
+
+def _launch(
+    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], *, shared_mem: int = 0
+) -> None:
+    """As a call of a `RawKernel`."""
+    session = current_session()
+    assert session is not None
+    if not is_a(args, tuple, list):
+        raise PtxlabError(f"args={quoted(args)}: {kernel.name} takes a tuple of arguments")
+    key = ("cupy", kernel.code, kernel.file_path, kernel.name, kernel.options)
+    if key not in session.kept:
+        session.kept[key] = raw_kernel(session.result_type, kernel, session.target)
+    arguments = [host_array(each) if is_array(each) else each for each in args]
+    session.simulate(session.kept[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
+
+
 def install() -> Callable[[], None]:
-    """Let kernels that are made from now on launch on the simulator; the result undoes it."""
-    cupy = sys.modules["cupy"]
-    former = cupy.RawKernel
+    """Let kernels launch on the simulator; the result undoes it."""
+    cupy: Any = sys.modules["cupy"]
+    former_call, former_get = cupy.RawKernel.__call__, cupy.RawModule.get_function
 
-    class RawKernel:
-        """As CuPy's, with arrays of the host."""
+    def call(self: Any, *arguments: Any, **named: Any) -> None:
+        launch = former_call if current_session() is None else _launch
+        launch(self, *arguments, **named)
 
-        def __init__(
-            self, code: str | None, name: str, options: Sequence[str] = (), *rest: Any, **named: Any
-        ) -> None:
-            self.code = None if code is None else as_text(code, "code")
-            self.name, self.options = as_text(name, "name"), as_names(options, "options")
-            self._rest = rest, named
+    def get_function(self: Any, name: str) -> Any:
+        return former_get(self, name) if current_session() is None else _Function(self, name, former_get)
 
-        def __call__(
-            self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], *, shared_mem: int = 0
-        ) -> None:
-            session = current_session()
-            if session is None:
-                rest, named = self._rest
-                compiled = former(self.code, self.name, self.options, *rest, **named)
-                compiled(grid, block, args, shared_mem=shared_mem)
-                return
-            if not is_a(args, tuple, list):
-                raise PtxlabError(f"args={quoted(args)}: {self.name} takes a tuple of arguments")
-            key = ("cupy", self.code, self.name, self.options)
-            if key not in session.kept:
-                session.kept[key] = raw_kernel(session.result_type, self, session.target)
-            arguments = [host_array(each) if is_array(each) else each for each in args]
-            session.simulate(session.kept[key], grid, block, arguments, shared_mem)
-
-    return replaced([(cupy, "RawKernel", RawKernel)])
+    return replaced([(cupy.RawKernel, "__call__", call), (cupy.RawModule, "get_function", get_function)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +35,8 @@ _ADAPTERS = {
 _SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
 _RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
 _LOCK = threading.RLock()
+#: Where a class has `tp_call`: after an object's header there are its size and 13 fields.
+_CALL = object.__basicsize__ + 14 * ctypes.sizeof(ctypes.c_void_p)
 
 
 class Session(Generic[R]):
@@ -149,15 +153,38 @@ def _restore_frameworks() -> None:
 
 def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
     """Give attributes (of an owner, by name) other values; what comes back restores them."""
-    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    before = [(owner, name, owner.__dict__[name], _slot_of(owner, name)) for owner, name, _ in changes]
     for owner, name, value in changes:
-        setattr(owner, name, value)
+        _set(owner, name, value, _slot_of(type("Python", (), {name: value}), name))
 
     def restore() -> None:
-        for owner, name, value in before:
-            setattr(owner, name, value)
+        for each in before:
+            _set(*each)
 
     return restore
+
+
+def _set(owner: Any, name: str, value: Any, slot: int) -> None:
+    """Set an attribute, also of a compiled class, which takes none: then it is written to its dictionary.
+
+    Calls of instances do not look there. To `tp_call` of CPython's PyTypeObject goes the `slot` of classes of
+    Python, which makes them look, or what was there.
+    """
+    try:
+        setattr(owner, name, value)
+    except TypeError:
+        (attributes,) = gc.get_referents(owner.__dict__)
+        attributes[name] = value
+        if slot:
+            ctypes.c_size_t.from_address(id(owner) + _CALL).value = slot
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+
+
+def _slot_of(owner: object, name: str) -> int:
+    """What a class does when its instances are called, if that is the attribute; 0 if it is another."""
+    if name != "__call__" or not isinstance(owner, type):
+        return 0
+    return ctypes.c_size_t.from_address(id(owner) + _CALL).value
 
 
 def current_session() -> Session[Any] | None:

@@ -3,11 +3,15 @@
 Tried with tilelang 0.1.15. TileLang makes CUDA C++ of a kernel and, for its NVRTC backend, a Python function
 that sets up tensor maps and launches through the driver. While a session is open, kernels are compiled for
 this backend and to PTX, and what that function calls of the driver ends here. What is changed in TileLang:
-`tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in `NVRTCLibraryGenerator`.
+`tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in `NVRTCLibraryGenerator`. So that reports
+name lines of Python, TileLang is asked for `#line`; statements of its own library get none (`set_stmt_span`),
+and copies keep theirs where warps are specialised.
 """
 
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +28,7 @@ from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
 from .session import Session, current_session, replaced
+from .source import PythonLines, generated_lines
 
 if not is_nvrtc_available:
     raise PtxlabError("TileLang's kernels need its NVRTC backend: pip install cuda-python")
@@ -31,6 +36,8 @@ _DRIVER = libgen.cuda  # cuda.bindings.driver
 _SUCCESS = _DRIVER.CUresult.CUDA_SUCCESS
 _FIRST_LINE = "#include <tl_templates/cuda/nvrtc_std.h>\n"  # which TileLang puts before a kernel
 _JIT = import_module("tilelang.jit")  # the package has a function of this name
+_MADE = "TileLang's CUDA C++"  # in reports, what has no line of Python
+_PASSES = ("MaterializeWSSchedule", "ProducerConsumerWarpSpecialized")  # which make statements anew
 
 
 def _session() -> Session[Any]:
@@ -66,8 +73,12 @@ def _tensor_map(
 class _Library:
     """What TileLang compiled at a time: kernels by name, and the function that launches them."""
 
-    def __init__(self, ptx: str, source: str, module: ModuleType) -> None:
-        self._ptx, self._source, self.module = ptx, source, module
+    def __init__(self, ptx: str, code: str, module: ModuleType) -> None:
+        lines = PythonLines.of(code, _MADE)
+        self._ptx = ptx if lines is None else lines.in_ptx(ptx)
+        self._source = _FIRST_LINE + code if lines is None else "".join(linecache.getlines(lines.file))
+        self._remark = generated_lines("TileLang") if lines is None else ""
+        self.module = module
         self._kernels: dict[tuple[type, str], Kernel[Any]] = {}
         self._memory = HostMemory([])
         self._call = self.module.call
@@ -91,7 +102,7 @@ class _Library:
         if key not in self._kernels:
             self._kernels[key] = build_kernel(
                 session.result_type, self._ptx, name, "sm_90a", (),
-                origin=self._source, title=name, language="TileLang",
+                origin=self._source, title=name, language="TileLang", remark=self._remark,
             )  # fmt: skip
         kernel = self._kernels[key]
         cluster = None
@@ -113,6 +124,49 @@ class _Library:
         return (_SUCCESS,)
 
 
+def _line_changes() -> list[tuple[Any, str, Any]]:
+    """What is changed in TileLang so that statements have lines of the program, if it keeps any."""
+    nodes, passes = sys.modules.get("tilelang.ir"), sys.modules.get("tilelang.cuda.transform")
+    former_set = getattr(nodes, "set_stmt_span", None)
+    if nodes is None or passes is None or former_set is None:
+        return []
+    library = str(Path(tilelang.__file__).parent)
+
+    def set_stmt_span(statement: Any, span: Any) -> None:
+        if current_session() is None or not span.source_name.name.startswith(library):
+            former_set(statement, span)
+
+    def operations(module: Any) -> list[Any]:
+        """Calls of `T.copy` and its kin."""
+        calls: list[Any] = []
+
+        def visit(node: Any) -> None:
+            name = getattr(getattr(getattr(node, "value", None), "op", None), "name", "")
+            if type(node).__name__ == "Evaluate" and name.startswith("tl.tileop."):
+                calls.append(node)
+
+        for function in module.functions.values():
+            tilelang.tvm.tirx.stmt_functor.post_order_visit(function.body, visit)
+        return calls
+
+    def keeping_lines(make_pass: Callable[..., Any]) -> Callable[..., Any]:
+        def run(module: Any, *given: Any, **named: Any) -> Any:
+            known = [(each.value.args[0], nodes.get_stmt_span(each)) for each in operations(module)]
+            changed = make_pass(*given, **named)(module)
+            for each in operations(changed):
+                for argument, span in known if nodes.get_stmt_span(each) is None else ():
+                    if span is not None and each.value.args[0].same_as(argument):
+                        former_set(each, span)
+            return changed
+
+        return lambda *given, **named: lambda module: run(module, *given, **named)
+
+    return [
+        (nodes, "set_stmt_span", set_stmt_span),
+        *((passes, name, keeping_lines(getattr(passes, name))) for name in _PASSES if hasattr(passes, name)),
+    ]
+
+
 def install() -> Callable[[], None]:
     """Let TileLang launch on the simulator; the result undoes it."""
     needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
@@ -124,6 +178,8 @@ def install() -> Callable[[], None]:
         )
     generator = libgen.NVRTCLibraryGenerator
     former_cached, former_compile, former_load = _JIT.cached, libgen.compile_cuda, generator.load_lib
+    known = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15
+    lines = {"tl.emit_line_directives": True} if known else {}
 
     def cached(func: Any = None, out_idx: Any = None, **named: Any) -> Any:
         session = current_session()
@@ -134,7 +190,7 @@ def install() -> Callable[[], None]:
             out_idx,
             execution_backend="nvrtc",
             target={"kind": "cuda", "arch": session.target},
-            pass_configs=named.get("pass_configs"),
+            pass_configs=(named.get("pass_configs") or {}) | lines,
             compile_flags=named.get("compile_flags"),
         )
 
@@ -144,6 +200,8 @@ def install() -> Callable[[], None]:
             return bytes(former_compile(code, target_format=target_format, options=options, **named))
         major, minor = session.capability
         flags = [*options, *(f"-I{folder}" for folder in header_folders()), "-lineinfo"]
+        lines = PythonLines.of(code, _MADE)
+        code = code if lines is None else lines.code
         return bytes(former_compile(code, target_format="ptx", arch=10 * major + minor, options=flags))
 
     def load_lib(self: Any, lib_path: str | None = None) -> None:
@@ -152,9 +210,10 @@ def install() -> Callable[[], None]:
             return
         ptx = Path(self.libpath).read_text().rstrip("\0")
         module = self.import_from_file("kernel", self.pypath)
-        self.pymodule = _Library(ptx, _FIRST_LINE + self.lib_code, module).module
+        self.pymodule = _Library(ptx, self.lib_code, module).module
 
     changes: list[tuple[Any, str, Any]] = [
+        *_line_changes(),
         (_JIT, "cached", cached),
         (libgen, "compile_cuda", to_ptx),
         (generator, "load_lib", load_lib),

@@ -16,6 +16,7 @@ import inspect
 import json
 import math
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -221,10 +222,15 @@ def install() -> Callable[[], None]:
             )
         return None
 
+    imported = [
+        (module, name, launch)  # also by the program: from warp import launch
+        for module in list(sys.modules.values())
+        for name, value in list(getattr(module, "__dict__", {}).items())
+        if value is former_launch
+    ]
     return replaced(
         [
-            (context, "launch", launch),
-            (warp, "launch", launch),
+            *imported,
             (context, "_resolve_launch_block_dim", block_dim),
             (context.Runtime, "get_device", get_device),
         ]

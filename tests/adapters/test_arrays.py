@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
+from pathlib import Path
 from typing import Any, NoReturn
 
 import ml_dtypes
@@ -133,6 +135,7 @@ class _RawKernel:
     code = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= N; }'
     name = "twice"
     options = ("-DN=2",)
+    file_path: str | None = None
 
 
 def test_cupys_kernels_are_compiled_again() -> None:
@@ -146,28 +149,69 @@ def test_cupys_kernels_are_compiled_again() -> None:
 
 
 def test_cupys_kernels_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a stand-in of CuPy, whose kernels on a GPU write 7."""
+    """With a stand-in of CuPy, whose kernels on a GPU write 7; also kernels made before the session."""
 
-    class OnGpu:
-        def __init__(self, code: str, name: str, options: tuple[str, ...] = ()) -> None:
-            assert (code, name, options) == (_RawKernel.code, _RawKernel.name, _RawKernel.options)
-
+    class OnGpu(_RawKernel):
         def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0) -> None:
             args[0][:] = 7
 
     cupy: Any = types.ModuleType("cupy")
     cupy.RawKernel = OnGpu
+    cupy.RawModule = type("RawModule", (_RawKernel,), {"get_function": lambda self, name: OnGpu()})
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     for name in ("triton", "numba.cuda", "cutlass.cute", "tilelang", "warp"):
         monkeypatch.delitem(sys.modules, name, raising=False)
+    x, kernel = np.ones(32, np.float32), cupy.RawKernel()
+    with ptxlab.simulating(show=False) as session:
+        kernel((1,), (32,), (x,))
+        cupy.RawKernel()((1,), (32,), (Held(x),), shared_mem=64)
+        function = cupy.RawModule().get_function("twice")
+        function((1,), (32,), (x,))
+    assert (x == 8).all() and len(session.results) == 3
+    for on_gpu in (kernel, function, cupy.RawModule().get_function("twice")):
+        x[:] = 1
+        on_gpu((1,), (32,), (x,))
+        assert (x == 7).all()
+
+
+def test_calls_of_a_compiled_class() -> None:
+    """As CuPy's is; here a class of Python's own that takes no attributes."""
+    key = functools.cmp_to_key(lambda a, b: a - b)
+    kind: Any = type(key)
+    with pytest.raises(TypeError, match="immutable"):
+        kind.__call__ = None
+    former = kind.__call__
+
+    def call(self: Any, *values: Any, **named: Any) -> Any:
+        if "error" in named:
+            raise ptxlab.PtxlabError(named["error"])
+        return (self, values, former(self, *values))
+
+    restore = sessions.replaced([(kind, "__call__", call)])
+    try:
+        found, values, compared = key(3)
+        assert found is key and values == (3,) and type(compared) is kind
+        refuses("as any other", key, error="as any other")
+    finally:
+        restore()
+    assert sorted([3, 1, 2], key=key) == [1, 2, 3] and kind.__call__ is former
+
+
+def test_cupy_itself(tmp_path: Path) -> None:
+    """It makes kernels without a GPU."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed (pip install cupy-cuda13x)")
+    text = "template <int N> __global__ void times(float* x) { x[threadIdx.x] *= N; }"
+    path = tmp_path / "twice.ptx"
+    path.write_text(ptxlab.kernel(_RawKernel.code, options=["-DN=2"]).ptx, encoding="utf-8")
+    kernel = cupy.RawKernel(_RawKernel.code, _RawKernel.name, _RawKernel.options)
+    before = cupy.RawKernel.__call__, cupy.RawModule.get_function
     x = np.ones(32, np.float32)
     with ptxlab.simulating(show=False) as session:
-        kernel = cupy.RawKernel(_RawKernel.code, _RawKernel.name, _RawKernel.options)
         kernel((1,), (32,), (x,))
-        kernel((1,), (32,), (Held(x),), shared_mem=64)
-    assert (x == 4).all() and len(session.results) == 2 and cupy.RawKernel is OnGpu
-    kernel((1,), (32,), (x,))
-    assert (x == 7).all()
+        cupy.RawModule(code=text, name_expressions=["times<2>"]).get_function("times<2>")((1,), (32,), (x,))
+        cupy.RawModule(path=str(path)).get_function("twice")((1,), (32,), (x,), shared_mem=64)
+    assert (x == 8).all() and not any(each.hazards for each in session.results)
+    assert (cupy.RawKernel.__call__, cupy.RawModule.get_function) == before
 
 
 class _Raises:

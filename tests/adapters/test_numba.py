@@ -160,9 +160,11 @@ def test_functions_of_other_modules() -> None:
     assert not any(each.hazards for each in session.results)
 
 
+@pytest.mark.filterwarnings("ignore:Grid size 1 will likely")
 def test_hazards_name_lines_of_the_python_source() -> None:
+    configured = kernels.reverse[1, 64]  # before the session
     with ptxlab.simulating(show=False) as session:
-        kernels.reverse[1, 64](np.arange(64, dtype=np.int32))
+        configured(np.arange(64, dtype=np.int32))
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
     assert race.text == _TEXT[_line("read") - 1].strip() and "put cuda.syncthreads() between" in race.remedy

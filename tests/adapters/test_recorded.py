@@ -20,6 +20,7 @@ import pytest
 
 import ptxlab
 from ptxlab.adapters.session import Session
+from ptxlab.adapters.source import PythonLines
 from ptxlab.simulation import Simulation
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
@@ -301,3 +302,39 @@ def test_a_session_profiles_its_launches() -> None:
 def test_a_gpu_gives_the_same_bytes(name: str) -> None:
     _, simulated, _ = _simulated(name)
     assert digest(simulated) == digest(launched(name))
+
+
+def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None:
+    """As TileLang writes it: `#line` before a statement, and none before what its compiler adds."""
+    file = tmp_path / "program.py"
+    file.write_text(
+        "@kernel\ndef reverse(x):\n    shared[i] = x[i]\n    x[i] = shared[n - i]\n", encoding="utf-8"
+    )
+    text = f"""extern "C" __global__ void reverse(int* x) {{
+#line 2 "{file}"
+  __shared__ int s[64];
+#line 3 "{file}"
+  s[threadIdx.x] = x[threadIdx.x];
+  if (threadIdx.x == 0) {{
+    s[63] = 1;
+  }}
+#line 4 "{file}"
+  if (x) {{
+    x[threadIdx.x] = s[63 - threadIdx.x];
+  }}
+}}
+"""
+    lines = PythonLines.of(text, "generated code")
+    assert lines is not None and (lines.file, lines.first) == (str(file), 2)
+    kernel = build_kernel(
+        Simulation, lines.in_ptx(ptxlab.kernel(lines.code).ptx), None, "sm_90a", (), language="TileLang",
+        origin=file.read_text(encoding="utf-8"),
+    )  # fmt: skip
+    found = kernel.simulate(1, 64, np.arange(64, dtype=np.int32), show=False).hazards
+    assert [(each.line, each.other_line, each.text) for each in found] == [
+        (2, 3, "def reverse(x):"),
+        (4, 3, "x[i] = shared[n - i]"),
+    ]
+    assert found[0].sentence.startswith("line 2 (from line 7 of generated code): ")
+    assert found[1].sentence.startswith("line 4: ")
+    assert PythonLines.of("void f() {}", "generated code") is None

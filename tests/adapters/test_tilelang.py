@@ -1,6 +1,7 @@
 """Unmodified programs in TileLang inside `ptxlab.simulating`."""
 
 # TileLang reads the annotations of kernels, so they are no text here.
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,28 @@ def product(m: int, n: int, k: int) -> Any:
     return main
 
 
+@tilelang.jit
+def collide(n: int) -> Any:
+    @T.macro
+    def put(s: Any, i: Any, value: Any) -> None:
+        s[i // 2] = value  # in the macro
+
+    @T.prim_func
+    def main(x: T.Tensor((n,), "float32"), y: T.Tensor((n,), "float32")):  # type: ignore[no-untyped-def,valid-type]
+        with T.Kernel(1, threads=n):
+            s = T.alloc_shared((n,), "float32")
+            i = T.get_thread_binding()
+            put(s, i, x[i])
+            y[i] = s[i // 2]
+
+    return main
+
+
+def _line(ending: str) -> int:
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(ending))
+
+
 def test_a_product_with_tma_and_wgmma() -> None:
     a = torch.randint(-4, 5, (128, 192)).half()
     b = torch.randint(-4, 5, (192, 64)).half()
@@ -42,3 +65,22 @@ def test_a_product_with_tma_and_wgmma() -> None:
     assert any(name.startswith("wgmma") for name in result.counts)
     assert any(name.startswith("cp.async.bulk.tensor") for name in result.counts)
     assert tilelang.jit.__globals__.get("cached") is cached
+    lines = {
+        "cp.async.bulk.tensor": {_line("step * 64], a)"), _line("bx * 64], b)")},
+        "wgmma": {_line("T.gemm(a, b, c)")},
+        "st.global": {_line("C[by * 64, bx * 64])")},
+        "bar.sync": {
+            _line('"float32")):  # type: ignore[no-untyped-def,valid-type]')
+        },  # of no line: the kernel's
+    }
+    for opcode, expected in lines.items():
+        found = [each.instruction for each in result.profile if each.instruction.opcode.startswith(opcode)]
+        assert {each.source_line for each in found} == expected
+    assert all("of TileLang's CUDA C++" in each.where for each in found)
+
+
+def test_hazards_name_lines_of_the_python_source() -> None:
+    with ptxlab.simulating(show=False) as session:
+        collide(64)(torch.rand(64), torch.zeros(64))
+    (race,) = session.results[0].hazards
+    assert (race.line, race.text) == (_line("# in the macro"), "s[i // 2] = value  # in the macro")

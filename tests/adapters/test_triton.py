@@ -86,9 +86,9 @@ def test_the_chip_decides_what_is_compiled(arrays: tuple[Any, Any, Any]) -> None
 
 
 def test_hazards_name_lines_of_the_python_source() -> None:
-    x = np.zeros(256, np.int32)
+    x, configured = np.zeros(256, np.int32), kernels.reverse[(1,)]  # before the session
     with ptxlab.simulating(show=False) as session:
-        kernels.reverse[(1,)](x, 128)
+        configured(x, 128)
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("in the helper"), _line("written"))
     assert race.text == _TEXT[_line("in the helper") - 1].strip()

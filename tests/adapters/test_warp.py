@@ -12,6 +12,7 @@ import ptxlab
 from ptxlab import PtxlabError
 
 wp = pytest.importorskip("warp", reason="Warp is not installed (pip install warp-lang)")
+launch = wp.launch  # as: from warp import launch
 
 
 @wp.kernel(module="unique")
@@ -97,7 +98,7 @@ def test_hazards_name_lines_of_the_python_source() -> None:
     x, y = wp.array(_whole(64), dtype=float), wp.zeros(128, dtype=float)
     directives = wp.config.line_directives
     with ptxlab.simulating(show=False) as session:
-        wp.launch(collide, dim=64, inputs=[x, y, 64])
+        launch(collide, dim=64, inputs=[x, y, 64])
         with pytest.raises(PtxlabError, match=rf"test_warp.py:{_line('stored')}: .* byte 512 of"):
             wp.launch(collide, dim=64, inputs=[x, y, 128])
     (race,) = session.results[0].hazards
@@ -120,7 +121,7 @@ def test_what_was_there_comes_back() -> None:
     with ptxlab.simulating(show=False):
         assert wp.launch is not before
         wp.launch(scaled_add, dim=10, inputs=[x, y, 2.0])
-    assert wp.launch is before
+    assert wp.launch is before and launch is before
     with wp.Tape() as tape:  # on the CPU
         wp.launch(scaled_add, dim=10, inputs=[x, y, 2.0])
     tape.backward(grads={y: wp.ones(10, dtype=float)})

@@ -244,6 +244,8 @@ _NO_RESULT = {
     "stackrestore", "stmatrix", "trap",
 }  # fmt: skip
 
+_HEADERS = (".h", ".hpp", ".cuh", ".inl")
+
 
 @dataclass(frozen=True)
 class PtxInstruction:
@@ -340,18 +342,21 @@ class PtxInstruction:
     def headers(self) -> tuple[Location, ...]:
         """Where it stands itself, if that is another file than the kernel's own, e.g. a header.
 
-        If a header includes that file, its call follows.
+        If a header includes that file, its call follows. Headers of a framework for Python are left out.
         """
         source, place = self.source, self.location
-        if source is None or place is None or place.file in (source.file, outermost(place).file):
+        if source is None or place is None or place.file == source.file:
             return ()
         call = place
         while call.inlined_at is not None and call.inlined_at.file != source.file:
             call = call.inlined_at
-        chosen = (place,) if call.file == place.file else (place, call)
+        hidden = _HEADERS if source.file.endswith(".py") else ()
         return tuple(
-            each for each in chosen if PurePath(each.file).name != SOURCE_NAME
-        )  # text without a file
+            each
+            for each in dict.fromkeys((place, place if call.file == place.file else call))
+            if PurePath(each.file).name != SOURCE_NAME  # that text has no file to open
+            and PurePath(each.file).suffix not in hidden
+        )
 
     @property
     def inlining(self) -> str:
