@@ -18,7 +18,7 @@ import numpy as np
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from .drawing import PAGE, Drawing, Panel, Tint, Word, svg_document
-from .grid import Arrow, Cell, Grid
+from .grid import Arrow, Cell, Grid, Header
 from .palette import DARK, LIGHT
 
 if TYPE_CHECKING:
@@ -398,8 +398,15 @@ def _headings_pitch(grid: Grid, head: float) -> float:
     widths = [_text_width(header.lines, head) for header in heads]
     ends = [(width - _OVERHANG) / header.size for width, header in zip(widths, heads, strict=True)]
     pairs = zip(itertools.pairwise(widths), itertools.pairwise(heads), strict=True)
-    between = [(sum(wide) + 10) / (left.size + right.size) for wide, (left, right) in pairs]
+    between = [
+        (sum(wide) + 2 * max(map(_beside, both))) / sum(each.size for each in both) for wide, both in pairs
+    ]
     return max([*ends[:1], *ends[-1:], *between, 0.0])
+
+
+def _beside(heading: Header) -> int:
+    """Pixels between a heading and the next: more than a space beside words, which would run together."""
+    return 11 if any(len(line) > 4 and line[0].isalpha() for line in heading.lines) else 5
 
 
 def _rows_width(grid: Grid, head: float) -> float:

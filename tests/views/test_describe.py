@@ -16,7 +16,7 @@ from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.memory import Descriptor, Tile, tensor_map
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import trace
-from ptxlab.views.charts import bars
+from ptxlab.views.charts import bars, table
 from ptxlab.views.explanation import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
 from tests.cases import each, refuses
@@ -206,6 +206,14 @@ def test_headings_without_labels_end_with_the_matrix(ins: ptxlab.Instruction, co
     (grid,) = views.fragment(ins, "D", label="none").grids
     assert sum(head.size for head in grid.columns) == columns
     assert grid.columns[-1].text.endswith(f"..{columns - 1}")
+
+
+def test_headings_of_words_are_further_apart_than_the_words_in_them() -> None:
+    names = ["chain of float32", "tensor core, sm_90", "exact"]
+    words = {word.text: word for word in table({"": ["0", "1", "2"]}, names, "").drawing().words}
+    for left, right in itertools.pairwise(words[name] for name in names):
+        letters = (len(left.text) + len(right.text)) / 2
+        assert right.x - left.x >= (letters + 1.5) * 0.6 * left.size
 
 
 def measured(ins: ptxlab.Instruction, row: int, chunk: int) -> tuple[int, int]:
