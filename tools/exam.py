@@ -162,8 +162,8 @@ def warpgroup_place(draw: Random) -> tuple[str, object]:
     ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16")
     row, col = draw.randrange(64), draw.randrange(n)
     place = ins.operand("D").where(row, col)[0]
-    text = f"`{ins.mnemonic}`: which of the 128 lanes holds `D[{row}][{col}]`, and in which register?"
-    return text, f"lane {place.lane}, register {place.register}"
+    text = f"`{ins.mnemonic}`: which of the 128 threads holds `D[{row}][{col}]`, and in which register?"
+    return text, f"thread {place.lane}, register {place.register}"
 
 
 def ring_parity(draw: Random) -> tuple[str, object]:

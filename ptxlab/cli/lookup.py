@@ -9,6 +9,7 @@ import argparse
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import views
@@ -85,7 +86,10 @@ def show(args: argparse.Namespace, style: Style) -> str:
         return as_json({"instruction": form.mnemonic, **facts})
     lines = [style.bold(form.mnemonic)]
     abridged = False
-    for name, value in facts.items():
+    for fact, value in facts.items():
+        name = _holder_name(fact, form)
+        if isinstance(value, views.Table):
+            value = _with_holders(value, form)
         for number, line in enumerate(_fact_lines(name, value, style)):
             abridged = abridged or ", ..., " in line
             label = name if number == 0 else ""
@@ -144,6 +148,18 @@ def _abridge(line: str) -> str:
 # -- where and holds ------------------------------
 
 
+def _holder_name(name: str, form: Form) -> str:
+    """``thread`` for ``lane`` where they are those of a warpgroup, 0 to 127: a lane is one of 32."""
+    if isinstance(form, Tcgen05Form) or all(op.holder == "lane" for op in form.operands.values()):
+        return name
+    return {"lane": "thread", "lanes": "threads"}.get(name, name)
+
+
+def _with_holders(table: views.Table, form: Form) -> views.Table:
+    """The table as it is read: JSON has one key, whatever holds an element."""
+    return replace(table, columns=tuple(_holder_name(name, form) for name in table.columns))
+
+
 def where(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
@@ -156,6 +172,8 @@ def where(args: argparse.Namespace, style: Style) -> str:
         places = views.sparse_where(form, *place)
         if args.json:
             return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
+        nibble, stored = (_with_holders(table, form) for table in (places.nibble, places.places))
+        places = replace(places, nibble=nibble, places=stored)
         return sparse_places_text(element, _title(form), places, style)
     title = f"stored {element}" if sparse else element
     if args.explain and isinstance(form, Tcgen05Form):
@@ -170,7 +188,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
     lines = [f"{style.bold(title)} of {_title(form)}"]
     if not in_tensors:
         lines.append(f"  {style.dim(form.operand(name).describe())}")
-    return "\n".join([*lines, as_text(table, style, "  ")])
+    return "\n".join([*lines, as_text(_with_holders(table, form), style, "  ")])
 
 
 def _title(form: Form) -> str:
@@ -187,10 +205,10 @@ def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> s
     explanation = views.explain(form, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
     if args.json:
         return as_json(explanation.as_dict())
-    tables = explanation.tables()
+    tables = {key: _with_holders(table, form) for key, table in explanation.tables().items()}
     lines = [f"{style.bold(explanation.element)} of {form.mnemonic}", f"  {explanation.formula}", ""]
     for operand in ("D", "C"):
-        table = views.where(form, operand, args.row, args.column)
+        table = _with_holders(views.where(form, operand, args.row, args.column), form)
         lines += [f"  {operand}[{args.row}][{args.column}]:", as_text(table, style, "    "), ""]
     titles = {
         "e": "  nibbles of this row in the metadata E:",
@@ -225,7 +243,7 @@ def holds(args: argparse.Namespace, style: Style) -> str:
     note = form.operand(name).describe()
     if form.sparse and name == "A":
         note += ", by stored coordinates"
-    title = style.lane(args.lane, f"lane {args.lane}")
+    title = style.lane(args.lane, f"{form.operand(name).holder} {args.lane}")
     return f"{title} of {form.mnemonic}\n  {style.dim(note)}\n{as_text(table, style, '  ')}"
 
 

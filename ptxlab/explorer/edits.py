@@ -308,8 +308,7 @@ def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
     """The place of a register, or of a word of tensor memory, in words; refused if there is none."""
     if isinstance(operand, Operand):
         next(operand.holds(lane, register), None)
-        holder = "lane" if operand.lanes <= 32 else "thread"
-        return f"{operand.name}, {holder} {lane}, register {register}"
+        return f"{operand.name}, {operand.holder} {lane}, register {register}"
     lanes, columns = operand.stored_shape
     lane = as_index(lane, "lane", lanes, f"{operand.name} in tensor memory: ")
     column = as_index(register, "column", columns, f"{operand.name} in tensor memory: ")

@@ -212,7 +212,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
     def _held(self, state: ExplorerState) -> list[NamedCell]:
         name = held_name(state, self.name)
         operand = with_registers(state, name)
-        as_index(self.lane, "lane", operand.lanes)
+        as_index(self.lane, operand.holder, operand.lanes)
         return [
             NamedCell(name, row, column)
             for place, row, column in operand.holds(self.lane)

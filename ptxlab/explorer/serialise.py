@@ -170,7 +170,7 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
     operand = state.ins.operand(name)
     if operand.layout is None:
         return []
-    registers = state.registers(name)[as_index(lane, "lane", operand.lanes, f"operand {name}: ")]
+    registers = state.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
     values, coords = operand.dtype.decode(codes), operand.layout.coords()[lane].tolist()
     rows: list[tuple[str, list[RegisterField]]] = [

@@ -90,7 +90,7 @@ def page_data(
         "loads": [],
         "quiz": [],
         "traces": [],
-        "refusal": f"this page cannot be edited: {notebook}",
+        "refusal": f"this page cannot be edited: press Open live, or {notebook}",
         "not_saved": "",
     }
     if state.transfer is None:

@@ -162,7 +162,8 @@ def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[s
         shape = operand.stored_shape
         name = np.dtype(operand.register_type).name
         unit = "columns" if isinstance(operand, TensorOperand) else "registers"
-        return shape, f"[..., {shape[0]} lanes, {shape[1]} {unit}]", (name, name.removeprefix("u"))
+        takes = f"[..., {shape[0]} {operand.holder}s, {shape[1]} {unit}]"
+        return shape, takes, (name, name.removeprefix("u"))
     name = np.dtype(operand.dtype.code_type).name
     names = [name, name.removeprefix("u")]
     if operand.dtype.numpy_type is not None:

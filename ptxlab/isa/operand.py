@@ -155,6 +155,11 @@ class MatrixOperand(ABC):
                     f"{self.dtype.bits} bits of {self.dtype}"
                 )
 
+    @property
+    def holder(self) -> str:
+        """What has its words: a lane of a warp or of tensor memory, or a thread of a warpgroup, 0 to 127."""
+        return "lane"
+
     def check_words(self, array: NDArray[Any]) -> NDArray[Any]:
         """Registers as unsigned integers of their width."""
         bits = 8 * self.register_type().itemsize
@@ -170,7 +175,7 @@ class MatrixOperand(ABC):
         bad = (array < 0) | (array > np.iinfo(self.register_type).max)
         if bad.any():
             raise PtxlabError(
-                f"{self.name}: {_first_place(bad, 'lane', 'register')}: {array[bad][0]} does not fit "
+                f"{self.name}: {_first_place(bad, self.holder, 'register')}: {array[bad][0]} does not fit "
                 f"{bits} bits"
             )
         return array.astype(self.register_type)
@@ -285,7 +290,6 @@ class Operand(MatrixOperand):
 
     @property
     def holder(self) -> str:
-        """What has registers of it: a lane of a warp, or a thread of a warpgroup, 0 to 127."""
         return "lane" if self.lanes <= 32 else "thread"
 
     # -- where things are ------------------------------------------------------------------------------------
@@ -308,7 +312,7 @@ class Operand(MatrixOperand):
         """
         layout = self._needs_lanes()
         lane, element = as_int(lane, "lane"), as_int(element, "element")
-        as_index(lane, "lane", layout.lanes, f"operand {self.name}: ")
+        as_index(lane, self.holder, layout.lanes, f"operand {self.name}: ")
         as_index(element, "element", layout.elements, f"operand {self.name}: ")
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
@@ -336,8 +340,8 @@ class Operand(MatrixOperand):
         register = None if register is None else as_int(register, "register")
         if register is not None and not 0 <= register < self.registers:
             raise PtxlabError(
-                f"operand {self.name}: register {quoted(register)} does not exist; a lane holds registers 0 "
-                f"to {self.registers - 1}"
+                f"operand {self.name}: register {quoted(register)} does not exist; a {self.holder} holds "
+                f"registers 0 to {self.registers - 1}"
             )
         for element, (row, column) in enumerate(layout.coords()[lane].tolist()):
             place = self.place(lane, element)
@@ -508,8 +512,8 @@ class Operand(MatrixOperand):
             return self.check_codes(array)
         if array.shape[-2:] != (self.lanes, self.registers):
             raise PtxlabError(
-                f"{self.name}: found registers of shape {array.shape}; it takes [..., {self.lanes} lanes, "
-                f"{self.registers} registers]"
+                f"{self.name}: found registers of shape {array.shape}; it takes [..., {self.lanes} "
+                f"{self.holder}s, {self.registers} registers]"
             )
         return self.check_words(array)
 

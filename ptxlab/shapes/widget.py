@@ -144,7 +144,9 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             explorer.restart(stop.form)
         data = explorer.page_data(most_products=_MOST_PRODUCTS)
         again = f"open it in a notebook with {_call(stop)}"
-        return pack({**data, "code": "", "refusal": f"this page cannot be edited: {again}"})
+        return pack(
+            {**data, "code": "", "refusal": f"this page cannot be edited: press Open live, or {again}"}
+        )
 
     def _numbered(self, stop: int | str) -> int:
         if not isinstance(stop, str):

@@ -120,7 +120,7 @@ def product(
     look = Look(
         colour,
         (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
-        None if lane is None else as_index(lane, "lane", lane_count(ins)),
+        None if lane is None else as_index(lane, ins.d.holder, lane_count(ins)),
         None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
     )
     if element is not None:

@@ -93,7 +93,8 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
     """
     form = as_product(ins)
     tensor = isinstance(form, Tcgen05Mma)
-    lane = as_index(lane, "lane", lane_count(form))
+    holder = "lane" if tensor else form.d.holder
+    lane = as_index(lane, holder, lane_count(form))
     if held is not None and not isinstance(held, Mapping):
         raise PtxlabError(
             f"held: found {quoted(held)}; it takes registers by operand, such as {{'A': registers}}"
@@ -107,7 +108,7 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
         contents = (held or {}).get(op.name)
         words = _words_of_tensor_lane(op, lane) if isinstance(op, TensorOperand) else _words_of_lane(op, lane)
         if not words.fields:
-            notes.append(f"{op.name}: nothing in this lane")
+            notes.append(f"{op.name}: nothing in this {holder}")
             continue
         grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
         title = f"compressed {op.name}" if form.sparse and op.name == "A" else op.name
@@ -122,7 +123,7 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
             f"lane {lane} holds nothing of {form_name(form)}; figures.tensor_memory shows which do"
         )
     notes += _tint_notes(dtypes)
-    which = f"Lane {lane}"
+    which = f"{holder.capitalize()} {lane}"
     if isinstance(form, Tcgen05Mma):
         pair = f"CTA {lane // LANES}, lane" if form.d.ctas > 1 else "Lane"
         which = f"{pair} {lane % LANES} of tensor memory"

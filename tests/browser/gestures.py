@@ -1,4 +1,4 @@
-"""What browser tests do often: type, press keys, and wait for the start of a text."""
+"""What browser tests do often: type, press keys, move a finger, and wait for the start of a text."""
 
 from __future__ import annotations
 
@@ -27,3 +27,15 @@ def enter(field: Any, text: str) -> None:
 def starting(text: str) -> re.Pattern[str]:
     """Texts that start like this, for `expect`."""
     return re.compile("^" + re.escape(text))
+
+
+def swipe(page: Any, x: float, y: float, by: float) -> None:
+    """Move one finger up or down from a point; the browser scrolls, or does not."""
+    finger = page.context.new_cdp_session(page)
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for step in range(1, 11):
+        moved = [{"x": x, "y": y + by * step / 10}]
+        finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": moved})
+        page.evaluate("() => new Promise(requestAnimationFrame)")  # the browser takes one move a frame
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    finger.detach()

@@ -961,15 +961,23 @@ def test_numbers_that_are_not_values_say_so(
     python("ex.A = 10000 + 8 * rng.integers(-99, 99, (16, 16))")
     caption = page.locator("[data-pane=A] .ptx-numbers")
     expect(caption).to_contain_text("numbers are lanes")
+    expect(page.locator("[data-pane=B] .ptx-numbers")).to_have_count(0)  # all digits, where A has none anyway
+    narrow(1200, 900)
     expect(page.locator("[data-pane=B] .ptx-numbers")).to_contain_text("rounded to fit")
     corner = page.locator(".ptx-legends")
-    expect(corner).to_contain_text("numbers on A are lanes; zoom in for values")
+    expect(corner).to_contain_text("numbers on A and D are lanes; zoom in for values")
     expect(corner).to_contain_text("numbers of B are rounded to fit")
     written()
     caption.click()  # the camera comes near enough for all of them
     expect(note).to_have_count(0)
     assert any(text.startswith(("10", "9")) and len(text) >= 4 for text in written())
     python("ex.A = np.ones((16, 16)); ex.B = np.ones((16, 8)); ex.view.zoom = 100")
+    narrow(1024, 900)
+    show(python, page, SPARSE_S4)
+    python("rng = np.random.default_rng(1); ex.A = ptxlab.prune(rng.integers(-8, 8, (16, 64)), ex.state.ins)")
+    python("ex.B = rng.integers(-8, 8, (64, 8))")
+    expect(page.locator("[data-pane=A] .ptx-numbers")).to_contain_text("numbers are lanes")
+    expect(page.locator("[data-pane=D] .ptx-numbers")).to_have_count(0)
 
 
 def test_a_long_number_leaves_the_others_as_they_are(

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
-from tests.browser.gestures import press, starting
+from tests.browser.gestures import press, starting, swipe
 from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import saved_page
 from tools.jupyter import Shown
@@ -257,9 +257,22 @@ def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     expect(phone.locator(".ptx-tooltip.on b").first).to_have_text(starting("row 4 of A is held by"))
 
 
-def test_two_fingers_zoom_where_they_are(phone: Any, folder: Path) -> None:
+def test_one_finger_scrolls_the_page_and_two_zoom_where_they_are(phone: Any, folder: Path) -> None:
     phone.goto(ptxlab.explore(S4).save_html(folder / "phone.html").as_uri())
     screen = Shown(phone)
+    for part in ("[data-pane=A] .ptx-scroller", ".ptx-lanes", ".ptx-fields >> nth=1", ".ptx-track"):
+        box = phone.locator(part).evaluate(
+            "(node) => { scrollTo(0, node.getBoundingClientRect().top + scrollY - 600);"
+            " const { x, y, width, height } = node.getBoundingClientRect();"
+            " return { x: x + width / 2, y: y + Math.min(height / 2, 60), at: scrollY }; }"
+        )
+        swipe(phone, box["x"], box["y"], 150 if box["at"] > 150 else -150)
+        phone.wait_for_function("(at) => Math.abs(scrollY - at) > 80", arg=box["at"])
+    assert (
+        phone.evaluate(f"() => {MODEL}.get('selected').name ?? ''") == ""
+    )  # no finger that moves on selects
+    assert not phone.locator(".ptx-tooltip.on").count()
+    phone.evaluate("() => scrollTo(0, 0)")
     x, y = screen.middle("A", 8, 32)
     fingers = phone.context.new_cdp_session(phone)
     for event, apart in (("touchStart", 20), ("touchMove", 30), ("touchMove", 40), ("touchEnd", None)):

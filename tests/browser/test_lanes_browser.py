@@ -517,6 +517,11 @@ def test_elements_of_ldmatrix_are_typed_and_followed(screen: Lanes, page: Any) -
     name = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     screen.python(f"ex.instruction = {name!r}")
     shows(page, ".ptx-mnemonic", name)
+    # both grids share what the registers leave of the width, and the second has room for its headings
+    (last, _), (first, _) = word_at(page, 0, 7), word_at(page, 128, 0)
+    wide = last - word_at(page, 0, 6)[0]
+    box = page.locator(".ptx-tensor .ptx-scroller").bounding_box()
+    assert wide >= min(63, box["width"] / 18) and first - last - wide > 36
     page.mouse.click(*word_at(page, 9, 3))
     type_line(page, "beef")
     page.mouse.move(*word_at(page, 128 + 5, 3))

@@ -383,6 +383,15 @@ def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
     says = "row 40 of A is in threads 64..67 · column 200 of B is in shared memory"
     assert says in screen.status.text_content()
+    # a lane is one of 32: those of a warpgroup are threads, in warp 0 too
+    screen.click("D", 2, 1)
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-status').textContent.includes('threads 8..11')"
+    )
+    assert page.locator(".ptx-lane[data-lane='8']").get_attribute("aria-label") == "thread 8"
+    label = page.locator("[data-operand=D] .ptx-hex").first.get_attribute("aria-label")
+    assert label.startswith("D, thread 8, register")
+    assert page.locator("[data-trait=label] option").all_text_contents()[-1] == "thread·element"
 
 
 #: The colour of the marks at the upper left corner of a cell: outside it, or inside at the edge of a pane.

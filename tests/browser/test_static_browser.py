@@ -135,12 +135,15 @@ def test_saved(saved: Any, page: Any) -> None:
     page.locator(".ptx-trace-fold").click()
 
 
+REMEDY = "this page cannot be edited: press Open live, or open it in a notebook with"
+
+
 @pytest.mark.parametrize("saved", some(FORMS), indirect=True)
 def test_refused(saved: Any, page: Any) -> None:
     """Whatever is typed is refused with the way out; nothing changes."""
     state = f"() => JSON.stringify(['lane_registers', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
     mnemonic = saved.instruction.mnemonic
-    remedy = f'this page cannot be edited: open it in a notebook with ptxlab.explore("{mnemonic}")'
+    remedy = f'{REMEDY} ptxlab.explore("{mnemonic}")'
     page.mouse.click(*at(page, "A", 2, 3))
     before, look = page.evaluate(state), pixels(page, "A")
     type_line(page, "1")
@@ -243,7 +246,7 @@ def test_a_saved_walk(walk: Any, page: Any) -> None:
     assert before == [f"0x{word:08x}" for word in walk.explorer.registers["A"][17][: len(before)]]
     page.mouse.click(*at(page, "A", 2, 3))
     type_line(page, "1")
-    remedy = 'this page cannot be edited: open it in a notebook with ptxlab.walk("wgmma", 1)'
+    remedy = f'{REMEDY} ptxlab.walk("wgmma", 1)'
     expect(page.locator(".ptx-problem").first).to_have_text(remedy)
 
 
@@ -746,12 +749,13 @@ def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path)
     page = browser.new_page(viewport={"width": 900, "height": 900})
     page.goto(path.as_uri())
     page.wait_for_selector("[data-pane=D] canvas")
-    expect(page.locator(".ptx-status").first).to_contain_text("To change it, open this in a notebook.")
+    expect(page.locator(".ptx-status").first).to_contain_text("To change it, press Open live.")
     assert page.locator(".ptx-explorer").bounding_box()["height"] > 700
     page.mouse.move(*at(page, "A", 3, 5))
     page.mouse.click(*at(page, "A", 3, 5))
     type_line(page, "99")
-    expect(page.locator(".ptx-problem").first).to_contain_text("cannot be edited")
+    expect(page.locator(".ptx-problem").first).to_contain_text("cannot be edited: press Open live")
+    expect(page.get_by_role("link", name="Open live")).to_be_in_viewport()
     page.wait_for_selector(".ptx-tooltip.on")
     page.wait_for_function(
         """() => {

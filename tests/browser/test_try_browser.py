@@ -16,7 +16,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.worker import DEFAULT
-from tests.browser.gestures import press
+from tests.browser.gestures import press, swipe
 from tests.browser.test_accessible_browser import AXE, complaints
 from tools.jupyter import until as until_it_holds
 
@@ -156,6 +156,12 @@ def test_a_question_in_the_address_is_answered(tab: Any) -> None:
         picture = "decodeURIComponent(document.querySelector('.answer-picture img').currentSrc)"
         until(page, f"{picture}.includes('{paper}')")
     is_for_everybody(page, "Run a whole kernel", "Ask", "Answer", "picture", "A[0][0]", "lane 0", "A, lane 0")
+    page.set_viewport_size({"width": 390, "height": 844})
+    pane = "document.querySelector('[data-pane=A] .ptx-scroller').getBoundingClientRect()"
+    page.evaluate(f"scrollBy(0, {pane}.top - 400)")
+    at = page.evaluate("scrollY")
+    swipe(page, page.evaluate(f"{pane}.x + 60"), page.evaluate(f"{pane}.y + 60"), -200)
+    until(page, f"scrollY > {at} + 100")  # one finger on a matrix scrolls the page
 
 
 #: Where the focus is: its name, and whether one sees it; a cell of a matrix is drawn with a frame.

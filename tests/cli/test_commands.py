@@ -95,6 +95,7 @@ def test_show(answer) -> None:
     assert [*facts["operands"][1].values()] == ["B", "64x24", "e4m3", "-", "-", "in shared memory"]
     assert "wmma::mma_sync(d, a, b, c, false);" in answer("show", "wmma.m8n8k32.s4", "--no-sass")
     long = answer("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
+    assert "  threads     128\n" in long and "  lanes       32\n" in text
     assert "{%d0, %d1, ..., %d127}" in long
     assert "%d126" not in long
     tensor = answer("show", "tcgen05.mma.sp.cta_group::2.kind::f16", "--no-sass")
@@ -120,6 +121,24 @@ def test_show_says_what_the_chip_runs_or_what_to_install(answer, monkeypatch: py
     )
     assert "chip runs   sm_75: nothing, it lacks the instruction\n" in answer("show", S4, "--target", "sm_75")
     assert asked == ["sm_90a", "sm_80"]
+
+
+def test_those_of_a_warpgroup_are_threads(answer, refused) -> None:
+    """A lane is one of the 32 of a warp; JSON has one key for both."""
+    assert answer("where", WGMMA, "D", "41", "3").splitlines()[-2:] == [
+        "  thread  element  register  bits",
+        "      69  d3              3  [31..0]",
+    ]
+    assert "lane" in json.loads(answer("where", WGMMA, "D", "41", "3", "--json"))["places"][0]
+    heads = [
+        line.split() for line in answer("where", WGMMA, "A", "41", "3").splitlines() if "element " in line
+    ]
+    assert [head.count("thread") for head in heads] == [1, 1]
+    assert answer("holds", WGMMA, "D", "--lane", "42").startswith(f"thread 42 of {WGMMA}\n")
+    assert "thread 128 does not exist; threads go from 0 to 127" in refused(
+        "holds", WGMMA, "D", "--lane", "128"
+    )
+    assert "lane" not in answer("where", WGMMA, "D", "41", "3", "--explain")
 
 
 def test_where_dense(answer) -> None:

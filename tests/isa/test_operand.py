@@ -172,7 +172,12 @@ REFUSED: list[tuple[Callable[..., object], list[Any], str]] = [
     (lambda: list(A.holds(-1)), [], "operand A: lane -1 does not exist; lanes go from 0 to 31"),
     (lambda: list(A.holds(0, 4)), [], "operand A: register 4 does not exist; a lane holds registers 0 to 3"),
     (S4.c.where, [16, 0], "row 16: the matrix is 16x8, so rows go from 0 to 15"),
-    (WGMMA.a.unpack, [WORDS], "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]"),
+    (
+        WGMMA.a.unpack,
+        [WORDS],
+        "A: found registers of shape (32, 4); it takes [..., 128 threads, 4 registers]",
+    ),
+    (WGMMA.a.place, [128, 0], "operand A: thread 128 does not exist; threads go from 0 to 127"),
     (WGMMA.b.unpack, [np.zeros((24, 64), np.uint8)], "B: found shape (24, 64); it takes [..., 64, 24]"),
     (
         WGMMA.b.pack_codes,

@@ -460,7 +460,7 @@ def test_fragments_that_hold_elements_twice_can_be_stored() -> None:
 
 
 def test_a_warp_of_a_warpgroup_holds_what_mma_does() -> None:
-    """What the refusal of 128 lanes beside 32 says."""
+    """What the refusal of 128 threads beside 32 says."""
     for name, small in ((WGMMA_E4M3, E4M3), ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", F16)):
         wide, narrow = operand(name, "A").coords(), operand(small, "A").coords()
         d = operand(small, "D").coords()
@@ -546,7 +546,7 @@ def test_gpu_gives_the_same_registers(name: str) -> None:
         (operand(F16, "D"), operand(F16, "A"), r"2 side by side would be: repack\(\[d, d\], ...\)"),
         (operand(F16, "D"), operand(E4M3, "B"), r"2 below each other would be: repack\(\[\[d\], \[d\]\]"),
         (operand(WGMMA_E4M3, "D"), operand(WGMMA_E4M3, "B"), "lies in shared memory"),
-        (operand(WGMMA_E4M3, "D"), operand(F16, "A"), "128 lanes"),
+        (operand(WGMMA_E4M3, "D"), operand(F16, "A"), "128 threads hold the source .* 32 lanes hold"),
         ([operand(S8, "D")] * 2, operand(F16, "A"), "D holds s32, A holds f16: no conversion"),
         (operand(F64, "D"), operand(F16, "A"), "no conversion; f64 stays as it is"),
         ([operand(F16, "D"), operand(HALF, "D")], operand(F16, "A"), "tiles of one matrix have one type"),

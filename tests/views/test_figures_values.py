@@ -420,6 +420,7 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
     for place, row, column in S4.a.holds(9):
         assert grids["A"].at(place.register, 31 - place.high).lines[-1] == str(values[row, column])
     long = views.registers(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 3)
+    assert long.title.startswith("Thread 3 of wgmma")
     assert all(grid.shape[0] <= 8 for grid in long.grids) and "B: in shared memory" in long.subtitle
     assert [grid.title for grid in long.grids][-1] == "D: 128 registers, the first 8 shown"
 

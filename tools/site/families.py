@@ -51,7 +51,7 @@ ABOUT: dict[str, tuple[str, str]] = {
         "Matrix multiply-accumulate operation using wmma instructions",
     ),
     "wgmma": (
-        "Four warps, a warpgroup of 128 lanes, multiply an A of 64 rows by a B in shared memory, "
+        "Four warps, a warpgroup of 128 threads, multiply an A of 64 rows by a B in shared memory, "
         "asynchronously. A comes from registers or from shared memory; the accumulator stays in registers.",
         "Asynchronous warpgroup-level matrix multiply-accumulate operation using wgmma.mma_async instruction",
     ),

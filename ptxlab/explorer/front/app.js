@@ -530,7 +530,7 @@ export class App {
   /** @param {Line | null} line @param {MouseEvent} [event] */
   hoverLine(line, event) {
     if (this.quiz.open) line = null; // it would tell the lanes
-    if (line && event) this.tooltip.show(event, () => [describeLine(this.matrices, line)]);
+    if (line && event) this.tooltip.show(event, () => [describeLine(this.matrices, line, this.instruction)]);
     else if (this.line && !this.hovered) this.tooltip.hide();
     this.line = line;
     this.point();
@@ -598,7 +598,7 @@ export class App {
     this.panel.lanes.outline(holders, contributions);
     this.differences.update();
     if (line && !this.instruction.move && (this.line || !this.hovered?.name)) {
-      this.say([describeLine(this.matrices, line)]);
+      this.say([describeLine(this.matrices, line, this.instruction)]);
       return;
     }
     const at = this.hovered?.name ? this.hovered : mark;
@@ -613,7 +613,7 @@ export class App {
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
     // the rows and columns of tcgen05 are always in the same place
     const told = this.instruction.tensor ? [] : contributions;
-    const lanes = told.map((each) => describeContribution(this.matrices, each));
+    const lanes = told.map((each) => describeContribution(this.matrices, each, this.instruction));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
     this.say([value, ...selected, ...facts]);
   }

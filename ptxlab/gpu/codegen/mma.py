@@ -36,7 +36,7 @@ extern "C" __global__ void {name}(
 _WARPGROUP = """\
 // {mnemonic}
 // {title}
-// One warpgroup (128 lanes) runs one instruction; the grid walks through `count` independent ones.
+// One warpgroup (128 threads) runs one instruction; the grid walks through `count` independent ones.
 extern "C" __global__ void __launch_bounds__(128) {name}(
     {parameters}, int count)
 {{

@@ -53,9 +53,10 @@ def repack(source: Tiles, target: Tiles) -> Repack:
     first, last = from_tiles[0], to_tiles[0]
     if first.lanes != last.lanes:
         raise PtxlabError(
-            f"{first.lanes} lanes hold the source ({size_text(from_tiles)}), and {last.lanes} lanes hold the "
-            f"target ({size_text(to_tiles)}): both must have the same lanes; a warp of a wgmma holds 16 rows "
-            "of A and D as an mma with M = 16, N = 8 and the same K does, so plan one warp with that mma"
+            f"{first.lanes} {first.holder}s hold the source ({size_text(from_tiles)}), and {last.lanes} "
+            f"{last.holder}s hold the target ({size_text(to_tiles)}): both must have as many; a warp of a "
+            "wgmma holds 16 rows of A and D as an mma with M = 16, N = 8 and the same K does, so plan one "
+            "warp with that mma"
         )
     check_room(sum(tile.shape[0] * tile.shape[1] for tile in from_tiles), "repack")
     conversion = _conversion(first, last)

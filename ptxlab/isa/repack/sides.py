@@ -58,7 +58,7 @@ def as_grid(tiles: object, what: str) -> list[list[Operand]]:
                 f"{what}: tiles of one matrix have one type, found {first.dtype} and {tile.dtype}"
             )
         if tile.lanes != first.lanes:
-            raise PtxlabError(f"{what}: tiles of {first.lanes} and of {tile.lanes} lanes do not go together")
+            raise PtxlabError(f"{what}: tiles in {first.lanes} and {tile.lanes} threads do not go together")
     return grid
 
 

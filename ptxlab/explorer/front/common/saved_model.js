@@ -49,7 +49,7 @@ function firstState({ state }) {
   const what = state.instruction.tensor ? "where it is" : "which lane holds it";
   return {
     ...state,
-    hint: `Point at a cell to see ${what}; click to select it. To change it, open this in a notebook.`,
+    hint: `Point at a cell to see ${what}; click to select it. To change it, press Open live.`,
   };
 }
 

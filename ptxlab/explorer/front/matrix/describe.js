@@ -17,16 +17,20 @@ function runs(lanes) {
   return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
 }
 
+// What holds an element: a lane is one of the 32 of a warp; those of a warpgroup are its threads, 0 to 127.
+/** @param {{ lanes: number }} instruction */
+export const holderNoun = ({ lanes }) => (lanes > 32 ? "thread" : "lane");
+
 // "lanes 4..7"; those of a warpgroup are threads, and one of them has its warp and its lane, too.
-/** @param {number[]} lanes @param {number} of so many of the instruction */
-export function laneNames(lanes, of = 0) {
-  if (lanes.length === 1) return laneWords(lanes[0], of);
-  return `${lanes.some((lane) => lane >= 32) ? "threads" : "lanes"} ${runs(lanes)}`;
+/** @param {number[]} lanes @param {{ lanes: number }} instruction */
+export function laneNames(lanes, instruction) {
+  if (lanes.length === 1) return laneWords(lanes[0], instruction.lanes);
+  return `${holderNoun(instruction)}s ${runs(lanes)}`;
 }
 
-/** @param {Matrix} matrix @param {number[]} lanes */
-function heldBy(matrix, lanes) {
-  if (!matrix.place) return `is held by ${laneNames(lanes)}`;
+/** @param {Matrix} matrix @param {number[]} lanes @param {InstructionInfo} instruction */
+function heldBy(matrix, lanes, instruction) {
+  if (!matrix.place) return `is held by ${laneNames(lanes, instruction)}`;
   if (!lanes.length) return "is not read by this tcgen05.ld";
   return `is loaded by ${plural(lanes.length, "thread")} ${runs(lanes)}`;
 }
@@ -35,14 +39,14 @@ function heldBy(matrix, lanes) {
 export const lineName = ({ row, column }, matrix) =>
   row === undefined ? `column ${column} of ${matrix}` : `row ${row} of ${matrix}`;
 
-/** @param {Matrices} matrices @param {Line} line */
-export function describeLine(matrices, line) {
+/** @param {Matrices} matrices @param {Line} line @param {InstructionInfo} instruction */
+export function describeLine(matrices, line, instruction) {
   const matrix = matrices[line.name];
   const name = lineName(line, matrix.label);
   const lanes = lanesOf(matrices, line);
   if (line.name === "stored" && line.column !== undefined && lanes)
-    return `${name} ${heldBy(matrix, lanes)}; ${chunkWords(matrices, line.column)}`;
-  return lanes ? `${name} ${heldBy(matrix, lanes)}` : `${name}: ${matrix.note}`;
+    return `${name} ${heldBy(matrix, lanes, instruction)}; ${chunkWords(matrices, line.column)}`;
+  return lanes ? `${name} ${heldBy(matrix, lanes, instruction)}` : `${name}: ${matrix.note}`;
 }
 
 // What "ch0" above a column of compressed A means.
@@ -55,11 +59,11 @@ function chunkWords({ A, E, stored }, column) {
 }
 
 // "row 9 of A is in lanes 4..7": where the factors of a cell of D are.
-/** @param {Matrices} matrices @param {Contribution} contribution */
-export function describeContribution(matrices, { line, lanes }) {
+/** @param {Matrices} matrices @param {Contribution} contribution @param {InstructionInfo} instruction */
+export function describeContribution(matrices, { line, lanes }, instruction) {
   const { label, place } = matrices[line.name];
   const memory = place ? "tensor memory" : "shared memory";
-  const where = lanes.length ? laneNames(lanes) : memory;
+  const where = lanes.length ? laneNames(lanes, instruction) : memory;
   return `${lineName(line, label)} is in ${where}`;
 }
 
@@ -83,9 +87,7 @@ const bitsOf = (low, bits, at) => `${plural(bits, "bit")} ${bitRange(low[at], bi
 
 /** @param {number} lane @param {number} lanes */
 const laneWords = (lane, lanes) =>
-  Math.max(lane + 1, lanes) > 32
-    ? `lane ${lane % 32} of warp ${Math.floor(lane / 32)} (thread ${lane})`
-    : `lane ${lane}`;
+  lanes > 32 ? `lane ${lane % 32} of warp ${Math.floor(lane / 32)} (thread ${lane})` : `lane ${lane}`;
 
 // Where an element is: lane, element, register and bits; or its place in shared memory.
 /** @param {Matrix} matrix @param {number} at @param {number} lanes of the instruction */
@@ -124,13 +126,13 @@ function tensorPlace(matrix, { lane, column, low, copies, isPair }, at) {
 }
 
 // The nibble of a chunk of sparse A, and where it is.
-/** @param {Matrices} matrices @param {number} row @param {number} chunk */
-function nibbleOf({ E }, row, chunk) {
+/** @param {Matrices} matrices @param {number} row @param {number} chunk @param {InstructionInfo} instruction */
+function nibbleOf({ E }, row, chunk, instruction) {
   const at = row * E.columns + chunk;
   return [
     `nibble 0b${binary(E.codes[at], 4)}`,
     E.lane
-      ? `${laneNames([E.lane[at]])}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`
+      ? `${laneNames([E.lane[at]], instruction)}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`
       : place(/** @type {Matrix} */ (E), at)[0],
   ];
 }
@@ -227,7 +229,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   const sparse = name === "A" && matrix.counterpart;
   const chunk = matrices.E && Math.floor((column * matrices.E.columns) / matrix.columns);
   if (at < 0) {
-    const [nibble, where] = nibbleOf(matrices, row, chunk);
+    const [nibble, where] = nibbleOf(matrices, row, chunk, instruction);
     return [
       ...parts,
       `not stored: ${nibble} keeps other columns of chunk ${chunk}`,
@@ -244,7 +246,7 @@ export function cellFacts(matrices, instruction, { name, row, column }, inMemory
   else if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...masked(instruction, matrix, index, column));
   parts.push(...scaled(matrices, name, row, column));
-  if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
+  if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk, instruction).join(" in "));
   if (matrix.products)
     parts.push(productNames(instruction, productOf(matrix, matrix.products, row, column)).join(", "));
   else if ((holder.lane ?? holder.place) && holder.note) parts.push(holder.note);

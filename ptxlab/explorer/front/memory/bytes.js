@@ -4,6 +4,7 @@
 import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { typed, hex } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
+import { laneNames } from "../matrix/describe.js";
 
 export const LINE = 128; // bytes of all banks
 export const WORD = 4; // bytes of a bank
@@ -74,8 +75,8 @@ export const bankOf = (address) => Math.floor((address % LINE) / WORD);
 export const byteName = (address) => `byte ${hex(address, 12)}, bank ${bankOf(address)}`;
 
 // Where a cell is in memory, and when it is moved.
-/** @param {MemoryData} data @param {number} index */
-export function memoryFacts(data, index) {
+/** @param {MemoryData} data @param {number} index @param {InstructionInfo} instruction */
+export function memoryFacts(data, index, instruction) {
   const map = memoryMap(data);
   const address = map.byte[index];
   const bit = map.low && map.perByte > 1 ? `, bit ${map.low[index]}` : "";
@@ -85,7 +86,9 @@ export function memoryFacts(data, index) {
   ];
   const supplier = map.supplier.get(address - (address % 16));
   if (supplier)
-    facts.push(`in a row of matrix ${supplier.matrix}, whose address lane ${supplier.lane} supplies`);
+    facts.push(
+      `in a row of matrix ${supplier.matrix}, whose address ${laneNames([supplier.lane], instruction)} supplies`,
+    );
   return facts;
 }
 

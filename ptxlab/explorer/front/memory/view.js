@@ -205,7 +205,9 @@ export class MemoryView extends WordArea {
   // Where memory has a cell, in words; null where memory does not show it.
   /** @param {Name} name @param {number} index */
   facts(name, index) {
-    return this.isOpen && name === this.sent.name ? memoryFacts(this.data, index) : null;
+    return this.isOpen && name === this.sent.name
+      ? memoryFacts(this.data, index, this.app.instruction)
+      : null;
   }
 
   // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and
@@ -280,7 +282,7 @@ export class MemoryView extends WordArea {
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
     const lanes = new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index] ?? 0));
-    const holders = matrix.lane ? [laneNames([...lanes], app.instruction.lanes)] : [];
+    const holders = matrix.lane ? [laneNames([...lanes], app.instruction)] : [];
     return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 

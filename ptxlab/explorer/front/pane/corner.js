@@ -4,7 +4,8 @@
 import { fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
-import { holderNoun, numbersShown, showsBars } from "./draw.js";
+import { holderNoun } from "../matrix/describe.js";
+import { numbersShown, showsBars } from "./draw.js";
 
 const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
@@ -183,7 +184,7 @@ function numberNotes(app) {
   const notes = /** @type {string[]} */ ([]);
   if (lanes)
     notes.push(
-      `numbers on ${lanes} are ${holderNoun(app)}; zoom in for ${label === "value" ? "values" : label}`,
+      `numbers on ${lanes} are ${holderNoun(app.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
     );
   if (lanes) notes.push("a faint cell there is 0");
   if (app.panes.some(showsBars)) notes.push("bars: the 4 bits of a nibble, tall is 1");

@@ -15,6 +15,7 @@ import {
 } from "../matrix/matrix.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings, drawProductNames } from "./edges.js";
 import { isTinted } from "../matrix/colours.js";
+import { holderNoun } from "../matrix/describe.js";
 import { filledRange } from "./fill_handle.js";
 
 const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
@@ -167,10 +168,6 @@ export function numbersShown(pane) {
   if (!numbersLanes(app, matrix) || app.quiz.display("label") === "lane") return "";
   return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
-
-// What the numbers on blocks of cells are: those of a warpgroup go up to 127.
-/** @param {App} app */
-export const holderNoun = ({ instruction }) => (instruction.lanes > 32 ? "threads" : "lanes");
 
 // Whether nibbles are drawn as bars.
 /** @param {Pane} pane */
@@ -489,7 +486,7 @@ function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
   setFont(context, `12px ${ink.mono}`, String(textColour));
   const where =
     at >= 0 && holder.lane && !holder.place
-      ? `lane ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`
+      ? `${holderNoun(app.instruction)} ${holder.lane[at]} · ${holder.element}${holder.elementOf[at]} · register ${holder.registerOf[at]}, bits ${holder.low[at] + holder.bits - 1}..${holder.low[at]}`
       : hex(matrix.codes[index], matrix.bits);
   const fits = where.length * 12 * LETTER < width - 8 ? where : where.split(" · ")[0];
   context.fillText(fits, x + width / 2, top + rows * BIT_SIZE.height + 10, width - 6);

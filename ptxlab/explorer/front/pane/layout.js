@@ -312,10 +312,17 @@ function readableCells(count, legible, { full, all, most }, room) {
   const needed = [legible, ...choices.map((widths) => ({ ...legible, ...widths }))];
   const fitting = needed.find(({ kx, nx }) => count.a * kx + count.n * nx + count.gaps <= room.width);
   if (fitting) return wholeCells(count, fitting, room);
-  const [plain, rounded] = [legible, { ...legible, ...most }].map((cells) => wholeCells(count, cells, room));
+  // numbers in as many as can have them, then all of their digits
+  const plans = [legible, ...[full, most].map((widths) => ({ ...legible, ...widths }))];
   /** @param {CellSize} cells */
-  const readable = ({ kx, nx }) => Number(kx >= most.kx) + Number(nx >= most.nx);
-  return readable(rounded) > readable(plain) ? rounded : plain;
+  const readable = (cells) =>
+    [most, full].reduce(
+      (sum, { kx, nx }) => 2 * sum + Number(cells.kx > kx - 0.01) + Number(cells.nx > nx - 0.01),
+      0,
+    );
+  return plans
+    .map((cells) => wholeCells(count, cells, room))
+    .reduce((best, cells) => (readable(cells) > readable(best) ? cells : best));
 }
 
 // Widths of cells with condensed digits: for all digits, for all numbers in fewer of them, and for most.

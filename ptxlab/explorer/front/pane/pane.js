@@ -4,7 +4,8 @@ import { clamp, focusOn, make, makeButton, paint, write } from "../common/util.j
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { ScrollArea } from "../common/scroll_area.js";
-import { drawPane, drawPaneMarks, holderNoun, numbersShown } from "./draw.js";
+import { holderNoun } from "../matrix/describe.js";
+import { drawPane, drawPaneMarks, numbersShown } from "./draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
 import { listenToPane } from "./input.js";
@@ -245,7 +246,7 @@ export class Pane extends ScrollArea {
     if (!numbers) return;
     const label = app.quiz.display("label");
     const what = label === "value" ? "values" : label;
-    const text = numbers === "lanes" ? `numbers are ${holderNoun(app)}` : "rounded to fit";
+    const text = numbers === "lanes" ? `numbers are ${holderNoun(app.instruction)}s` : "rounded to fit";
     const zoomIn = () => app.zoomTo(app.camera.legible, null);
     const button = makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, {
       tabindex: "-1",

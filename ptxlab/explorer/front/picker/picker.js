@@ -12,6 +12,7 @@ import {
   revealInList,
 } from "../common/util.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
+import { holderNoun } from "../matrix/describe.js";
 
 /** @param {number} count @param {string} noun */
 const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
@@ -346,7 +347,7 @@ export class Picker {
     const facts = [
       // each with the words that mean it
       [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : everyday[0]],
-      [item.lanes > 1 ? `${item.lanes} lanes` : "1 thread", "warp", "warpgroup", "thread"],
+      [item.lanes > 1 ? `${item.lanes} ${holderNoun(item)}s` : "1 thread", "warp", "warpgroup", "thread"],
       [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
     ];
     for (const [place, [fact, ...spoken]] of facts.entries()) {

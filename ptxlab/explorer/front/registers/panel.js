@@ -4,7 +4,7 @@ import { ARROWS, attribute, clamp, make, makeButton, onMouse, paint, plural, wri
 import { bitsHolder, holderOf, indexOfCell } from "../matrix/matrix.js";
 import { drawRegister } from "./register.js";
 import { roveTabindex, nextInBar, nextInPlane } from "../common/roving_tabindex.js";
-import { lineName } from "../matrix/describe.js";
+import { holderNoun, lineName } from "../matrix/describe.js";
 
 const PAGE = 4; // registers shown at once of an operand that has more than eight
 
@@ -146,12 +146,12 @@ export class Panel {
       /** @param {number} now */
       return (now) => {
         lane = now;
-        write(name, `${app.instruction.lanes > 32 ? "thread" : "lane"} ${lane}`);
+        write(name, `${holderNoun(app.instruction)} ${lane}`);
         paint(name, app.colours[lane % 32]);
         attribute(name, "aria-pressed", lane === app.lane);
         if (!unpin) return;
         unpin.hidden = !this.lanes.pinned.includes(lane);
-        attribute(unpin, "aria-label", `unpin lane ${lane}`);
+        attribute(unpin, "aria-label", `unpin ${holderNoun(app.instruction)} ${lane}`);
       };
     });
     this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
@@ -304,14 +304,22 @@ export class Lanes {
     write(this.group, `group ${Math.floor(own / 4)}, position ${own % 4}`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
-    attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
+    attribute(
+      this.pin,
+      "aria-label",
+      `${pinned.includes(lane) ? "unpin" : "pin"} ${holderNoun(instruction)} ${lane}`,
+    );
     const key = `${instruction.lanes} ${warp} ${app.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
       const each = Number(button.dataset.lane);
       attribute(button, "aria-pressed", each === lane);
-      attribute(button, "aria-label", `lane ${each}${pinned.includes(each) ? ", pinned" : ""}`);
+      attribute(
+        button,
+        "aria-label",
+        `${holderNoun(instruction)} ${each}${pinned.includes(each) ? ", pinned" : ""}`,
+      );
       button.classList.toggle("pinned", pinned.includes(each));
       attribute(button, "tabindex", each === lane ? 0 : -1);
     }

@@ -3,6 +3,7 @@
 
 import { make, attribute, write, isTouch, onMouse } from "../common/util.js";
 import { flashNodes } from "../common/motion.js";
+import { holderNoun } from "../matrix/describe.js";
 import { TextBox, flipByKey } from "../common/text_box.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
@@ -33,7 +34,11 @@ export function drawRegister(app, parent, info) {
   const fields = Array.from({ length: count }, () => new RegisterField(app, strip, info));
   return (content, lane) => {
     attribute(box.node, "data-lane", lane);
-    box.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
+    box.show(
+      content.hex,
+      `${name}, ${holderNoun(app.instruction)} ${lane}, register ${register}, hexadecimal`,
+      lane,
+    );
     if (place) write(place, placeOf(matrix, content.fields));
     fields.forEach((field, index) => field.show(content.fields[index], lane));
   };
@@ -173,7 +178,7 @@ class RegisterField {
     const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
-      `lane ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${holderNoun(this.app.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
       `${this.node.title} = ${text || bits}`,
       this.isResult ? "D is the result and cannot be changed" : change,
     ];
@@ -196,7 +201,11 @@ class RegisterField {
     [this.field, this.lane] = [field, lane];
     const element = `${matrix.element}${field.element}`;
     const where = `${matrix.label} row ${row} column ${column}`;
-    this.value?.show(field.text, `${element}, ${where}${small ? `, lane ${lane}` : ""}`, this.cell);
+    this.value?.show(
+      field.text,
+      `${element}, ${where}${small ? `, ${holderNoun(app.instruction)} ${lane}` : ""}`,
+      this.cell,
+    );
     if (!moved) return;
     node.dataset.element = element;
     node.title = `${element} is ${matrix.label}[${row}][${column}]`;

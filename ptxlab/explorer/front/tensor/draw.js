@@ -18,14 +18,18 @@ import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.
 import { linkedWords, movePainter } from "./move.js";
 
 export const TENSOR_HEAD = { left: 58, top: 30 };
-export const CTA_GAP = 26; // between the CTAs of a pair
+
+// Pixels between the CTAs of a pair, or between two grids of words, of which the second has its own headings.
+/** @param {Pick<TensorView, "tensor">} view */
+export const gapBetween = ({ tensor }) => (tensor.blocks ? 44 : 26);
 
 // Left edge of a column of a CTA, in the pixels of what scrolls.
 /** @param {TensorView} view @param {number} cta @param {number} column */
-export function columnEdge({ app, cell, tensor }, cta, column) {
+export function columnEdge(view, cta, column) {
+  const { app, cell, tensor } = view;
   let before = 0;
   for (let each = 0; each < cta; each += 1) before += columnsOf(tensor, each);
-  const x = (before + column) * cell.width + cta * CTA_GAP;
+  const x = (before + column) * cell.width + cta * gapBetween(view);
   return Math.round(x * app.ratio) / app.ratio;
 }
 
@@ -288,8 +292,8 @@ function drawTensorHeads(view, context) {
   setFont(context, `11px ${ink.mono}`, ink.faint, "right");
   const starts = isWarp ? [0, columnEdge(view, 1, 0) - scroller.scrollLeft] : [0];
   starts.forEach((start, block) => {
-    if (start > view.width || (block && start < CTA_GAP)) return;
-    context.fillText(tensor.blocks?.[block].axes[0] ?? "lane", left + start - (block ? 1 : 5), top - 6);
+    if (start > view.width || (block && start < gapBetween(view))) return;
+    context.fillText(tensor.blocks?.[block].axes[0] ?? "lane", left + start - 5, top - 6);
     for (let lane = 0; lane < (isWarp ? (tensor.blocks?.[block].rows ?? rows) : rows); lane += each) {
       const y = top + lane * cell.height - scroller.scrollTop;
       if (y < top - 1 || y > top + view.height - 6) continue;

@@ -16,7 +16,7 @@ import {
   wordName,
   wordNumber,
 } from "./map.js";
-import { CTA_GAP, TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, wordsPlace } from "./draw.js";
+import { TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, gapBetween, wordsPlace } from "./draw.js";
 import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
@@ -25,7 +25,7 @@ const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const READABLE_HEX = 58; // the width of one in hexadecimal
 const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
-const MOST_MOVED = 44; // width of such a word before any zoom,
+const MOST_MOVED = 64; // width of such a word before any zoom,
 const MOST_HIGH = 20; // and its height
 const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
@@ -172,7 +172,7 @@ export class TensorView extends WordArea {
   }
 
   get gaps() {
-    return (this.tensor.ctas - 1) * CTA_GAP;
+    return (this.tensor.ctas - 1) * gapBetween(this);
   }
 
   // The word of the selected cell.

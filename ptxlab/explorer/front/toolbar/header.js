@@ -4,6 +4,7 @@ import { attribute, copyText, make, makeButton, makeTextInput, write } from "../
 import { appendBreakable } from "../picker/search.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { MATRICES, cellOfIndex, cellsOf } from "../matrix/matrix.js";
+import { holderNoun } from "../matrix/describe.js";
 
 export class Header {
   /** @param {App} app @param {HTMLElement} parent */
@@ -238,9 +239,10 @@ function placeInMatrix(app, word, row, column, unit) {
  */
 function placeInLane(app, lane, letters, element) {
   const { lanes } = app.instruction;
-  const what = lanes > 32 ? "Thread" : "Lane";
+  const noun = holderNoun(app.instruction);
+  const what = noun === "thread" ? "Thread" : "Lane";
   if (lane < 0 || lane >= lanes)
-    return { problem: `${what}s are 0 to ${lanes - 1}: there is no ${what.toLowerCase()} ${lane}.` };
+    return { problem: `${what}s are 0 to ${lanes - 1}: there is no ${noun} ${lane}.` };
   if (!letters) return { lane };
   /** @type {AnyMatrices} */
   const matrices = app.matrices;

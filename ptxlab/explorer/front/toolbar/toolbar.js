@@ -12,6 +12,7 @@ import {
   makeTextInput,
   write,
 } from "../common/util.js";
+import { holderNoun } from "../matrix/describe.js";
 import { STACKED } from "../pane/layout.js";
 import { WHOLE } from "../pane/camera.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
@@ -255,7 +256,8 @@ export class Toolbar {
   // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
   /** @param {string} text @param {Label | Traits["colour_by"]} value */
   optionText(text, value) {
-    if (!this.app.instruction.tensor) return text;
+    const { instruction } = this.app;
+    if (!instruction.tensor) return text === "lane·element" ? `${holderNoun(instruction)}·element` : text;
     if (text === "lane·element") return "lane·column";
     return value === "register" ? "thread after ld" : text;
   }

@@ -2,7 +2,7 @@
 // made along K, how D goes out. Cells and lanes come from the maps of the matrices, sums from Python.
 
 import { hex } from "../common/util.js";
-import { span } from "../matrix/describe.js";
+import { holderNoun, span } from "../matrix/describe.js";
 import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/bytes.js";
 import { linkedWords } from "../tensor/move.js";
@@ -145,7 +145,9 @@ function registerFrames(app, matrix) {
       const own = cells.filter((index) => laneOf[index] === app.lane).map((index) => nameAt(matrix, index));
       const some = own.length > 4 ? `${own.slice(0, 3).join(", ")} … ${own.at(-1)}` : own.join(", ");
       const way = isOut ? "is left in" : "is in";
-      const holds = own.length ? `; lane ${app.lane} ${isOut ? "gets" : "holds"} ${some}` : "";
+      const holds = own.length
+        ? `; ${holderNoun(app.instruction)} ${app.lane} ${isOut ? "gets" : "holds"} ${some}`
+        : "";
       const lanes = lanesIn(cells.map((index) => laneOf[index]));
       return `${label}, ${extent(matrix, cells)}, ${way} ${numbered("register", first, last)} of ${lanes}${holds}`;
     },
