@@ -210,7 +210,7 @@ def test_headings_without_labels_end_with_the_matrix(ins: ptxlab.Instruction, co
 
 def test_headings_of_words_are_further_apart_than_the_words_in_them() -> None:
     names = ["chain of float32", "tensor core, sm_90", "exact"]
-    words = {word.text: word for word in table({"": ["0", "1", "2"]}, names, "").drawing().words}
+    words = {word.text: word for word in table({"sum": ["0", "1", "2"]}, names, "Sums").drawing().words}
     for left, right in itertools.pairwise(words[name] for name in names):
         letters = (len(left.text) + len(right.text)) / 2
         assert right.x - left.x >= (letters + 1.5) * 0.6 * left.size
