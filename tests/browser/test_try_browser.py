@@ -147,8 +147,12 @@ def test_an_address_names_an_instruction_and_links_open_with_the_same_bits(tab: 
 
 
 def test_a_question_in_the_address_is_answered(tab: Any) -> None:
+    """A link that is pasted into the address before Python is there is opened, too."""
     page = tab("?ask=0x4000004000010040")
+    assert page.get_attribute("#page", "data-python") is None
+    page.evaluate("(link) => { location.hash = link; }", ptxlab.explore(S4).link)
     page.wait_for_selector(".answer-text", timeout=PATIENCE)
+    assert shown(page, "instruction")["mnemonic"] == S4
     assert "128-byte swizzle" in page.inner_text(".answer-text")
     until(page, "document.querySelector('.answer-picture img').naturalWidth > 300")
     for scheme, paper in (("light", "#FFFFFF"), ("dark", "#1C1C1C")):

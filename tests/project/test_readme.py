@@ -40,6 +40,8 @@ def test_readme_is_short_and_up_to_date() -> None:
 def test_readme_begins_with_the_page_and_a_picture_that_moves() -> None:
     """Above the fold: the address of the page in a tab, and a session on it that every visitor can load."""
     first = readme.README.read_text(encoding="utf-8")[:900]
+    published = (ROOT / ".github" / "workflows" / "docs.yml").read_text(encoding="utf-8")
+    assert "run: make web" in published  # `make docs` has no try/
     assert "/try/)" in first and f"](docs/{explorer_picture.FILM.name})" in first
     film = explorer_picture.FILM.read_bytes()
     assert film[:4] == b"RIFF" and film[8:16] == b"WEBPVP8X" and film.count(b"ANMF") > 20

@@ -53,7 +53,7 @@ class TryPage {
     model.whenWaiting = () => python.showWaiting(model.edits);
     python.listen({
       ready: () => {
-        model.open(explorer);
+        model.open(this.shown); // the address may have changed meanwhile
         if (question) this.box.show(question);
       },
       messages: (messages) => {
@@ -80,9 +80,8 @@ class TryPage {
     this.app = new App(model, this.place);
   }
 
-  // The address has changed: another link, or another question.
+  // The address has changed: another link, or another question. What Python cannot open yet it opens first.
   follow() {
-    if (this.page.dataset.python !== "ready") return;
     const { explorer, question } = askedFor();
     if (question) {
       if (question !== this.box.input.value) this.box.show(question);
@@ -90,8 +89,13 @@ class TryPage {
     }
     if (!explorer || explorer === this.shown) return;
     this.shown = explorer;
-    this.opening = true;
-    this.model?.open(explorer);
+    if (this.model?.waiting) {
+      this.model.forget();
+      this.place.hidden = true;
+    } else {
+      this.opening = true;
+      this.model?.open(explorer);
+    }
   }
 }
 

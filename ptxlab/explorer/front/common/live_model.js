@@ -58,6 +58,12 @@ export class LiveModel {
     return (this.waiting ?? []).filter((message) => "content" in message).length;
   }
 
+  // Python will open something else: what waits for it was meant for what is shown.
+  forget() {
+    this.waiting = [];
+    this.whenWaiting();
+  }
+
   // Python is there: it opens what was asked for, and does what waited. Later, it opens something else.
   /** @param {string} asked */
   open(asked) {
