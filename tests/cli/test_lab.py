@@ -182,7 +182,7 @@ def test_opens_on_the_first_notebook_without_news(started: list[list[str]]) -> N
     disabled = config.get_static_page_config()["disabledExtensions"]
     assert disabled["@jupyterlab/apputils-extension:announcements"]
     make = (ROOT / "Makefile").read_text(encoding="utf-8")
-    folder = lab.CONFIGURATION.relative_to(ROOT).as_posix()
+    folder = lab.CONFIGURATION.relative_to(Path(lab.__file__).parents[2]).as_posix()
     mine = "$${JUPYTER_CONFIG_PATH:+$(if $(WINDOWS),;,:)$$JUPYTER_CONFIG_PATH}"  # with os.pathsep between
     assert f'JUPYTER_CONFIG_PATH="$(CURDIR)/{folder}{mine}"' in make
     assert lab.FIRST_PAGE in make

@@ -381,10 +381,10 @@ def test_the_first_cell_installs_on_colab_only(
 
 
 def test_a_release_writes_its_version_and_date(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    copied = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", "ptxlab/_version.py", "notebooks/atlas.ipynb")
-    for name in (*copied, "recipe/recipe.yaml"):
+    for name in ("pyproject.toml", "CITATION.cff", "notebooks/atlas.ipynb", "recipe/recipe.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "ptxlab").mkdir()
     (tmp_path / "ptxlab" / "_version.py").write_text('__version__ = "0.9.0.dev0"\n')
     (tmp_path / "CHANGELOG.md").write_text("## [0.9.0] (unreleased)\n")
     monkeypatch.setattr(address, "ROOT", tmp_path)
@@ -460,8 +460,8 @@ def test_every_recorded_file_has_its_terms() -> None:
     """Whatever is neither source nor text is in a file or folder that the table names."""
     table = PROMISES.partition("## Where the data come from")[2]
     named = [ROOT / name for name in re.findall(r"`((?:ptxlab|tests|tools|benchmarks)[\w/.]*)`", table)]
-    assert all(path.exists() for path in named)
     recorded = [path for path in files() if path.suffix in {".npz", ".tsv", ".xz", ".bz2", ".json", ".ptx"}]
+    assert all(path.exists() for path in named)
     settings = ROOT / "tools" / "check_javascript", ROOT / "ptxlab" / "cli", ROOT / "tests" / "kernels"
     for path in recorded:
         assert any(path.is_relative_to(folder) for folder in (*named, *settings)), path.relative_to(ROOT)
