@@ -25,6 +25,7 @@ def generated_lines(framework: str) -> str:
 
 
 _DIRECTIVE = re.compile(r'#line (\d+) "((?:[^"\\]|\\.)*)"')
+_DECLARATION = re.compile(r"([ \t]*)[\w:]+ (\w+);")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -70,12 +71,19 @@ class PythonLines(NamedTuple):
             return None
         lines: list[str] = []
         blocks: list[str] = []  # directives of statements whose braces are open
-        directive, counts = "", False
+        directive, stated, counts = "", "", False
+        begun: re.Match[str] | None = None  # a declaration, which the rest of its statement follows
         for number, line in enumerate(code.splitlines(), 1):
             if _DIRECTIVE.fullmatch(line):
                 directive = line
                 continue
-            directive = directive or (blocks[-1] if blocks else "")
+            if directive:
+                begun = _DECLARATION.fullmatch(line)
+            elif begun and (line.startswith(begun[1] + " ") or re.search(rf"\b{begun[2]}\b", line)):
+                directive = stated
+            else:
+                begun = None
+            directive = stated = directive or (blocks[-1] if blocks else "")
             if directive or not counts:
                 lines.append(directive or f'#line {number} "{title}"')
             lines.append(line)

@@ -338,3 +338,8 @@ def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None
     assert found[0].sentence.startswith("line 2 (from line 7 of generated code): ")
     assert found[1].sentence.startswith("line 4: ")
     assert PythonLines.of("void f() {}", "generated code") is None
+    vector = PythonLines.of(
+        '#line 8 "f.py"\n  float2 __1;\n    __1.x = a;\n  c = __1;\n  wait();\n', "generated"
+    )
+    assert vector is not None
+    assert re.findall("#line.*", vector.code) == [*3 * ['#line 8 "f.py"'], '#line 5 "generated"']
