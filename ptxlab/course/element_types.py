@@ -272,6 +272,7 @@ def padded(answer: object) -> Sentences:
 
     expected = first_register(PADDED.a, codes)
     missed = [i for i in range(4) if submitted >> width * i & 0xFF != codes[i] << padding]
+    names = " and ".join(str(_FOUR[i]) for i in missed)
     return {
         correct(submitted == expected): "Each code is shifted up by two, with two bits of padding below it "
         "and two above. The first element is in the lowest byte.",
@@ -289,7 +290,9 @@ def padded(answer: object) -> Sentences:
         "element's four bits, not the top bit of the byte: that is padding.",
         when(submitted > 0xFFFFFFFF): "A register has 32 bits: eight hexadecimal digits.",
         when(len(missed) < 3 and submitted & 0xC3C3C3C3 == 0): "Positions and order are right, but look up "
-        f"{' and '.join(str(_FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+        f"{names} in the table of `e2m1` again.",
+        when(len(missed) == 1): f"Three bytes are right; that of {names} is not. Its four bits have two "
+        "zeros before and two after.",
         otherwise: "Encode each number as four bits (the table of `e2m1` is above), put two zeros before "
         "and two after, and write the bytes from right to left.",
     }

@@ -172,9 +172,11 @@ def row_of(answer: object) -> Sentences:
         "elements. That is where the *columns* change; the rows change more often. The first wrong element "
         f"is {where}.",
         when(exchanged): "The upper and lower halves are exchanged.",
+        when((submitted == lanes >> 2 + 8 * (elements // 8 % 2)).all()): "Python adds before it shifts: "
+        "write `(lane >> 2)` in brackets, or `lane // 4`.",
         when((submitted // 8 == expected // 8).all()): "The halves are right; groupID is not. How many "
         f"lanes share a row? The first wrong element is {where}.",
-        otherwise: f"The first wrong element is {where}. groupID is `lane >> 2`. Eight elements are in the "
+        otherwise: f"The first wrong element is {where}. groupID is `lane // 4`. Eight elements are in the "
         "upper half, the next eight in the lower half, and so on.",
     }
 
@@ -268,6 +270,8 @@ def _misprint(answer: object) -> Sentences:
         "literally, the formula assigns some elements of A to no lane and others to two lanes.",
         when(not submitted): "There are some. Evaluate the formula for lane 0 and every i; a lane's run "
         "must begin again in each register.",
+        when(submitted == {first, last}): "Both are wrong. If you mean all between them as well, write "
+        "`range(first, last + 1)`.",
         when(submitted < expected): "Those are wrong, but there are more: take all elements of the register.",
         when(submitted == frozenset(range(64))): "Half of those are correct in the manual: where i is "
         "itself the position in its register, the formula works.",

@@ -84,7 +84,7 @@ def share(answer: object) -> Sentences:
         "a lane has several registers for A.",
         when(submitted == rows * columns): "That is the whole matrix. Divide it among the lanes.",
         when(submitted in (INS.k * INS.n // INS.lanes, INS.m * INS.n // INS.lanes)): "That is a lane's "
-        "share of another operand. A is the 16 x 64 matrix.",
+        "share of a smaller matrix. A is the 16 x 64 one.",
         otherwise: "Count the elements of A, then divide them evenly among the lanes of one warp.",
     }
 
@@ -101,8 +101,8 @@ def nibbles(answer: object) -> Sentences:
         f"rightmost digit is the first element, the leftmost `{minus}` is -1.",
         when(submitted == _register(codes[::-1])): "You wrote the elements as we write text, with the first "
         "one on the left. In a register the first element takes the lowest bits.",
-        when(submitted in (_register([*codes[:-1], 9]), _register([*codes[:-1], 1]))): "Everything but -1 "
-        "is right. In two's complement, -1 is 0 - 1 in four bits.",
+        when(submitted & 0x0FFFFFFF == expected & 0x0FFFFFFF and submitted >> 32 == 0): "Everything but -1 "
+        "is right. In two's complement, -1 is 0 - 1 in four bits, which is 16 - 1.",
         when(submitted > 0xFFFFFFFF): "That has more than eight hexadecimal digits; a register has 32 bits.",
         otherwise: "Write one hexadecimal digit for each element, starting at the right-hand end.",
     }

@@ -284,10 +284,10 @@ def test_registers_follow_typing_and_the_selector(book: BareBook, page: Any) -> 
     page.wait_for_timeout(500)
     assert page.locator(".ptx-lane-title b").first.inner_text() == "Lane 5"
     screen.python(f"ex.instruction = {SPARSE!r}; ex.lane = 0")
-    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][0..7]")
+    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][7..0]")
     page.locator("[data-option=selector]").select_option(label="1")
     expect(page.locator(".ptx-lane-title b").first).to_have_text("Lane 2")
-    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][0..7]")
+    expect(page.locator("[data-operand=E] .ptx-where")).to_have_text("E[0][7..0]")
 
 
 def test_keys_in_registers_and_the_quiz(book: BareBook, page: Any) -> None:

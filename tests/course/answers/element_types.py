@@ -98,6 +98,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("02.6", 0x041C2C0800, "32 bits"),
     ("02.6", 0x04182C08, "look up 6 in"),
     ("02.6", 0x08182C08, "look up 6 and 0.5 in"),
+    ("02.6", 0x041C2C02, "Three bytes are right"),
     ("02.6", 1, "four bits"),
     ("02.7", 1, "elsewhere"),
     ("02.7", 1.875, "opposite"),

@@ -37,13 +37,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("00.3", 4, "registers"),
     ("00.3", 8, "one"),
     ("00.3", 1024, "whole matrix"),
-    ("00.3", 16, "another operand"),
+    ("00.3", 16, "smaller matrix"),
     ("00.3", 7, "divide them evenly"),
     ("00.4", 0x1234567F, "lowest bits"),
     ("00.4", 0x97654321, "two's complement"),
     ("00.4", 0x17654321, "two's complement"),
     ("00.4", 0x1F7654321, "eight hexadecimal digits"),
-    ("00.4", 0x7654321, "right-hand end"),
+    ("00.4", 0x7654321, "two's complement"),
+    ("00.4", 0x87654320, "right-hand end"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.

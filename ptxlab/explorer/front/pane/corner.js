@@ -89,9 +89,9 @@ export class Corner {
     if (key === this.legendKey) return;
     this.legendKey = key;
     this.legend.replaceChildren();
-    for (const [text, tint] of meanings(app)) {
+    for (const [text, ...tints] of meanings(app)) {
       const line = make("span", "ptx-meaning", this.legend);
-      paint(make("i", "", line, { "aria-hidden": "true" }), tint);
+      for (const tint of tints) paint(make("i", "", line, { "aria-hidden": "true" }), tint);
       line.append(text);
     }
     for (const text of shown) make("span", "ptx-meaning", this.legend, { text });
@@ -193,19 +193,17 @@ function numberNotes(app) {
 }
 
 // What the colours mean, in words.
-/** @param {App} app @returns {[text: string, colour: Colour][]} */
+/** @param {App} app @returns {[text: string, ...colours: Colour[]][]} */
 function meanings(app) {
   const { colours, ink, matrices } = app;
   const by = app.quiz.display("colour_by");
-  const rows = /** @type {[string, Colour][]} */ ([]);
+  const rows = /** @type {[string, ...Colour[]][]} */ ([]);
   const inMemory = [matrices.A, matrices.B].filter((matrix) => matrix?.byte).map(({ label }) => label);
   if (by === "lane" && app.instruction.tensor)
     rows.push(["colour of D: the lane of tensor memory that holds a cell", colours[13]]);
-  else if (by === "lane" || by === "register" || by === "warp")
-    rows.push([
-      `colour: the ${by} that holds a cell${by === "lane" ? "; shade: the thread in its group of four" : ""}`,
-      colours[by === "lane" ? 13 : 5],
-    ]);
+  else if (by === "lane")
+    rows.push(["hue: lane // 4, shade: lane % 4", colours[12], colours[13], colours[14], colours[15]]);
+  else if (by === "register" || by === "warp") rows.push([`colour: the ${by} that holds a cell`, colours[5]]);
   else if (by === "core matrix" || by === "bank")
     rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
   else if (by === "value")

@@ -252,14 +252,15 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     numberLanes(pane, context, below);
 }
 
-// How strong the colour of a cell is: pale for zeros and for what is not stored.
+// How strong the colour of a cell is: pale for what is not stored and, where values are shown, for zeros.
 /** @param {App} app @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
 function opacityIn(app, matrix, { grey, digits }) {
   const isBetween = matrix.name === "E" || matrix.name.startsWith("SF");
+  const fades = !digits && !isBetween && app.quiz.display("label") !== "lane";
   return (index) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
     if (matrix.unknown || countsAsZero(app, matrix, index)) return 0.22;
-    if (!digits && !isBetween && matrix.values[index] === 0) return 0.5;
+    if (fades && matrix.values[index] === 0) return 0.5;
     return isBetween ? 0.4 : 1;
   };
 }

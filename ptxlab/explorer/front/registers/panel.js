@@ -170,9 +170,10 @@ export class Panel {
     const { label: title, type } = matrix;
     make("b", "", head, { text: title });
     const text = `${count} ${plural(count, "register")} of ${name === "E" ? "8 nibbles" : type}`;
-    const halves = registers[from]?.fields.length === 2 ? " · high | low" : "";
-    const order = "The highest bits of a register stand first: element 1 before element 0";
-    make("span", "", head, { text: `${text}${halves}`, title: order });
+    const elements = registers[from]?.fields.length ?? 0;
+    const order = elements === 2 ? " · high | low" : elements > 2 ? " · highest bits left" : "";
+    const tip = order && "The highest bits of a register stand first: element 1 before element 0";
+    make("span", "", head, { text: `${text}${order}`, title: tip });
     if (count > 8) this.addPager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
@@ -301,7 +302,7 @@ export class Lanes {
     const own = lane % 32; // lanes are numbered in their warp
     write(this.name, instruction.lanes > 32 ? `Thread ${lane}: ` : `Lane ${lane}`);
     write(this.place, instruction.lanes > 32 ? `warp ${warp}, lane ${own}` : "");
-    write(this.group, `group ${Math.floor(own / 4)}, position ${own % 4}`);
+    write(this.group, `group ${Math.floor(own / 4)}, thread ${own % 4} of 4`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
     attribute(

@@ -44,7 +44,8 @@ export function drawRegister(app, parent, info) {
   };
 }
 
-// The cells of a register: ``[0][8..9]``, or the first and the last if they are not in one row or column.
+// The cells of a register from its highest bits down, as its values stand: ``[0][9..8]``, or the first and
+// the last if they are not in one row or column.
 /** @param {Matrix} matrix @param {Field[]} fields */
 function placeOf(matrix, fields) {
   /** @param {"row" | "column"} axis */
@@ -53,14 +54,15 @@ function placeOf(matrix, fields) {
     const [low, high] = [Math.min(...indices), Math.max(...indices)];
     const steady =
       low === high || (high - low === fields.length - 1 && new Set(indices).size === fields.length);
-    return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${low}..${high}]` } : null;
+    const [first, last] = [indices[0], indices[indices.length - 1]];
+    return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${first}..${last}]` } : null;
   };
   const [row, column] = [run("row"), run("column")];
   const isNamedAbove = matrix.name === "stored" || matrix.label === "D before"; // by the head of its registers
   const name = isNamedAbove ? "" : matrix.name;
   if (row && column && (row.one || column.one)) return `${name}${row.text}${column.text}`;
   const [first, last] = [fields[0], fields[fields.length - 1]];
-  return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;
+  return `${name}[${first.row}][${first.column}] … [${last.row}][${last.column}]`;
 }
 
 /** @param {Event} event */
