@@ -71,7 +71,8 @@ def _error(trace: Trace, error: Fraction) -> str:
     unit = trace.last_place
     if not unit or not error:
         return decimal(error)
-    return f"{decimal(error)} = {decimal(error / unit, 4)} units in the last place of D"
+    units = decimal(error / unit, 4)
+    return f"{decimal(error)} = {units} unit{'' if units in ('1', '-1') else 's'} in the last place of D"
 
 
 def _float_step(trace: Trace, step: Step, lost: Callable[[str], str]) -> list[str]:

@@ -395,6 +395,8 @@ def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
     page.mouse.move(*at(page, "D", row, column))
     tip = page.locator(".ptx-tooltip").inner_text()
     assert f"= {ours}" in tip and f"= {theirs}" in tip and "in the last place apart" in tip
+    bits = int(ours, 16) ^ int(theirs, 16)
+    assert "they differ in bit" in tip and str(bits.bit_length() - 1) in tip.split("they differ in bit")[1]
     page.mouse.move(5, 5)
     assert f"difference 1 of {len(cells)}" in page.evaluate(SAID)
     count = page.locator(".ptx-caption em")

@@ -5,16 +5,16 @@ import { LANES } from "../tensor/map.js";
 import { editText, holderOf, indexOfCell, lanesOf } from "./matrix.js";
 import { moveFacts, linkedWords } from "../tensor/move.js";
 
-// "4..7, 36": consecutive lanes are joined.
+// "4..7, 36": consecutive lanes are joined; bits are counted from the highest down.
 /** @param {number[]} lanes */
-function runs(lanes) {
+function runs(lanes, step = 1) {
   const ranges = /** @type {[number, number][]} */ ([]);
   for (const lane of lanes) {
     const last = ranges.at(-1);
-    if (last && last[1] === lane - 1) last[1] = lane;
+    if (last && last[1] === lane - step) last[1] = lane;
     else ranges.push([lane, lane]);
   }
-  return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
+  return ranges.map(([first, last]) => (last === first ? first : `${first}..${last}`)).join(", ");
 }
 
 // What holds an element: a lane is one of the 32 of a warp; those of a warpgroup are its threads, 0 to 127.
@@ -209,6 +209,8 @@ function differenceFacts(matrix, index) {
   const isNear = Math.sign(values[index]) === Math.sign(otherValues[index]) && apart < 1e6;
   if (matrix.kind === "float" && isNear)
     facts.push(`${apart} ${plural(apart, "unit")} in the last place apart`);
+  const differing = [...Array(bits).keys()].reverse().filter((bit) => (one ^ other) & (1n << BigInt(bit)));
+  facts.push(`they differ in ${plural(differing.length, "bit")} ${runs(differing, -1)}`);
   return facts;
 }
 
