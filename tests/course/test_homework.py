@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -35,6 +36,7 @@ def plain(exercise: lessons.Exercise) -> str:
     return exercise.name.replace(".", "-")
 
 
+@cache
 def cells(folder: Path, part: str, lesson: lessons.Lesson) -> dict[str, Any]:
     notebook = nbformat.read(folder / part / lesson.file / f"{lesson.file}.ipynb", as_version=4)
     nbformat.validate(notebook)
