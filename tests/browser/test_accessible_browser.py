@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from tests.browser.gestures import enter, press, starting, type_line
-from tests.sampling import some
+from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -335,5 +335,6 @@ def test_axe_has_nothing_to_say_of_time_and_memory(book: Any, page: Any, dark: A
             page.locator(f"[data-{opened}]").first.click()
             part.wait_for()
         assert complaints(page, f".ptx-{opened}", contrast=True) == []
-        assert complaints(page) == []
+        if theme == "light" or EXHAUSTIVE:  # names are the same in the dark
+            assert complaints(page) == []
     book.run(1, f"ex.instruction = {DENSE!r}")

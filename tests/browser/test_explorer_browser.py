@@ -15,7 +15,7 @@ import ptxlab
 from ptxlab.explorer.bundle import script
 from ptxlab.explorer.export import PAGE
 from tests.browser.gestures import enter, press, starting
-from tests.sampling import EXHAUSTIVE, every_third, some
+from tests.sampling import EXHAUSTIVE, every_third, one_in, some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -432,16 +432,16 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 B1 = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+@pytest.mark.parametrize(("number", "size"), [*enumerate([(1440, 900), (1024, 768), (390, 844)])])
 def test_words_and_buttons_stand_apart(
-    screen: Screen, python: Any, page: Any, narrow: Any, size: tuple[int, int]
+    screen: Screen, python: Any, page: Any, narrow: Any, number: int, size: tuple[int, int]
 ) -> None:
     """Captions, lanes, tools and legends: none sticks out, none lies on another, none is cut."""
     narrow(*size)
     parts = [".ptx-caption > *", ".ptx-lane", ".ptx-header > *", ".ptx-formula", ".ptx-legends > *"]
     parts += [".ptx-toolbar > .ptx-tool-group > *", ".ptx-status-text", ".ptx-descriptor-head > *"]
     parts += [".ptx-timeline > *", ".ptx-part-name", ".ptx-fields"]
-    for mnemonic in (K16, SPARSE_S4, B1, WGMMA, TCGEN05):
+    for mnemonic in every_third((K16, SPARSE_S4, B1, WGMMA, TCGEN05), number):
         show(python, page, mnemonic)
         python("ex.view.selected = {'name': 'D', 'row': 3, 'column': 5}")
         page.locator("[data-tool=why]").wait_for()
@@ -750,7 +750,7 @@ def test_no_text_is_too_small(screen: Screen, python: Any, page: Any, narrow: An
         zooms = [100, 200, 400]
         if opened:
             page.locator(f"[data-{opened}]").first.click()
-        for width, height in every_third(SIZES, number):
+        for width, height in one_in(len(SIZES), SIZES, number):
             narrow(width, height)
             texts = [page.evaluate(SMALLEST)]
             for zoom in zooms[1:] if "mma" in view else ():

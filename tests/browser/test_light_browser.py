@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from tests.browser.gestures import enter
-from tests.sampling import EXHAUSTIVE, some
+from tests.sampling import EXHAUSTIVE, one_in, some
 from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
 
@@ -537,8 +538,9 @@ def test_names_that_lead_nowhere(page: Any, folder: Path) -> None:
     assert page.locator(".ptx-name-problem").inner_text() == ""
 
 
-@pytest.mark.parametrize("name", [LARGE, SPARSE])
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+@pytest.mark.parametrize(
+    ("name", "size"), one_in(2, [*product([LARGE, SPARSE], [(1440, 900), (1024, 768), (390, 844)])])
+)
 def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: tuple[int, int]) -> None:
     """Far and near: the map covers neither text nor cells, and all of the text is there."""
     page.set_viewport_size({"width": size[0], "height": size[1]})

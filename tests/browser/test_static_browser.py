@@ -186,11 +186,17 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
 # -- a walk ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def walk(page: Any, tmp_path: Path) -> Iterator[Any]:
-    """A walk whose page is open in the browser, without a network; nothing is complained of."""
+@pytest.fixture(scope="module")
+def saved_walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A walk and its page."""
     shown = ptxlab.walk("wgmma")
-    path = shown.save_html(tmp_path / "wgmma.html")
+    return shown, shown.save_html(tmp_path_factory.mktemp("walk") / "wgmma.html")
+
+
+@pytest.fixture
+def walk(page: Any, saved_walk: tuple[Any, Path]) -> Iterator[Any]:
+    """A walk whose page is open in the browser, without a network; nothing is complained of."""
+    shown, path = saved_walk
     complaints: list[str] = []
     listen = lambda message: complaints.append(message.text) if message.type == "error" else None  # noqa: E731
     page.on("console", listen)
