@@ -304,6 +304,7 @@ def test_a_gpu_gives_the_same_bytes(name: str) -> None:
     assert digest(simulated) == digest(launched(name))
 
 
+@pytest.mark.needs("cuda.core")
 def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None:
     """As TileLang writes it: `#line` before a statement, and none before what its compiler adds."""
     file = tmp_path / "program.py"
