@@ -273,7 +273,7 @@ def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns
     group = _loops().GROUP
     rows, columns, depth = tables.shape
     arrays = _scratch(
-        (2 * depth * group, columns * depth * group, 4 * group),
+        (2 * depth * group, columns * depth * group, 2 * columns * group),
         (a.shape[1] * group, b.shape[1] * group, c.shape[1] * group),
         rows * columns * group,
     )

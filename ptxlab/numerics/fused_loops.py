@@ -105,6 +105,18 @@ def _transpose(typing, source, sources, target, targets):
     return types.void(source, four, target, four), build
 
 
+@intrinsic
+def _widest_vectors(typing):
+    """Tell LLVM to use vectors of 512 bits in this function where the processor has them; it prefers 256."""
+
+    def build(context, builder, signature, arguments):
+        # llvmlite's own `add` takes no attribute that has a value
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.void(), build
+
+
 @_inner
 def _four(start, step):
     """Four indices."""
@@ -149,6 +161,7 @@ def _scatter_words(rows, places, first, count, words):
 @_inner
 def _values(rows, start, left, right, kept, factor, values, at):
     """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
+    _widest_vectors()
     left &= _word(31)
     right &= np.int32(31)
     for i in range(GROUP):
@@ -166,6 +179,7 @@ def _decode(rows, sources, first, last, form, limits, values, codes, exponents, 
     needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
     without sign. Flagged are numbers below the first limit, an exponent.
     """
+    _widest_vectors()
     right, kept, factor, lowest, full = form
     least, lowest_allowed = _half(lowest), _half(limits[0])
     for element in range(first, last):
@@ -203,70 +217,70 @@ def _flag_peaks(peaks, limit, flags):
 
 
 @_inner
-def _begin(c_exp, floor, top):
-    """Exponents of a block to begin with."""
+def _highest(x, y, column, depth, c_exp, at, floor, top):
+    """The largest exponents of a block: of C, and of products of two rows of x and two columns of y."""
+    _widest_vectors()
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(depth * GROUP)
     for i in range(4 * GROUP):
-        top[i] = max(c_exp[i], floor)
+        top[i] = max(c_exp[_index(at) + _index(i)], floor)
+    for eight in range(0, depth, 8):
+        row, start = _index(eight * GROUP), _index((column + eight) * GROUP)
+        for number in range(GROUP):
+            i = _index(number)
+            top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
+            for k in range(8):
+                a, b = row + i + _index(k * GROUP), start + i + _index(k * GROUP)
+                x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
+                top0, top1 = max(top0, _half(x0 + y0)), max(top1, _half(x0 + y1))
+                top2, top3 = max(top2, _half(x1 + y0)), max(top3, _half(x1 + y1))
+            top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
 
 
 @_inner
-def _highest(x, y, row, column, step, top):
-    """Exponents of eight products for each of two rows of x and columns of y, `step` apart."""
-    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step * GROUP)
-    row, column = _index(row * GROUP), _index(column * GROUP)
-    for number in range(GROUP):
-        i = _index(number)
-        top0, top1, top2, top3 = top[i], top[i + r], top[i + s], top[i + t]
-        for k in range(8):
-            a, b = row + i + _index(k * GROUP), column + i + _index(k * GROUP)
-            x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
-            top0, top1 = max(top0, _half(x0 + y0)), max(top1, _half(x0 + y1))
-            top2, top3 = max(top2, _half(x1 + y0)), max(top3, _half(x1 + y1))
-        top[i], top[i + r], top[i + s], top[i + t] = top0, top1, top2, top3
-
-
-@_inner
-def _align(top, c, c_exp, fraction_bits, scale, total, part, flags):
+def _align(top, c, c_exp, at, fraction_bits, scale, total, part, flags):
     """Scales 2 ** (fraction_bits - top) of a block; C, truncated, is its total.
 
     A scale out of range is clamped to its limit, and flagged; where all products and C are zero, it does
     not matter.
     """
+    _widest_vectors()
     lowest = _half(fraction_bits - 126)
     r, s, t = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP)
     for i in range(4 * GROUP):
         power = min(np.int32(np.int32(fraction_bits) - np.int32(top[i])), np.int32(126))
         by = _word(_word(np.int32(127) + power) << _word(23)).view(_float)
         scale[i] = by
-        total[i] = np.float64(np.int32(c[i] * by))
+        total[i] = np.float64(np.int32(c[_index(at) + _index(i)] * by))
         part[i] = 0
     if flags.size:
         for number in range(GROUP):
-            i = _index(number)
-            tiny0 = (top[i] < lowest) & (c_exp[i] != _half(ABSENT))
-            tiny1 = (top[i + r] < lowest) & (c_exp[i + r] != _half(ABSENT))
-            tiny2 = (top[i + s] < lowest) & (c_exp[i + s] != _half(ABSENT))
-            tiny3 = (top[i + t] < lowest) & (c_exp[i + t] != _half(ABSENT))
+            i, j = _index(number), _index(at) + _index(number)
+            tiny0 = (top[i] < lowest) & (c_exp[j] != _half(ABSENT))
+            tiny1 = (top[i + r] < lowest) & (c_exp[j + r] != _half(ABSENT))
+            tiny2 = (top[i + s] < lowest) & (c_exp[j + s] != _half(ABSENT))
+            tiny3 = (top[i + t] < lowest) & (c_exp[j + t] != _half(ABSENT))
             flags[i] |= np.uint8(tiny0 | tiny1 | tiny2 | tiny3)
 
 
 @_inner
-def _add_products(x, y, row, column, step, scale, part):
-    """Eight products, truncated, are added for each of two rows of x and columns of y, `step` apart."""
-    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(step * GROUP)
-    row, column = _index(row * GROUP), _index(column * GROUP)
-    for number in range(GROUP):
-        i = _index(number)
-        scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
-        part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
-        for k in range(8):
-            a, b = row + i + _index(k * GROUP), column + i + _index(k * GROUP)
-            x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
-            part0 = np.int32(part0 + np.int32(x0 * y0 * scale0))
-            part1 = np.int32(part1 + np.int32(x0 * y1 * scale1))
-            part2 = np.int32(part2 + np.int32(x1 * y0 * scale2))
-            part3 = np.int32(part3 + np.int32(x1 * y1 * scale3))
-        part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
+def _add_products(x, y, column, first, last, depth, scale, part):
+    """Products from k = first to last, truncated, are added for two rows of x and two columns of y."""
+    _widest_vectors()
+    r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(depth * GROUP)
+    for eight in range(first, last, 8):
+        row, start = _index(eight * GROUP), _index((column + eight) * GROUP)
+        for number in range(GROUP):
+            i = _index(number)
+            scale0, scale1, scale2, scale3 = scale[i], scale[i + r], scale[i + s], scale[i + t]
+            part0, part1, part2, part3 = part[i], part[i + r], part[i + s], part[i + t]
+            for k in range(8):
+                a, b = row + i + _index(k * GROUP), start + i + _index(k * GROUP)
+                x0, x1, y0, y1 = x[a], x[a + u], y[b], y[b + u]
+                part0 = np.int32(part0 + np.int32(x0 * y0 * scale0))
+                part1 = np.int32(part1 + np.int32(x0 * y1 * scale1))
+                part2 = np.int32(part2 + np.int32(x1 * y0 * scale2))
+                part3 = np.int32(part3 + np.int32(x1 * y1 * scale3))
+            part[i], part[i + r], part[i + s], part[i + t] = part0, part1, part2, part3
 
 
 @_inner
@@ -277,21 +291,23 @@ def _add_part(part, total):
 
 
 @_inner
-def _truncated_codes(total, scale, kept, codes, at):
+def _truncated_codes(total, part, scale, kept, codes, at):
     """f32, cut to `kept` bits of fraction; no result is subnormal, since no scale is above 2^126."""
+    _widest_vectors()
     at, cut = _index(at * GROUP), ~((np.int64(1) << (52 - kept)) - 1)
     for i in range(4 * GROUP):
-        truncated = np.int64(np.float64(total[i]).view(np.int64) & cut).view(np.float64)
+        whole = np.float64(total[i] + np.float64(part[i]))
+        truncated = np.int64(whole.view(np.int64) & cut).view(np.float64)
         grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
         codes[at + _index(i)] = _float(_float(truncated) * grain).view(_word)
 
 
 @_inner
-def _nearest_codes(total, scale, codes, at):
+def _nearest_codes(total, part, scale, codes, at):
     """f16, to nearest even, from a float32 whose last bit says whether anything was cut off."""
     at, rest = _index(at * GROUP), (np.int64(1) << 29) - 1
     for i in range(4 * GROUP):
-        bits = np.float64(total[i]).view(np.int64)
+        bits = np.float64(total[i] + np.float64(part[i])).view(np.int64)
         truncated = _float(np.int64(bits & ~rest).view(np.float64)).view(_word)
         sticky = _word(truncated | _word(bits & rest != 0)).view(_float)
         grain = _word(_word(0x7F000000) - _float(scale[i]).view(_word)).view(_float)
@@ -333,6 +349,7 @@ def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arra
     `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
     their products, by its `limits`, is set in `special` [MMAs]; NumPy must compute it in all turns.
     """
+    _widest_vectors()
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
     (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays
@@ -358,22 +375,21 @@ def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arra
                 left = _flag_peaks(peaks, limits[0][1], flags)
                 if left == 0:
                     break
-                for column in range(0, columns * depth, 2 * depth):
-                    _decode(start, source, at, at + 4, forms[2], limits[2],
-                          c_value, c_code, c_exp, peaks, flags)  # fmt: skip
-                    _begin(c_exp, _half(floor), top)
-                    for k in range(0, depth, 8):
-                        _highest(a_exp, b_exp, k, column + k, depth, top)
-                    _align(top, c_value, c_exp, fraction_bits, scale, total, part, tiny)
-                    for k in range(0, depth, 8):
-                        if k and k % together == 0:
+                _decode(start, source, at, at + 2 * columns, forms[2], limits[2],
+                      c_value, c_code, c_exp, peaks, flags)  # fmt: skip
+                for column in range(0, columns, 2):
+                    y, block = column * depth, 2 * column * GROUP
+                    _highest(a_exp, b_exp, y, depth, c_exp, block, _half(floor), top)
+                    _align(top, c_value, c_exp, block, fraction_bits, scale, total, part, tiny)
+                    for k in range(0, depth, together):
+                        if k:
                             _add_part(part, total)
-                        _add_products(a_value, b_value, k, column + k, depth, scale, part)
-                    _add_part(part, total)
+                        last = min(k + together, depth)
+                        _add_products(a_value, b_value, y, k, last, depth, scale, part)
                     if nearest:
-                        _nearest_codes(total, scale, codes, at)
+                        _nearest_codes(total, part, scale, codes, at)
                     else:
-                        _truncated_codes(total, scale, kept, codes, at)
+                        _truncated_codes(total, part, scale, kept, codes, at)
                     at += 4
                 left = _flag_peaks(peaks, limits[2][1], flags)
             if left == 0:
