@@ -200,6 +200,8 @@ def test_code_inlined_from_a_library_belongs_to_the_kernel_that_calls_it() -> No
         "standard.py",
     }
     assert {each.source.file for each in function.instructions if each.source} == {"triton_kernels.py"}
+    inlined = {each.inlining for each in function.instructions if "shfl" in each.opcode}
+    assert all(re.fullmatch(r"from line \d+ of standard\.py", each) for each in inlined)
     text = (FOLDER.parent / "triton_kernels.py").read_text(encoding="utf-8").splitlines()
     shuffles = {
         text[each.source.line - 1].split("=")[0].strip()
