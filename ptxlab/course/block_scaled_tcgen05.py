@@ -105,22 +105,13 @@ def weights(rows: int = 128, columns: int = 256, seed: int = 23) -> _Matrix:
     return rng.standard_normal((rows, columns)) * rng.uniform(0.5, 2, (rows, 1))
 
 
-def size_name(size: int) -> str:
-    """The size of a matrix's numbers, for the slider.
-
-    >>> size_name(-8)
-    'times 2^-8'
-    """
-    return f"times 2^{size}" if size else "as it is"
-
-
-def errors(size: int) -> Picture:
-    """How far a matrix is off in each format, if all its numbers are multiplied by 2^size first.
+def errors(times: int) -> Picture:
+    """How far a matrix is off in each format, if all its numbers are multiplied by 2^times first.
 
     >>> [cell.text for cell in errors(-12).grids[0].cells if cell.lines]
     ['3.1%', '11.8%', '100.0%', '9.6%']
     """
-    X = weights() * 2.0**size
+    X = weights() * 2.0**times
     cases = {
         "mxfp8": quantise(X, "mxfp8"),
         "mxfp4": quantise(X, "mxfp4"),

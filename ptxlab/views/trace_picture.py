@@ -436,7 +436,8 @@ def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Hea
         text = "…"
         if group is not None:
             text = str(first) if first == last else f"{first}..{last}"
-        if len(text) <= 2 * len(places):
+        lonely = group is not None and len(places) == 1 < cut - 1  # "8" before "7..0" would read 87
+        if len(text) <= 2 * len(places) and not lonely:
             heads.append(Header(places[0], len(places), (text,)))
     behind = len(columns) - cut
     if behind:

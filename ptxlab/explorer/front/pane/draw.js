@@ -523,7 +523,7 @@ export function drawDifference(context, ink, { x, y, width, height }) {
     return;
   }
   strokeBox(context, { x: x + 0.75, y: y + 0.75, width: width - 1.5, height: height - 1.5 }, ink.bad, 1.5);
-  const corner = clamp(least * 0.4, 4, 7);
+  const corner = clamp(least * 0.25, 4, 7); // beside the first digit
   const [right, below] = /** @type {[number, number][]} */ ([
     [x + corner, y],
     [x, y + corner],
