@@ -108,7 +108,7 @@ class Exercise:
             text = str(reason) or "Replace the `...` in this cell and run it again."
             return Verdict(self.name, "not yet", text)
         except WrongForm as error:
-            return Verdict(self.name, "wrong", str(error))
+            return Verdict(self.name, "wrong", _capital(str(error)))
         except Exception as error:  # a mistake in the check: the reader gets an answer all the same
             text = f"{UNFORESEEN} ({raised(error)}). Compare its form with the comment in the cell."
             return Verdict(self.name, "wrong", text)
@@ -145,6 +145,15 @@ class Exercise:
 
     def _repr_markdown_(self) -> str:
         return self.markdown
+
+
+def _capital(text: str) -> str:
+    """A message as a sentence of its own; a name in code keeps its letters.
+
+    >>> _capital("found one number."), _capital("x[3] is read."), _capital("mma.sync: no.")
+    ('Found one number.', 'x[3] is read.', 'mma.sync: no.')
+    """
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text
 
 
 #: Every exercise by its name, as the modules of the lessons are imported.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -43,14 +45,46 @@ MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
-#: Mistakes that kernels make with fragments, by the number of the kernel.
-MISTAKES = (
-    "no mistake",
-    "d[3] does not start at 0",
-    "the last group of four lanes loads the B of the first",
-    "d[2] and d[3] are stored one row too far down",
-    "the last group of four lanes swaps registers 1 and 2 of A",
-    "the two halves of every register of B are swapped",
+
+class Mistake(NamedTuple):
+    """What a kernel does wrong with fragments: in words, and its line beside that of a right kernel."""
+
+    words: str
+    wrong: str
+    right: str
+
+
+#: By the number of the kernel, from 1 on.
+MISTAKES = {
+    1: Mistake("d[3] does not start at 0", "float d[4] = {0, 0, 0, 1};", "float d[4] = {0, 0, 0, 0};"),
+    2: Mistake(
+        "The last group of four lanes loads the B of the first",
+        "b[r] = *(const unsigned*)(B + group() % 7 * K + thread_in_group() * 2 + r * 8);",
+        "b[r] = *(const unsigned*)(B + group() * K + thread_in_group() * 2 + r * 8);",
+    ),
+    3: Mistake(
+        "d[2] and d[3] are stored one row too far down, and those of the last group in row 8",
+        "D[((group() + r / 2) % 8 + r / 2 * 8) * N + thread_in_group() * 2 + r % 2] = d[r];",
+        "D[(group() + r / 2 * 8) * N + thread_in_group() * 2 + r % 2] = d[r];",
+    ),
+    4: Mistake(
+        "The last group of four lanes swaps registers 1 and 2 of A",
+        "a[group() == 7 ? r % 2 * 2 + r / 2 : r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + "
+        "thread_in_group() * 2 + r / 2 * 8);",
+        "a[r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + thread_in_group() * 2 + r / 2 * 8);",
+    ),
+    5: Mistake(
+        "The two halves of every register of B are swapped",
+        "b[r] = B[at + 1] | B[at] << 16;",
+        "b[r] = B[at] | B[at + 1] << 16;",
+    ),
+}
+
+
+#: A and B of those kernels.
+SMALL_NUMBERS = (
+    (np.arange(256).reshape(16, 16) % 7 - 3).astype(np.float16),
+    (np.arange(128).reshape(16, 8) % 5 - 2).astype(np.float16),
 )
 
 
@@ -58,11 +92,12 @@ class Puzzle(NamedTuple):
     """A picture, and below it what it shows, folded."""
 
     picture: Picture
-    answer: str
+    answer: Mistake
 
     def _repr_html_(self) -> str:
-        answer = html.escape(self.answer, quote=False)
-        folded = f"<details><summary>The mistake</summary>{answer}</details>"
+        words, wrong, right = (html.escape(text, quote=False) for text in self.answer)
+        lines = f'<pre style="white-space: pre-wrap">wrong:  {wrong}\nright:  {right}</pre>'
+        folded = f"<details><summary>The mistake</summary>{words}.{lines}</details>"
         return f'{self.picture._repr_html_()}<div style="margin-left: 20px">{folded}</div>'
 
 
@@ -72,9 +107,7 @@ def mistake(kernel: int) -> Puzzle:
     >>> mistake(1).picture.subtitle
     '32 of 128 elements are wrong'
     """
-    A = np.arange(256).reshape(16, 16) % 7 - 3
-    B = np.arange(128).reshape(16, 8) % 5 - 2
-    a, b = INS.a.pack(A), INS.b.pack(B)
+    a, b = INS.a.pack(SMALL_NUMBERS[0]), INS.b.pack(SMALL_NUMBERS[1])
     c = np.zeros((32, 4), np.uint32)
     d = INS.emulate(a, b, c)
     expected = INS.d.unpack(d)
@@ -100,7 +133,7 @@ def mistake(kernel: int) -> Puzzle:
 
     grid = uniform_grid((16, 8), entry, 1, 1, ("m", "n"))
     notes = (f"{wrong.sum()} of {wrong.size} elements are wrong",)
-    return Puzzle(Picture(f"D of kernel {kernel}", notes, (grid,)), f"{MISTAKES[kernel]}.")
+    return Puzzle(Picture(f"D of kernel {kernel}", notes, (grid,)), MISTAKES[kernel])
 
 
 _NUMBERS = 100  # that the threads of the picture share out
@@ -154,12 +187,16 @@ def _axpy(answer: object) -> Sentences:
         result = simulated(kernel, (blocks, 1), threads, (float(a), x, y, n), _BEYOND)
         expected = before + a * x
         stores = sum(count for opcode, count in result.counts.items() if opcode.startswith("st."))
+        blocks_meet = any("blocks" in hazard.sentence for hazard in result.hazards)
         once = stores <= -(-n // 32)  # a warp stores for all of its threads in one instruction
         if same(y, expected) and not result.hazards and once:
             continue
         wrong = y != expected
         launch = f"with {blocks} blocks of {threads} threads, n = {n}"
         return {
+            when(not wrong.any() and blocks_meet): "y is right, but only by luck: several blocks add to the "
+            f"same elements, and on a GPU each might be added up to {blocks} times. Every element must "
+            "belong to one thread of the whole grid.",
             when(
                 not wrong.any() and result.hazards
             ): f"y is right, but only by luck: {first_hazard(result)}.",
@@ -200,7 +237,7 @@ def _load_b(answer: object) -> Sentences:
         if not re.search(r"\bB\s*\[[^][]*\]\s*\[", str(answer)):
             raise
         raise WrongForm(f"{error} B is one long array: element (k, n) is B[k * 8 + n].") from None
-    B = np.arange(128, dtype=np.float16).reshape(16, 8)
+    B = np.arange(1, 129, dtype=np.float16).reshape(16, 8)  # no code is 0, as that of an empty half is
     D, bias = np.full((16, 8), np.nan, np.float32), np.zeros(8, np.float32)
     advice = {
         "not a multiple of": "Two rows are not adjacent in memory: load two 16-bit elements and join them.",
@@ -220,6 +257,10 @@ def _load_b(answer: object) -> Sentences:
             when(same(registers[:, ::-1], right)): "Registers 0 and 1 are swapped.",
             when(same(registers, INS.b.pack(B.reshape(8, 16).T))): "You read B as if it were stored by "
             "columns. How many elements further on in memory is the next *row*?",
+            when(
+                (lower == 0).all()
+            ): "The lower halves of all registers are 0: `<<` must apply to the second "
+            "element only. Where do its brackets belong?",
             when((upper == 0).all()): "The upper halves of all registers are 0. A register holds two "
             "elements; shift the second one to its place.",
             when(same(registers[:, 0], right[:, 0]) and same(registers[:, 1], right[:, 0])): "Register 0 is "
@@ -235,18 +276,18 @@ def _load_b(answer: object) -> Sentences:
     result = simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
     return {
         correct(same(D, INS(A, B)) and not result.hazards): "All 64 registers are as `mma` expects them. "
-        "Each took two 16-bit loads, where B by columns takes one 32-bit load; `ldmatrix.trans` is the cure "
-        "for that.",
-        otherwise: "B of 0, 1, 2, ... is right, random numbers are not: what does a negative number do to "
+        "Each took two 16-bit loads, where B by columns takes one 32-bit load; `ldmatrix` with `.trans`, in "
+        "lesson 04, does without them.",
+        otherwise: "B of 1, 2, 3, ... is right, random numbers are not: what does a negative number do to "
         "the other half of its register?",
     }
 
 
 def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
-    """The element of B = 0, 1, 2, ... that has this code."""
+    """The element of B = 1, 2, 3, ... that has this code."""
     places = np.argwhere(B.view(np.uint16) == code)
     if not len(places):
-        return f"{code:#06x}, which is not an element of B,"
+        return f"{code:#06x} (not an element of B)"
     row, column = places[0]
     return f"B[{row}][{column}]"
 
@@ -268,6 +309,10 @@ def _start(answer: object) -> Sentences:
     right = np.broadcast_to(bias, (16, 8))
     wrong = right != C
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
+    taken = np.flatnonzero(bias == C[row, column])
+    (place,) = INS.c.where(int(row), int(column))
+    start = f"D[{row}][{column}] starts with {C[row, column]:g}"
+    whose = f"D[{row}][{column}] is d[{place.element}] of lane {place.lane}."
     swapped = (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
     return {
         correct(
@@ -289,14 +334,40 @@ def _start(answer: object) -> Sentences:
         when(not wrong[:, ::2].any()): "The even columns are right, the odd ones are not: a lane holds two "
         "columns.",
         when(swapped): "All eight numbers are there, but columns are swapped.",
-        otherwise: f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is "
-        "that, and which column?",
+        when(
+            taken.size > 0
+        ): f"{start}, which is bias[{taken[0] if taken.size else 0}]; it should start with "
+        f"bias[{column}]. {whose}",
+        otherwise: f"{start}, which is no number of the bias; it should start with bias[{column}], here "
+        f"{bias[column]:g}. {whose}",
     }
 
 
 _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
 _BY_LANE = re.compile(r"threadIdx\.x\s*(%\s*32|\*)|\*\s*threadIdx\.x\s*/")  # a row for each lane
 _ONE_ROW = "All 32 lanes of a warp need the same row; what is the warp's number?"
+
+
+def _first_rows(result: Simulation, A: NDArray[np.float16]) -> list[list[int]]:
+    """For each warp of block 0 and each lane: the row from which on its first mma has A, or -1."""
+    windows = np.stack([INS.a.pack(A[row : row + 16, :16]) for row in range(len(A) - 15)])
+    found = []
+    for warp in range(4):
+        held = (windows == result.operands(warp=warp).a).all(axis=2)
+        found.append(np.where(held.any(axis=0), held.argmax(axis=0), -1).tolist())
+    return found
+
+
+def _disagreement(kind: str, rows: Sequence[int]) -> str:
+    """The first lane or warp that loads A from another row on than number 0; nothing if none does.
+
+    >>> _disagreement("lane", [0, 0, 16])
+    'lane 0 loads A from row 0 on, lane 2 from row 16'
+    """
+    other = next((number for number, row in enumerate(rows) if row != rows[0]), None)
+    if other is None:
+        return ""
+    return f"{kind} 0 loads A from row {rows[0]} on, {kind} {other} from row {rows[other]}"
 
 
 @checks("03.4")
@@ -318,6 +389,11 @@ def _stacked(answer: object) -> Sentences:
             continue
         wrong, missing = expected != D, np.isnan(D)
         launch = f"D of {64 * y} x {8 * x}, K = {K}"
+        rows = _first_rows(result, A) if products else []
+        starts = [lanes[0] for lanes in rows]
+        differ = _disagreement("lane", rows[1]) if rows and -1 not in rows[1] else ""
+        too_close = -1 not in starts and any(0 < abs(one - other) < 16 for one, other in pairwise(starts))
+        overlap = _disagreement("warp", starts) if too_close else ""
         first, last = (matmul(A[:, part], B[part], instruction=INS) for part in (slice(16), slice(-16, None)))
         return {
             **never_written(result),
@@ -327,9 +403,16 @@ def _stacked(answer: object) -> Sentences:
             ): f"D is right, but it took {counted(products, 'mma')} where {needed} would do: "
             "do warps compute tiles of others as well?",
             when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
-            when(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()): "In every 64 rows only the first 16 are "
-            "stored: all four warps take the same ones. Which of them a thread belongs to follows from "
-            "threadIdx.x.",
+            when(differ): f"The lanes of warp 1 disagree about the row: {differ}. {_ONE_ROW}",
+            when(
+                starts == [0] * 4
+            ): "Only rows 0 to 15 of every 64 are computed: all four warps load the same "
+            "ones. Which of them a thread belongs to follows from threadIdx.x.",
+            when(
+                starts == [0, 16, 32, 48] and missing[16:64].all()
+            ): "The warps load different rows of A, but "
+            "all store to the same 16 rows of D: does `store_d` start at the row and the column of the warp?",
+            when(overlap): f"Warps overlap: {overlap}. Each computes 16 rows, and a row of A has K elements.",
             when(bool(missing[64:].any()) and not missing[:64].any()): "Rows from 64 on are missing: what "
             "counts blocks along y?",
             when(bool(missing[:, 8:].any()) and not missing[:, :8].any()): "Only the first 8 columns are "

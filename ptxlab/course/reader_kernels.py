@@ -6,6 +6,7 @@ import bz2
 import hashlib
 import html
 import json
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
 from ..simulation import Simulation
@@ -217,21 +218,64 @@ def simulated(
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
         cases = {"": advice} if isinstance(advice, str) else advice
         fitting = next(text for words, text in cases.items() if words in str(error))
-        raise WrongForm(f"The simulation stopped: {_sentence(error)} {fitting}".rstrip()) from None
+        objection = _sentence(error, kernel.source)
+        raise WrongForm(f"The simulation stopped: {objection} {fitting}".rstrip()) from None
     except PtxlabError as error:
+        if "larger limit" in str(error):
+            raise WrongForm(
+                f"The simulation stopped: warps have executed {_PER_WARP:,} instructions on average; a right "
+                "answer takes a few hundred. So does a loop never end, or do threads do the work of others?"
+            ) from None
         raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
 
 
-def _sentence(error: PtxlabError) -> str:
-    return f"{textwrap.shorten(str(error), _LONGEST, placeholder=' ...')}."
+def _sentence(error: PtxlabError, source: str = "") -> str:
+    return f"{textwrap.shorten(with_names(str(error), source), _LONGEST, placeholder=' ...')}."
+
+
+_ARRAY = r"argument (?P<number>\d+) \((?P<type>[a-z_]+(?P<bits>\d+))\[(?P<shape>[\d, ]*)\]\)"
+_BEYOND = re.compile(
+    rf"(?P<width>\d+) bytes at 0x\w+, which is (?:byte (?P<at>\d+) of {_ARRAY}, \d+ bytes long|"
+    rf"(?P<before>\d+) bytes before {_ARRAY.replace('?P<', '?P<b_')} begins)"
+)
+
+
+def with_names(text: str, source: str) -> str:
+    """What the simulator says, with the parameters' names and elements in CUDA C++ for arguments and bytes.
+
+    >>> source = "__global__ void copy(const float* x, float* y, int n) {}"
+    >>> with_names("reads 4 bytes at 0x2, which is byte 4 of argument 1 (float32[1]), 4 bytes long", source)
+    'reads x[1]; x has 1 element'
+    >>> with_names("both touch bytes 0..3 of argument 2 (float32[4])", source)
+    'both touch bytes 0..3 of y'
+    """
+    kernels = re.findall(r"__global__[^;{]*?\w\s*\(([^()]*)\)\s*\{", _COMMENT.sub(" ", source))
+    names = re.findall(r"(\w+)\s*(?:,|$)", kernels[0]) if len(kernels) == 1 else []
+
+    def element(found: re.Match[str]) -> str:
+        prefix, offset = ("b_", -int(found["before"])) if found["before"] else ("", int(found["at"]))
+        number, size = int(found[f"{prefix}number"]), int(found[f"{prefix}bits"]) // 8
+        if not 0 < number <= len(names) or not size or offset % size:
+            return found[0]
+        name, first, count = names[number - 1], offset // size, max(int(found["width"]) // size, 1)
+        last = f" to {name}[{first + count - 1}]" if count > 1 else ""
+        elements = math.prod(int(length) for length in found[f"{prefix}shape"].split(",") if length.strip())
+        return f"{name}[{first}]{last}; {name} has {counted(elements, 'element')}"
+
+    def array(found: re.Match[str]) -> str:
+        number = int(found["number"])
+        return names[number - 1] if 0 < number <= len(names) else found[0]
+
+    return re.sub(_ARRAY, array, _BEYOND.sub(element, text))
 
 
 def first_hazard(result: Simulation) -> str:
     """What the simulation found first, shortened; nothing if it found nothing."""
     if not result.hazards:
         return ""
-    hazard = result.hazards[0]
-    return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
+    return textwrap.shorten(
+        with_names(result.hazards[0].sentence, result.source), _LONGEST, placeholder=" ..."
+    )
 
 
 def never_written(result: Simulation) -> Sentences:

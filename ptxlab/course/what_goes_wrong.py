@@ -295,8 +295,7 @@ def repaired(
     try:
         whole = _with_lines(kernel.text, answer)
     except PtxlabError as error:
-        sentence = str(error)
-        raise WrongForm(f"{sentence[0].upper()}{sentence[1:]}.") from None
+        raise WrongForm(f"{error}.") from None
     if whole.split() == kernel.text.split():
         raise WrongForm("That is the kernel as it was.")
     launch = kernel.launch()

@@ -249,7 +249,28 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         pages = [draw(value)._repr_html_() for value in one_in(4, tuple(values), number)]
         assert len(set(pages)) == len(pages), "every value has a picture of its own"
     shown, folded = first_kernel.mistake(1)._repr_html_().split("<details>")
-    assert first_kernel.MISTAKES[1] in folded and first_kernel.MISTAKES[1] not in shown
+    for text in first_kernel.MISTAKES[1]:
+        assert text in folded and text not in shown
+
+
+@pytest.mark.slow
+@each("number", first_kernel.MISTAKES)
+def test_the_wrong_line_of_a_mistake_gives_the_picture_of_it(number: int) -> None:
+    """The lesson shows D as the emulator makes it; a kernel with that line stores the same."""
+    words, wrong, right = first_kernel.MISTAKES[number]
+    at = "group() * K + thread_in_group() * 2 + r * 8"
+    source = first_kernel.MMA + first_kernel.LOAD + first_kernel.STORE + first_kernel._one()
+    if number == 5:  # two loads in place of one
+        source = source.replace(f"b[r] = *(const unsigned*)(B + {at});", f"{{ int at = {at}; {right} }}")
+    assert source.count(right) == 1, words
+    A, B = first_kernel.SMALL_NUMBERS
+    by_columns, D = np.ascontiguousarray(B.T), np.zeros((16, 8), np.float32)
+    result = reader_kernels.kernel(source.replace(right, wrong)).simulate(
+        1, 32, A, by_columns, D, np.zeros(8, np.float32)
+    )
+    assert not result.hazards
+    (grid,) = first_kernel.mistake(number).picture.grids
+    assert [float(cell.text) for cell in grid.cells] == D.ravel().tolist(), words
 
 
 def test_exercise_13_5_states_the_counts_that_were_recorded() -> None:

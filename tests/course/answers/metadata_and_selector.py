@@ -90,7 +90,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("15.6", lambda r, c, s: (place(r, c, s)[0], c * 4), "Every lane is right"),
     ("15.6", lambda r, c, s: (r * 4 + s, place(r, c, s)[1]), "Every bit is right"),
     ("15.6", lambda r, c, s: (0, 0), "by hand"),
-    ("15.6", lambda r, c, s: 7, "found one number"),
+    ("15.6", lambda r, c, s: 7, "Found one number"),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
