@@ -191,8 +191,8 @@ def _swizzled(ask: str) -> int:
 
 def _warpgroup(ask: str) -> str:
     row, col = _numbers(ask)[-2:]
-    lane = row // 16 * 32 + row % 8 * 4 + col % 8 // 2
-    return f"lane {lane}, register {col // 8 * 4 + row % 16 // 8 * 2 + col % 2}"
+    thread = row // 16 * 32 + row % 8 * 4 + col % 8 // 2
+    return f"thread {thread}, register {col // 8 * 4 + row % 16 // 8 * 2 + col % 2}"
 
 
 def _tensor_memory(ask: str) -> str:
