@@ -272,11 +272,11 @@ def _code(lines: Sequence[MarginLine], source: str) -> str:
     for line in shown:
         parts = [_row(line, texts[line.number - 1], counts, banks, sectors)]
         parts += [
-            f'<div class="row hazard sentence">{empty}<span>{html.escape(sentence)}</span></div>'
+            f'<div class="row hazard sentence">{empty}<span><i>{html.escape(sentence)}</i></span></div>'
             for sentence in line.hazards
         ]
         parts += [
-            f'<div class="row sentence">{empty}<span>{html.escape(sentence)}</span></div>'
+            f'<div class="row sentence">{empty}<span><i>{html.escape(sentence)}</i></span></div>'
             for sentence in line.notes
         ]
         rows.append((line.number, "".join(parts)))

@@ -240,6 +240,26 @@ def test_a_branch_that_only_computes() -> None:
     assert "which nobody has written, and PTX line 31 hands it back in global memory" in unwritten.sentence
 
 
+def test_all_registers_that_nobody_wrote_are_named_and_fit_the_page() -> None:
+    ptx = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry sum(.param .u64 out) {
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r4, 1;
+    mad.lo.u32 %r3, %r1, %r4, %r2;
+    st.global.u32 [%rd1], %r3;
+    ret;
+}"""
+    result = ptxlab.kernel(ptx).simulate(1, 1, np.zeros(1, np.uint32), show=False)
+    (hazard,) = result.hazards
+    assert "mad.lo.u32 with registers %r1, %r2, never written" in hazard.sentence
+    assert f"<i>{hazard.sentence}</i>" in result._repr_html_(), "wraps, however long the lines of the source"
+    assert ".sentence i {\n  display: block;\n  max-width" in result._repr_html_()
+
+
 def test_ptx_text() -> None:
     """Lines are those of the PTX where there is no other source."""
     race, unwritten = ptxlab.kernel(_PTX).simulate(1, 32).hazards

@@ -340,9 +340,8 @@ class DoubtfulValues(Observer):
             if origin is None or (origin.instruction is not None and not origin.loading):
                 continue
             lanes = ours[taints == number]
-            function = self._owners[id(instruction)]
-            name = function.registers[register].name
-            what = f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written"
+            names = self._unwritten_names(live, register, instruction, ours)
+            what = f"{{who}} execute{{s}} {instruction.opcode} with {names}, never written"
             made = _Origin("uninitialised register", instruction, what, self._nobody())
             if origin.loading:
                 self._matter(number, lanes, instruction, "uses it")
@@ -350,6 +349,24 @@ class DoubtfulValues(Observer):
             derived = self._origin((id(instruction), register), lanes, made)
             taints[taints == number] = derived
         return taints
+
+    def _unwritten_names(
+        self, live: dict[int, _Taints], register: int, instruction: PtxInstruction, ours: NDArray[Any]
+    ) -> str:
+        """A register that nobody wrote, and the others of that kind that the instruction reads."""
+        names = []
+        for each in dict.fromkeys((*self._flow(instruction).reads, register)):
+            origins = (
+                [self._origins[number] for number in np.unique(live[each][ours])] if each in live else []
+            )
+            if each == register or any(
+                made and made.instruction is None and not made.loading for made in origins
+            ):
+                names.append(self._owners[id(instruction)].registers[each].name)
+        if len(names) == 1:
+            return f"register {names[0]}"
+        more = f", ... ({len(names)} in all)" if len(names) > 4 else ""
+        return f"registers {', '.join(names[:4])}{more}"
 
     def _write(
         self, live: dict[int, _Taints], registers: tuple[int, ...], ours: NDArray[Any], taints: _Taints | None
