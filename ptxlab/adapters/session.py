@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
@@ -173,6 +174,8 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
     try:
         setattr(owner, name, value)
     except TypeError:
+        if not _is_cpython():
+            raise
         (attributes,) = gc.get_referents(owner.__dict__)
         attributes[name] = value
         if slot:
@@ -182,9 +185,23 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
 
 def _slot_of(owner: object, name: str) -> int:
     """What a class does when its instances are called, if that is the attribute; 0 if it is another."""
-    if name != "__call__" or not isinstance(owner, type):
+    if name != "__call__" or not isinstance(owner, type) or not _is_cpython():
         return 0
     return ctypes.c_size_t.from_address(id(owner) + _CALL).value
+
+
+@lru_cache
+def _is_cpython() -> bool:
+    """Whether `_CALL` is right for this interpreter: a class has something there if it has `__call__`.
+
+    >>> _is_cpython()
+    True
+    """
+    if sys.implementation.name != "cpython":
+        return False
+    classes = type("One", (), {"__call__": len}), type("Other", (), {"__call__": repr}), type("Plain", (), {})
+    one, other, plain = (ctypes.c_size_t.from_address(id(each) + _CALL).value for each in classes)
+    return one == other != 0 and plain == 0
 
 
 def current_session() -> Session[Any] | None:

@@ -100,10 +100,10 @@ class PythonLines(NamedTuple):
     def in_ptx(self, ptx: str) -> str:
         """The PTX of `code`, with a comment at lines of other files than the function's: where it begins.
 
-        >>> made = PythonLines("", "made", "/tmp/f.py", 7)
-        >>> print(made.in_ptx('.file 1 "/tmp/f.py"\\n.file 2 "/home/made"\\n.loc 1 9 3\\n.loc 2 3 5'))
-        .file 1 "/tmp/f.py"
-        .file 2 "/home/made"
+        >>> made = PythonLines("", "made", "/src/f.py", 7)
+        >>> print(made.in_ptx('.file 1 "/src/f.py"\\n.file 2 "/src/made"\\n.loc 1 9 3\\n.loc 2 3 5'))
+        .file 1 "/src/f.py"
+        .file 2 "/src/made"
         .loc 1 9 3
         .loc 2 3 5 // @[ f.py:7:0 ]
         """

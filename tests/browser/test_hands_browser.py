@@ -104,7 +104,8 @@ def test_buttons_and_keys_zoom_around_the_selected_cell(page: Any, folder: Path)
 def test_tips_turn_at_the_edges_of_the_window(page: Any, folder: Path, size: tuple[int, int]) -> None:
     """In corners of the matrices, with the lens; also where the parts around it would clip it."""
     screen = saved(page, folder, LARGE, *size)
-    page.add_style_tag(content=".static-view { overflow: hidden; contain: paint; }")
+    clip = "view => Object.assign(view.style, {overflow: 'hidden', contain: 'paint'})"
+    page.locator(".static-view").evaluate(clip)
     for name, row, column in [("A", 0, 0), ("D", 0, 255), ("D", 63, 255)]:
         screen.root.evaluate(
             """(root, [name, row, column]) => {

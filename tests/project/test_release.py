@@ -162,8 +162,19 @@ def test_lab_opens_jupyterlab_on_the_copies(server: tuple[subprocess.Popen[str],
     while not (url := re.search(r"(http://127\.0\.0\.1:\d+/)\S*\?token=(\w{40,})", log.read_text())):
         assert process.poll() is None and time.monotonic() < end, log.read_text()
         time.sleep(0.2)
-    with urllib.request.urlopen(f"{url[1]}api/contents?token={url[2]}", timeout=20) as answer:
-        assert {item["name"] for item in json.load(answer)["content"]} == set(NOTEBOOKS)
+    contents = f"{url[1]}api/contents?token={url[2]}"
+    while True:  # it names its address before it listens there
+        try:
+            with urllib.request.urlopen(contents, timeout=20) as answer:
+                names = {item["name"] for item in json.load(answer)["content"]}
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            assert process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+        else:
+            break
+    assert names == set(NOTEBOOKS)
 
 
 def test_the_sdist_is_complete(tmp_path: Path) -> None:

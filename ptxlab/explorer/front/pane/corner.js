@@ -202,7 +202,7 @@ function meanings(app) {
   if (by === "lane" && app.instruction.tensor)
     rows.push(["colour of D: the lane of tensor memory that holds a cell", colours[13]]);
   else if (by === "lane")
-    rows.push(["hue: lane // 4, shade: lane % 4", colours[12], colours[13], colours[14], colours[15]]);
+    rows.push(["hue: lane // 4, shade: % 4", colours[12], colours[13], colours[14], colours[15]]);
   else if (by === "register" || by === "warp") rows.push([`colour: the ${by} that holds a cell`, colours[5]]);
   else if (by === "core matrix" || by === "bank")
     rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
@@ -210,7 +210,7 @@ function meanings(app) {
     for (const [text, tint, tip] of legendOf(app, matrices.D)?.cells ?? [])
       rows.push([`${text} ${tip}`, colours[tint]]);
   if (inMemory.length && (by === "lane" || by === "register" || by === "warp"))
-    rows.push([`grey: ${inMemory.join(" and ")} in shared memory, in core matrices`, [ink.line, ink.text]]);
+    rows.push([`grey: core matrices of ${inMemory.join(" and ")}`, [ink.line, ink.text]]);
   if (matrices.stored) rows.push(["faint: not stored; compressed A has the others", [ink.plain, ink.text]]);
   return rows;
 }
