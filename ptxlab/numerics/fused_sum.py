@@ -19,7 +19,7 @@ from .fused_step import Alignment, Array, FusedCodes, FusedStep
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
 _BLOCK = 1 << 17  # elements of D worked on at a time: NumPy's loops are long
-_IN_CACHE = 1 << 15  # elements of D summed at a time: product, integer, sum and scale stay in the cache
+_IN_CACHE = 1 << 16  # elements of D summed at a time: product, integer, sum and scale stay in the cache
 
 
 def _empty(shape: tuple[int, ...], number: type[np.generic]) -> Array:
