@@ -272,8 +272,8 @@ def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
         )
     else:
         raise PtxlabError(
-            f"{what}: found {quoted(argument)}; the kernel takes a struct of {parameter.size} bytes: bytes, "
-            "or a NumPy record"
+            f"{what}: found {quoted(argument)}; the kernel takes a struct of {parameter.size} bytes: a "
+            "tuple of its members, bytes, or a NumPy record"
         )
     if size != parameter.size:
         raise PtxlabError(f"{what}: found {size} bytes; the kernel takes {parameter.size}")

@@ -119,6 +119,8 @@ def _check_immediate(immediate: Immediate, bits: int, instruction: PtxInstructio
     types = [part for part in parts[1:] if type_bits(part) is not None]
     if parts[0] in ("cvt", "set"):
         types = types[-1:]
+    elif parts[0] == "redux" and immediate is instruction.operands[-1]:
+        types = ["b32"]  # the mask, also of floats
     if not types:
         return
     if immediate.type == "int":

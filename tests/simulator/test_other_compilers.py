@@ -364,6 +364,15 @@ def test_redux_of_floats() -> None:
                 halves = [_reduced_by_hand(half.tolist(), opcode) for half in (x[:16], x[16:])]
                 kernel.simulate(1, 32, x, show=False)
                 assert x.view(np.uint32).tolist() == [halves[0]] * 16 + [halves[1]] * 16, (opcode, choice)
+    kernel = ptxlab.kernel(_REDUX.replace("OPCODE %f2, %f1, %r2", "redux.sync.max.f32 %f2, %f1, -1"))
+    x = rng.standard_normal(32).astype(np.float32)
+    largest = x.max()
+    kernel.simulate(1, 32, x, show=False)
+    assert (x == largest).all()
+    for operands in ("1, -1", "%f1, 1.0"):  # the assembler does not take them either
+        kernel = ptxlab.kernel(_REDUX.replace("OPCODE %f2, %f1, %r2", f"redux.sync.max.f32 %f2, {operands}"))
+        with pytest.raises(PtxlabError, match="redux.sync.max.f32: found a"):
+            kernel.simulate(1, 32, x, show=False)
     wrong = _REDUX.replace("OPCODE", "redux.sync.min.f32").replace("sm_100a", "sm_90a")
     with pytest.raises(PtxlabError, match="the kernel is for sm_90a, which lacks redux.sync.min.f32"):
         ptxlab.kernel(wrong).simulate(1, 32, np.zeros(32, np.float32))
