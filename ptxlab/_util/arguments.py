@@ -126,6 +126,7 @@ def as_path(value: object, what: str) -> Path:
     """
     try:
         name = os.fspath(value)  # type: ignore[call-overload]
+        os.fsencode(name)  # half a character cannot be written
     except Exception:  # a __fspath__ of somebody else's may raise anything
         name = None
     if not isinstance(name, str) or "\0" in name:

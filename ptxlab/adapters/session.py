@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from .._util.arguments import as_flag, as_text
+from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.targets import CHIPS, PRODUCTS
 from ..simulator import Result
@@ -62,7 +62,11 @@ class Session(Generic[R]):
         self.results: list[R] = []
         self.profiled = as_flag(profile, "profile")
         self.profiles: list[LaunchProfile] = []
-        self._check, self._show, self._trace = as_check(check), show, trace
+        self._check = as_check(check)
+        self._show = None if show is None else as_flag(show, "show")
+        self._trace = trace if isinstance(trace, bool) else as_int(trace, "trace")
+        if self._trace < 0:
+            raise PtxlabError(f"trace={quoted(trace)}: warps of a launch are counted from 0 on")
         self._thread = 0
         #: What adapters keep for as long as the session lasts.
         self.kept: dict[object, Any] = {}

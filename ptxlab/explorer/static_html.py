@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import html
 import json
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -195,6 +196,7 @@ def check_path(path: str | Path) -> Path:
     """
     try:
         target = Path(path)
+        os.fsencode(target)  # half a character cannot be written
     except Exception:  # a path of somebody else's type may raise anything
         raise PtxlabError(f"a page is written to a path; found {quoted(path)}") from None
     if target.suffix.lower() not in (".html", ".htm"):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_path
+from .._util.arguments import as_path, as_text
 from .._util.files import write_atomically
 from ..errors import PtxlabError, listing, quoted
 from .peaks import Work
@@ -89,7 +89,7 @@ class LaunchProfile:
         everything waits for.
         """
         known = {name.lower(): name for name in self.units}
-        name = known.get(str(unit).lower())
+        name = known.get(as_text(unit, "unit").lower())
         if name is None or self.again is None:
             raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
         return replace(self, **vars(self.again(name)) | {"source": self.source})

@@ -145,7 +145,9 @@ def _top() -> Iterator[Call]:
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, chip="H200",
     )  # fmt: skip
     place = Path(tempfile.mkdtemp()) / "launch.json"
-    yield call("Profile.perfetto", ptxlab.kernel(_KERNEL).profile(1, 32).perfetto, path=str(place))
+    profile = ptxlab.kernel(_KERNEL).profile(1, 32)
+    yield call("Profile.perfetto", profile.perfetto, path=str(place))
+    yield call("Profile.without", profile.without, unit="DRAM")
     yield call("Kernel.sass", kernel.sass, target="sm_90a")
     yield call("ptxlab.kernel of CuPy", _of_cupy, code=PTX, name="put", options=())
     source = (

@@ -327,12 +327,21 @@ def _fragment(m: Any) -> Any:
          f"warp=7: B of {WGMMA} lives in shared memory, where no warp has its own part"),
         (lambda: _fragment(8.0),
          "m: found 8.0; it takes a whole number"),
+        (lambda: ptxlab.simulating(show=3), "show: found 3; it takes True or False"),  # type: ignore[arg-type]
+        (lambda: ptxlab.simulating(trace=1.5), "trace: found 1.5; it takes a whole number"),  # type: ignore[arg-type]
+        (lambda: ptxlab.simulating(trace=-1), "trace=-1: warps of a launch are counted from 0 on"),
     ],
 )  # fmt: skip
 def test_refusals(ask: Callable[[], object], sentence: str) -> None:
     with pytest.raises(PtxlabError) as caught:
         ask()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file of Windows may have such a name")
+def test_names_of_files_that_cannot_be_written() -> None:
+    with pytest.raises(PtxlabError, match="path: found '.ud800.svg'; it takes the name of a file"):
+        ptxlab.figures.save(ptxlab.views.fragment(_INS, "C"), "\ud800.svg")
 
 
 def test_fragment_words_do_not_wrap() -> None:
