@@ -15,7 +15,10 @@ _BOX = (
     "border-radius:5px;color:inherit;text-decoration:none;font-size:13px;line-height:1.3"
 )
 #: Words of file names that are written otherwise.
-_WRITTEN = {"gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "descriptors": "descriptors,"}
+_WRITTEN = {
+    "gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "triton": "Triton", "descriptors": "descriptors,",
+    "wmma": "WMMA,", "sub": "sub-byte", "byte": "types",
+}  # fmt: skip
 _AFTER = "display:block;font-size:11px;opacity:0.75"
 
 

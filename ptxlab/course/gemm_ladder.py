@@ -271,7 +271,7 @@ def pipeline(stages: int) -> Picture:
     """Copies of tiles and their products over time, with `stages` stages in shared memory.
 
     >>> pipeline(1).notes[0], pipeline(4).notes[0]
-    ('the tensor cores are busy for 16 of 64 units', 'the tensor cores are busy for 54 of 64 units')
+    ('the tensor cores are busy for 1600 of 6400 cycles', 'the tensor cores are busy for 5400 of 6400 cycles')
     """
     spans: list[Span] = []
     free_at = [0] * stages  # when a stage may be overwritten
@@ -290,7 +290,7 @@ def pipeline(stages: int) -> Picture:
     idle |= {f"stage {stage}": "waits for the product" for stage in range(stages)}
     grid = spans_over_time(spans, idle, [str(100 * first) for first in range(0, _TIME, 8)], 8, 100)
     notes = (
-        f"the tensor cores are busy for {busy} of {_TIME} units",
+        f"the tensor cores are busy for {100 * busy} of {100 * _TIME} cycles",
         f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "
         f"{100 * _MULTIPLY}",
     )
@@ -467,7 +467,7 @@ def _lost(answer: object) -> Sentences:
     close = [abs(one - other) < 1.5 for one, other in zip((short, long), percents, strict=True)]
     gained = [RATES[10] / RATES[9] - 1, recorded()["rates"]["10"] / recorded()["rates"]["9"] - 1]
     return {
-        when(not 0.75 * gap < idle < 1.25 * gap): "Look for the white in the row of the tensor cores: at "
+        when(not 0.75 * gap < idle < 1.25 * gap): "Look for the gap in the row of the tensor cores: at "
         "which cycle does the first tile end, and at which does the next one begin? (What comes before the "
         "first `wgmma` is not between two tiles.)",
         correct(all(close)): f"In rung 10 it is only {between_tiles(10):,.0f} cycles. For 8192 the profile "

@@ -93,7 +93,7 @@ LADDER: tuple[Row, ...] = (
     Row(6, "wgmma", "four warps together multiply tiles straight from shared memory",
         "06_wgmma.cu", "wgmma", MappingProxyType(_WIDE)),
     Row(7, "TMA",
-        "TMA copies a whole tile for one thread that asks for it, and an mbarrier tells when it has come",
+        "TMA copies a whole tile at the request of one thread, and an mbarrier signals its arrival",
         "07_tma.cu", "wgmma", MappingProxyType(_WIDE), tensor_maps=True),
     Row(8, "tiles of 128 x 256", "each byte that was loaded is used more often: L2 is read a quarter less",
         "07_tma.cu", "wgmma", MappingProxyType(_WIDE | {"BLOCK_N": 256, "STAGES": 4}), tensor_maps=True),

@@ -253,7 +253,9 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     operations = 2.0 * (sum(work.tensor.values()) + sum(work.fma.values()))
     if not operations:
         raise PtxlabError(f"{profile.name}: it has no multiply-adds, so it has no place below a roofline")
-    speed = operations / profile.microseconds / 1e6  # tera-operations per second
+    speed = operations / profile.microseconds / 1e6
+    floats = work.fma or any(accumulator != "s32" for _, accumulator in work.tensor)
+    unit = "TFLOP/s" if floats else "TOP/s"
     peaks = {f"FMA, {name}": chip.fma[name] for name in work.fma if name in chip.fma}
     for operand, accumulator in work.tensor:
         peak = chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand))
@@ -279,11 +281,11 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     for (name, place), colour in zip(points.items(), ("vermilion", "green"), strict=False):
         allowed = min(place * rates[name], max(peaks.values(), default=place * rates[name]))
         words = f"{place:,.3g} operations per byte of {name}"
-        tip = f"{speed:,.3g} T/s at {words}: {speed / allowed:.0%} of its roof"
+        tip = f"{speed:,.3g} {unit} at {words}: {speed / allowed:.0%} of its roof"
         lines.append(Line(f"{profile.name}, bytes of {name}", (place,), (speed,), (tip,), colour))
-    heading = f"{profile.name} below the roofs of {profile.chip}: {speed:,.3g} tera-operations per second"
+    heading = f"{profile.name} below the roofs of {profile.chip}: {speed:,.3g} {unit}"
     notes = [line.tips[0] for line in lines if line.tips]
-    axes = "operations per byte", "tera-operations per second"
+    axes = "operations per byte", unit
     chart = LineChart(heading, tuple(notes), tuple(lines), *axes, logarithmic=True)
     return chart.with_title(title)
 
