@@ -72,7 +72,10 @@ class Case:
 
 F, U = np.float32, np.uint32
 I = np.int32  # noqa: E741
-WGMMA = "wgmma.mma_async.sync.aligned.m64n256"
+FP8_MMA = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+S8_MMA = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+FP8_WGMMA = "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3"
+S8_WGMMA = "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8"
 SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n256"
 
 
@@ -162,9 +165,10 @@ def cases() -> Iterator[Case]:
             if row.number <= 2 and size > 4096:
                 continue
             yield Case(f"rung {row.number}, {size}", rung=(row.number, "", "f16", size))
+            fp8, s8 = (FP8_MMA, S8_MMA) if row.number <= 5 else (FP8_WGMMA, S8_WGMMA)
+            yield Case(f"rung {row.number}, e4m3, {size}", rung=(row.number, fp8, "bf16", size))
+            yield Case(f"rung {row.number}, s8, {size}", rung=(row.number, s8, "s32", size))
         if size > 1024:
-            yield Case(f"rung 12, e4m3, {size}", rung=(12, f"{WGMMA}k32.f32.e4m3.e4m3", "bf16", size))
-            yield Case(f"rung 12, s8, {size}", rung=(12, f"{WGMMA}k32.s32.s8.s8", "s32", size))
             yield Case(f"sparse f16, {size}", rung=(0, f"{SPARSE}k32.f32.f16.f16", "f16", size))
             yield Case(f"sparse e4m3, {size}", rung=(0, f"{SPARSE}k64.f32.e4m3.e4m3", "bf16", size))
     yield from _of_triton()

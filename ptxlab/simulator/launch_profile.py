@@ -86,7 +86,8 @@ class LaunchProfile:
         """The profile if one unit took no time, by its name in `units`; latencies stay.
 
         What that saves is what the unit costs. A unit that is half as busy as another may still be what
-        everything waits for.
+        everything waits for. A launch may even take longer: warps that never wait for a unit go in step, and
+        ask for the next one all at once.
         """
         known = {name.lower(): name for name in self.units}
         name = known.get(as_text(unit, "unit").lower())
