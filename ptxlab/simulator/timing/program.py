@@ -6,13 +6,14 @@ import re
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...gpu.records import measured
+from ...gpu.records import Measurement, measured
 from ...isa.product_form import ProductForm
 from ..ptx.dataflow import basic_blocks
 from ..ptx.syntax import Immediate, Module, PtxInstruction
@@ -88,6 +89,12 @@ class Streams:
     links: NDArray[np.int64]
     linked: NDArray[np.int32]
     events: NDArray[np.int32]
+
+
+@lru_cache
+def _native(chip: str) -> dict[str, Measurement]:
+    """What was measured of matrix instructions that are one machine instruction, by its opcode."""
+    return {each.sass.split()[-1]: each for each in measured(chip=chip) if each.sass.startswith("native: 1 ")}
 
 
 class Expansion:
@@ -283,7 +290,7 @@ class Expansion:
         interval, latency, group, count, slow = pipe.interval, pipe.latency, 0, 0, 0
         form = self._form(each)
         if (form is not None and each.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")) or kind == WGMMA:
-            interval, latency = self._product(form, kind == WGMMA, interval, latency)
+            interval, latency = self._product(form, kind == WGMMA, each.opcode, interval, latency)
         if kind == LOAD:
             latency, slow = self.chip.l1_latency, 1
         elif kind == EVENT:
@@ -317,16 +324,21 @@ class Expansion:
         return form
 
     def _product(
-        self, form: ProductForm | None, warpgroup: bool, interval: float, latency: float
+        self, form: ProductForm | None, warpgroup: bool, opcode: str, interval: float, latency: float
     ) -> tuple[float, float]:
-        """Cycles of a matrix instruction in its sub-partition, and until its result is there; as measured."""
-        record = measured(chip=self.chip.measured)
+        """Cycles of a matrix instruction in its sub-partition, and until its result is there; as measured.
+
+        Where the chip has no such instruction, several others stand for it, and what was measured is their
+        time together: the tensor core takes as long as for the same opcode of one that it has.
+        """
         if form is None:
             return interval, latency
-        found = record.get(form)
+        found, count = measured(chip=self.chip.measured).get(form), form.mma_count
+        if found is not None and not found.native:
+            found, count = _native(self.chip.measured).get(opcode), 1
         if found is None:
             return interval, latency
-        return found.cycles * (1 if warpgroup else 4) / form.mma_count, found.latency or latency
+        return found.cycles * (1 if warpgroup else 4) / count, found.latency or latency
 
     def _add(self, row: list[float], origin: int, opcode: str) -> int:
         self.rows.append(row)
