@@ -14,6 +14,7 @@ import pytest
 import ptxlab
 from benchmarks import predict
 from ptxlab import figures, gemm, views
+from ptxlab.gpu.codegen.loops import loop
 from ptxlab.simulator.timing.code import machine_code, numbered
 from ptxlab.simulator.timing.units import CLOCKWORKS
 
@@ -109,6 +110,27 @@ def test_a_profile_is_not_that_of_the_blocks_at_the_edge():
     x = np.zeros(1 << 18, np.float32)
     profile = ptxlab.kernel(source).profile(1024, 256, x, x.copy(), np.int32(1 << 18))
     assert profile.work.l2 > 1.5 * x.nbytes
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", 0.2),  # HMMA, with conversions around it
+        ("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32", 0.1),  # a function that the compiler brings
+    ],
+)
+def test_matrix_instructions_that_the_chip_lacks_take_what_they_took_on_an_h200(name, error):
+    record = ptxlab.measured(name)
+    best = record.best
+    code = loop(record.form, best.chains, reload=True)
+    operands = np.zeros(-(-len(code.input) // 16) * 16, np.uint8)
+    operands[: len(code.input)] = np.frombuffer(code.input, np.uint8)
+    arrays = operands, np.zeros(16, np.uint8), np.zeros(2, np.int64)
+    kernel = ptxlab.kernel(code.source)
+    few, many = (
+        kernel.profile(132, 32 * best.warps, *arrays, turns, 0, shared=code.shared).cycles for turns in (2, 6)
+    )
+    assert (many - few) / (4 * code.statements * best.warps) == pytest.approx(record.cycles, rel=error)
 
 
 def test_without_a_unit_a_launch_is_as_fast_as_the_rest_of_it():

@@ -13,6 +13,7 @@ import re
 import struct
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
 from ...errors import PtxlabError
 from ...gpu.compiler import compile_kernel, key_of, link_modules, read_entry, write_entry
@@ -27,6 +28,7 @@ _TARGET = re.compile(r"^(\.L_x_\w+):")
 _BRANCH = re.compile(r"`\((\.L_x_\w+)\)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _SHARED = re.compile(r"(\.shared\s+\.align\s+)(\d+)(\s+\.b8\s+[\w$]+\[)")
+_INTERNAL = re.compile(r"^(\$__internal_[^:\n]+):$", re.MULTILINE)
 _WIDTH = re.compile(r"(?:LDS|STS)(?:\.\w+)*\.(64|128)\b")
 
 
@@ -280,14 +282,30 @@ _BRANCHES = frozenset({"BRA", "EXIT", "RET", "CALL", "BRX", "JMP"})
 
 
 def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruction]:
-    """The instructions of a kernel, from nvdisasm's listing and their encoding."""
+    """The instructions of a kernel, from nvdisasm's listing and their encoding.
+
+    Functions of the compiler's own stand behind it: for rare values, e.g. of divisions, which are left out,
+    and for matrix instructions that the chip lacks, which go where they are called.
+    """
     section = listing.partition(f".text.{entry}:\n")[2].partition("\n//---")[0]
-    section = section.partition("\n$__internal_")[0]  # functions for rare values, e.g. of divisions
-    origin, leads = 0, True
+    kernel, *rest = _INTERNAL.split(section)
     labels: dict[str, int] = {}
+    result = _listed(kernel, words, labels)
+    ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
+    result = result[: ends[-1] + 1] if ends else result
+    for name, text in zip(rest[::2], rest[1::2], strict=True):
+        body = list(takewhile(lambda each: each.name != "RET", _listed(text, words, {})))
+        if any(each.name.endswith("MMA") for each in body):
+            result = _with_calls(result, name, body)
+    return _with_loops(result, labels)
+
+
+def _listed(text: str, words: bytes, labels: dict[str, int]) -> list[MachineInstruction]:
+    """The instructions of a function; its labels are added to `labels`."""
+    origin, leads = 0, True
     pending: list[str] = []
     result: list[MachineInstruction] = []
-    for line in section.splitlines():
+    for line in text.splitlines():
         label, source = _TARGET.match(line), _LINE.search(line)
         if label is not None:
             pending.append(label[1])
@@ -316,8 +334,24 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
             )
         )
         leads, pending = result[-1].name in _BRANCHES, []
-    ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
-    return _with_loops(result[: ends[-1] + 1] if ends else result, labels)
+    return result
+
+
+def _with_calls(
+    code: list[MachineInstruction], function: str, body: list[MachineInstruction]
+) -> list[MachineInstruction]:
+    """The code with the instructions of a function wherever it is called, as if they stood there."""
+    result: list[MachineInstruction] = []
+    called = False
+    for each in code:
+        if each.name == "CALL" and f"`({function})" in each.operands:
+            result.append(replace(each, opcode="NOP"))
+            result += [replace(one, address=each.address, origin=each.origin, leads=False) for one in body]
+            called = True
+            continue
+        result.append(replace(each, leads=False) if called else each)
+        called = False
+    return result
 
 
 def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[MachineInstruction]:
