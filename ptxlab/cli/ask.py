@@ -84,6 +84,8 @@ def ask(question: str) -> Answer:
     """
     words = command_words(question)
     text = _run(words)
+    if {"-h", "--help"} & {*words}:
+        return Answer(shlex.join(["ptxlab", *words]), text)
     light, dark = (_picture(words, is_dark) for is_dark in (False, True))
     return Answer(shlex.join(["ptxlab", *words]), text, light, dark, _explorer(words))
 
@@ -127,6 +129,8 @@ def _typed(text: str) -> list[str]:
         words = shlex.split(text)
     except ValueError as error:
         raise PtxlabError(f"{quoted(text)}: {error}") from None
+    if words[0] == "ptxlab":
+        raise PtxlabError(f"after ptxlab comes a command: {', '.join(COMMANDS)}")
     if words[0] not in COMMANDS:
         raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(COMMANDS)}")
     if words[0] == "show" and "--no-sass" not in words:
@@ -220,7 +224,9 @@ def _run(words: Sequence[str]) -> str:
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             args = parse(words)
-    except SystemExit:
+    except SystemExit as ended:
+        if not ended.code:  # --help
+            return said.getvalue()
         raise PtxlabError(said.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
     module, name = args.handler.split(".")
     answer = getattr(import_module(f".{module}", __package__), name)(args, Style(colour=False))

@@ -7,7 +7,7 @@ own `to_linear_layout` gives the same bases (`tests/memory/test_triton_layouts.p
 
 from __future__ import annotations
 
-import ast
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -321,7 +321,7 @@ def _read_text(text: str) -> tuple[str, dict[str, Any]]:
         body = body.replace(parent[0], "")
     for name, value in re.findall(r"(\w+)\s*=\s*(\[[\[\]\d,\s]*\]|\w+)", body):
         try:
-            fields[name] = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
-        except (SyntaxError, ValueError):
-            raise PtxlabError(f"{wanted}; found {name} = {value}") from None
+            fields[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            raise PtxlabError(f"{wanted}; found {name[:40]} = {quoted(value)}") from None
     return match[1], fields

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index, as_text
 from .._version import __version__
 from ..course.record import record, solved
-from ..errors import PtxlabError, counted
+from ..errors import PtxlabError, counted, quoted
 from ..explorer.bundle import script, sheet
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
@@ -122,6 +122,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         """
         check_path(path)
         walk = self.stop.walk
+        title = as_text(title, "title") or f"Every layout of {walk}"
         saved = {
             "walk": walk,
             "start": self._number,
@@ -134,7 +135,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         ]
         other.page.close()
         page = {"walk": pack(saved), "explorers": explorers}
-        return write_packed(path, title or f"Every layout of {walk}", "", page, "saved_walk", "walk")
+        return write_packed(path, title, "", page, "saved_walk", "walk")
 
     def _saved_explorer(self, stop: Stop, explorer: Explorer) -> Any:
         """What the Explorer shows at a stop; None where there is no matrix."""
@@ -154,7 +155,9 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         for number, each in enumerate(self.stops):
             if stop == each.title or any(form.mnemonic == stop for form in each.forms):
                 return number
-        raise PtxlabError(f"this walk has no stop with {stop!r}; it goes from 0 to {len(self.stops) - 1}")
+        raise PtxlabError(
+            f"this walk has no stop with {quoted(stop)}; it goes from 0 to {len(self.stops) - 1}"
+        )
 
     def _receive(self, message: object) -> None:
         match message:

@@ -63,6 +63,11 @@ def test_the_explorer_opens_with_the_element_of_the_question() -> None:
     assert (view.selected, view.lane) == ({"name": "D", "row": 3, "column": 5}, 14)
 
 
+def test_help_is_an_answer() -> None:
+    answer = ask("trace --help")
+    assert answer.text.startswith("usage: ptxlab trace") and not answer.picture
+
+
 @each(
     "question, sentence",
     [
@@ -71,6 +76,7 @@ def test_the_explorer_opens_with_the_element_of_the_question() -> None:
         ("A[99][37] of mma.m16n8k64.s4", "rows go from 0 to 15"),
         ("hello", "'hello' is not a matrix instruction"),
         ("ptxlab lab", "needs a shell"),
+        ("ptxlab --help", "after ptxlab comes a command: list, show"),
         ("simulate x.ptx", "is not a matrix instruction"),
         ("conflicts --foo", "unrecognized arguments"),
         ("show 'x", "No closing quotation"),

@@ -213,5 +213,7 @@ def test_refusals_say_what_would_be_right() -> None:
     }.items():
         with pytest.raises(PtxlabError, match=words):
             views.named_layout(layout, (64, 64))
+    with pytest.raises(PtxlabError, match="found lane = '1o'"):  # and no warning, as Python's reader had one
+        TritonLayout.read("#ttg.linear<{lane = 1o}>")
     with pytest.raises(PtxlabError, match="shape=.64, 64."):
         views.named_layout(_WGMMA)

@@ -209,8 +209,10 @@ def test_refusals() -> None:
         ptxlab.walk("mm")
     with pytest.raises(PtxlabError, match="stop"):
         ptxlab.walk("mma", stop=99)
-    with pytest.raises(PtxlabError, match="no stop with 'x'"):
-        ptxlab.walk("mma", stop="x")
+    with pytest.raises(PtxlabError, match="no stop with 'x{50,60}[.]{3}; it goes"):
+        ptxlab.walk("mma", stop="x" * 999)
+    with pytest.raises(PtxlabError, match="title: found 3; it takes a name"):
+        ptxlab.walk("wgmma").save_html("x.html", title=3)  # type: ignore[arg-type]
 
 
 def test_at_a_glance() -> None:
