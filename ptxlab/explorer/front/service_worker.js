@@ -6,6 +6,8 @@
 
 const worker = /** @type {any} */ (globalThis);
 const keptFiles = /** @type {KeptFiles} */ (worker.settings); // tools.web writes them before this module
+const { scope } = worker.registration; // caches belong to all pages of the origin: lite/ has its own
+const cacheName = `${scope}#${keptFiles.version}`;
 
 // Packages of Pyodide have their names in its list.
 /** @param {Cache} cache */
@@ -18,21 +20,21 @@ async function addPyodide(cache) {
 }
 
 async function keepAll() {
-  const cache = await caches.open(keptFiles.version);
+  const cache = await caches.open(cacheName);
   await cache.addAll(keptFiles.files);
   await addPyodide(cache);
   await worker.skipWaiting();
 }
 
 async function dropOld() {
-  const names = await caches.keys();
-  await Promise.all(names.filter((name) => name !== keptFiles.version).map((name) => caches.delete(name)));
+  const old = (await caches.keys()).filter((name) => name.startsWith(`${scope}#`) && name !== cacheName);
+  await Promise.all(old.map((name) => caches.delete(name)));
   await worker.clients.claim();
 }
 
 /** @param {Request} request */
 async function answerFrom(request) {
-  const cache = await caches.open(keptFiles.version);
+  const cache = await caches.open(cacheName);
   const isPage = request.mode === "navigate";
   const found = await cache.match(request, { ignoreSearch: isPage });
   if (found && !isPage) return found;
@@ -50,7 +52,7 @@ worker.addEventListener("install", (/** @type {any} */ event) => event.waitUntil
 worker.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(dropOld()));
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { method, url } = event.request;
-  const [own, pyodide] = [worker.registration.scope, new URL(keptFiles.pyodide, worker.location.href).href];
-  if (method === "GET" && (url.startsWith(own) || url.startsWith(pyodide)))
+  const pyodide = new URL(keptFiles.pyodide, worker.location.href).href;
+  if (method === "GET" && (url.startsWith(scope) || url.startsWith(pyodide)))
     event.respondWith(answerFrom(event.request));
 });
