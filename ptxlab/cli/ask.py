@@ -52,6 +52,7 @@ _ACCESS = re.compile(r"\b(?:ld|st)\.[\w.:]*shared[\w.:]*|\b(?:ld|st)matrix[\w.:]
 _CUTE_LAYOUT = re.compile(r"(?:S?w?\w*<[\d,\s]+>\s*o\s*)?(?:smem_ptr\[\w+\]\s*o\s*)?\([^\"']*\)\s*:\s*\(.*\)")
 _CUTE_SWIZZLE = re.compile(r"\bS(?:wizzle|w)\s*<[\d,\s]+>")
 _OPERAND_OF = re.compile(r"\b(A|B|C|D|E|R|SFA|SFB)\s+(?:of|in)\b")
+_SPACED_NAME = re.compile(r"(?:w?mma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05)\b[\w.:]*(?:\s+[\w.:]+)+")
 _WORDS = re.compile(
     r"\b(?:which|what|where|lanes?|bits?|registers?|elements?|is|are|does|do|holds?|hold|the|a|an|of|in|for|"
     r"layout|fragment|show|me|and)\b|\?",
@@ -120,7 +121,7 @@ def command_words(question: str) -> list[str]:
         words = meant(text)
         if words is not None:
             return words
-    return ["show", "--no-sass", text]
+    return ["show", "--no-sass", _as_name(text)]
 
 
 def _typed(text: str) -> list[str]:
@@ -203,7 +204,7 @@ def _about_repack(text: str) -> list[str] | None:
 
 def _about_operand(text: str) -> list[str] | None:
     """``A of mma.m16n8k64.s4``: its layout."""
-    operand = re.match(r"(?:(?:layout|fragment)\s+of\s+)?(A|B|C|D|E|R|SFA|SFB)\s+of\s+(\S+)\s*\??$", text)
+    operand = re.match(r"(?:(?i:layout|fragment)\s+of\s+)?(A|B|C|D|E|R|SFA|SFB)\s+of\s+(\S+)\s*\??$", text)
     return None if operand is None else ["layout", operand[2].rstrip("?"), operand[1]]
 
 
@@ -212,7 +213,17 @@ def _instruction(rest: str, question: str) -> str:
     name = _WORDS.sub(" ", rest).strip(" ,;:.'\"`")
     if not name:
         raise PtxlabError(f"{quoted(question)}: of which instruction? For example {EXAMPLES[0]}")
-    return name
+    return _as_name(name)
+
+
+def _as_name(text: str) -> str:
+    """``mma m16n8k16 bf16``, a name with spaces, as PTX has it; anything else as it is."""
+    if not _SPACED_NAME.fullmatch(text):
+        return text
+    with contextlib.suppress(PtxlabError):
+        parse_every(text)
+        return text  # a whole name, and what somebody wrote after it
+    return ".".join(text.split())
 
 
 # -- the answer --------------------------------------------------------------------------------------------

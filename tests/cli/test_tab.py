@@ -38,6 +38,9 @@ QUESTIONS = (
     ("mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
      "repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16:A", "2"),
     ("A of mma.m16n8k64.s4", "layout mma.m16n8k64.s4 A", "T4"),
+    ("Layout of E of mma.sp.m16n8k64.s4", "layout mma.sp.m16n8k64.s4 E", "T1"),
+    ("ldmatrix x4 trans", "show --no-sass ldmatrix.x4.trans", "m8n8.x4.trans.b16"),
+    ("B[3][2] of mma m16n8k16 bf16", "where mma.m16n8k16.bf16 B 3 2", "b1"),
     ("$ ptxlab cute mma.m16n8k64.s4 A", "cute mma.m16n8k64.s4 A", "("),
     (ASM, f"show --no-sass {ASM}", "m16n8k16"),
 )  # fmt: skip
@@ -75,6 +78,7 @@ def test_help_is_an_answer() -> None:
         ("A[9][37]", "of which instruction"),
         ("A[99][37] of mma.m16n8k64.s4", "rows go from 0 to 15"),
         ("hello", "'hello' is not a matrix instruction"),
+        ("wgmma m64n256k32 f16", "'wgmma.m64n256k32.f16'"),
         ("ptxlab lab", "needs a shell"),
         ("ptxlab --help", "after ptxlab comes a command: list, show"),
         ("simulate x.ptx", "is not a matrix instruction"),
