@@ -49,7 +49,7 @@ class TryPage {
     this.draw(model);
     const { explorer, question } = askedFor();
     this.shown = explorer;
-    place.hidden = Boolean(explorer); // something else is asked for, which Python has to make
+    this.opening = place.hidden = Boolean(explorer); // something else, which Python has to make
     model.whenWaiting = () => python.showWaiting(model.edits);
     python.listen({
       ready: () => {
@@ -60,11 +60,10 @@ class TryPage {
         const isFirst = page.dataset.python !== "ready";
         if (isFirst) python.showReady();
         model.take(messages);
-        if (this.opening) {
-          this.draw(model);
-          place.scrollIntoView({ block: "start" });
-        }
-        this.opening = place.hidden = false;
+        place.hidden = false;
+        if (this.opening) this.draw(model);
+        if (this.opening && !isFirst) place.scrollIntoView({ block: "start" });
+        this.opening = false;
         page.dataset.python = "ready";
       },
       answer: (answer) => this.box.take(answer),
@@ -89,13 +88,11 @@ class TryPage {
     }
     if (!explorer || explorer === this.shown) return;
     this.shown = explorer;
+    this.opening = true;
     if (this.model?.waiting) {
       this.model.forget();
       this.place.hidden = true;
-    } else {
-      this.opening = true;
-      this.model?.open(explorer);
-    }
+    } else this.model?.open(explorer);
   }
 }
 

@@ -141,6 +141,7 @@ export class Picker {
     }
     if (!takesFocus) return;
     focusOn(this.input);
+    this.input.select(); // typing replaces what Python put there
     this.node.scrollIntoView({ block: "nearest" });
   }
 
