@@ -70,7 +70,8 @@ _LIMITS = """
   of the caller. They are followed lane by lane through registers, shuffles, shared, local and global memory,
   and row by row and column by column through `mma`; any operand makes all of a warp's `wgmma` doubtful. A
   register is doubtful as a whole, and `prmt` and `bfi` with one operand that is defined give a defined one.
-  Tensor memory and parameters of functions are not followed, and of several origins the last is named.
+  Tensor memory and parameters of functions are not followed, and of several origins the last is named,
+  or the last between warps.
 - A load and a store of another thread without a barrier between them: if the store came first in this run,
   what was loaded is followed in the same way. If the load came first, uses before the store count as well: a
   branch, an address, a store or an exchange between lanes, by any thread of the block, since the last

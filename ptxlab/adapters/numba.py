@@ -122,11 +122,13 @@ class NumbaKernel(Generic[R]):
     def prepared(self, arguments: Sequence[object]) -> tuple[Kernel[R], list[object]]:
         """The kernel for these arguments, and what its PTX takes."""
         values = [_on_host(each) for each in arguments]
-        types = self._types
-        if types is None:
-            types = _matching(self._dispatcher, tuple(self._types_of(values)))
-        if len(types) != len(values):
-            raise PtxlabError(f"{self.name} takes {counted(len(types), 'argument')}, found {len(values)}")
+        declared = _DECLARED.get(self._dispatcher, ())
+        if self._types is not None:
+            declared = [self._types]
+            if len(self._types) != len(values):
+                expected = counted(len(self._types), "argument")
+                raise PtxlabError(f"{self.name} takes {expected}, found {len(values)}")
+        types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
         passed: list[object] = []
         for number, (kind, value) in enumerate(zip(types, values, strict=True), 1):
             passed += _flattened(kind, value, f"argument {number} of {self.name}")
@@ -146,9 +148,11 @@ class NumbaKernel(Generic[R]):
             yield kind
 
 
-def _matching(dispatcher: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The declared types that arguments of these types fit best, as Numba decides; without any, these."""
-    declared = [each for each in _DECLARED.get(dispatcher, ()) if len(each) == len(types)]
+def _matching(
+    dispatcher: Any, signatures: Sequence[tuple[Any, ...]], types: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Of signatures the one that arguments of these types fit best, as Numba decides; without any, these."""
+    declared = [each for each in signatures if len(each) == len(types)]
     if not declared:
         return types
     steps = {}
@@ -157,7 +161,10 @@ def _matching(dispatcher: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
         if None not in conversions:
             steps[each] = sorted((int(step) for step in conversions), reverse=True)
     if not steps:
-        raise PtxlabError(f"{dispatcher.py_func.__name__} is declared for {listing(declared)}, found {types}")
+        texts = [f"({', '.join(map(str, each))})" for each in (*declared, types)]
+        raise PtxlabError(
+            f"{dispatcher.py_func.__name__} is declared for {listing(texts[:-1])}, found {texts[-1]}"
+        )
     return min(steps, key=steps.__getitem__)
 
 

@@ -91,7 +91,7 @@ class Session(Generic[R]):
                     if name not in _RESTORE:
                         with fitting(name):
                             _RESTORE[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
-            except PtxlabError:
+            except BaseException:  # an interrupt, too
                 _restore_frameworks()
                 raise
             self._thread = threading.get_ident()
@@ -158,22 +158,28 @@ def _restore_frameworks() -> None:
 
 def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
     """Give attributes (of an owner, by name) other values; what comes back restores them."""
-    before = [(owner, name, owner.__dict__[name], _slot_of(owner, name)) for owner, name, _ in changes]
-    for owner, name, value in changes:
-        _set(owner, name, value, _slot_of(type("Python", (), {name: value}), name))
+    before: list[tuple[Any, str, Any, int]] = []
 
     def restore() -> None:
-        for each in before:
-            _set(*each)
+        while before:
+            _set(*before.pop())
 
+    try:
+        for owner, name, value in changes:
+            former = owner, name, owner.__dict__[name], _slot_of(owner, name)
+            _set(owner, name, value, _slot_of(type("Python", (), {name: value}), name))
+            before.append(former)
+    except BaseException:
+        restore()
+        raise
     return restore
 
 
 def _set(owner: Any, name: str, value: Any, slot: int) -> None:
     """Set an attribute, also of a compiled class, which takes none: then it is written to its dictionary.
 
-    Calls of instances do not look there. To `tp_call` of CPython's PyTypeObject goes the `slot` of classes of
-    Python, which makes them look, or what was there.
+    Calls of instances do not look there. To `tp_call` of CPython's PyTypeObject, also of subclasses without
+    `__call__` of their own, goes the `slot` of classes of Python, which makes them look, or what was there.
     """
     try:
         setattr(owner, name, value)
@@ -182,8 +188,11 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
             raise
         (attributes,) = gc.get_referents(owner.__dict__)
         attributes[name] = value
-        if slot:
-            ctypes.c_size_t.from_address(id(owner) + _CALL).value = slot
+        classes = [owner] if slot else []
+        while classes:
+            each = classes.pop()
+            ctypes.c_size_t.from_address(id(each) + _CALL).value = slot
+            classes += (kind for kind in each.__subclasses__() if name not in kind.__dict__)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
 
 

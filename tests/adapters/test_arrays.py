@@ -195,6 +195,9 @@ def test_calls_of_a_compiled_class() -> None:
     finally:
         restore()
     assert sorted([3, 1, 2], key=key) == [1, 2, 3] and kind.__call__ is former
+    with pytest.raises(KeyError):  # what was changed before is undone
+        sessions.replaced([(kind, "__call__", call), (kind, "no_such_name", call)])
+    assert sorted([3, 1, 2], key=key) == [1, 2, 3] and kind.__call__ is former
 
 
 def test_cupy_itself(tmp_path: Path) -> None:
@@ -203,14 +206,18 @@ def test_cupy_itself(tmp_path: Path) -> None:
     text = "template <int N> __global__ void times(float* x) { x[threadIdx.x] *= N; }"
     path = tmp_path / "twice.ptx"
     path.write_text(ptxlab.kernel(_RawKernel.code, options=["-DN=2"]).ptx, encoding="utf-8")
-    kernel = cupy.RawKernel(_RawKernel.code, _RawKernel.name, _RawKernel.options)
+    own = type("Own", (cupy.RawKernel,), {})
+    kernel, of_subclass = (
+        kind(_RawKernel.code, _RawKernel.name, _RawKernel.options) for kind in (cupy.RawKernel, own)
+    )
     before = cupy.RawKernel.__call__, cupy.RawModule.get_function
     x = np.ones(32, np.float32)
     with ptxlab.simulating(show=False) as session:
         kernel((1,), (32,), (x,))
+        of_subclass((1,), (32,), (x,))
         cupy.RawModule(code=text, name_expressions=["times<2>"]).get_function("times<2>")((1,), (32,), (x,))
         cupy.RawModule(path=str(path)).get_function("twice")((1,), (32,), (x,), shared_mem=64)
-    assert (x == 8).all() and not any(each.hazards for each in session.results)
+    assert (x == 16).all() and not any(each.hazards for each in session.results)
     assert (cupy.RawKernel.__call__, cupy.RawModule.get_function) == before
 
 

@@ -44,6 +44,11 @@ def _compiler() -> None:
         ("\ud800", (), "a kernel of Numba takes a signature"),
         ("void()", (), "add: Numba does not compile it, .*takes 4 arguments"),
         (None, (object(), 1, 2, 3), "argument 1 of add: found <object.*for which Numba has no type"),
+        (
+            _SIGNATURE,
+            (np.zeros(32), 1, 2, 3),
+            r"add is declared for .*, found \(array\(float64, 1d, C\), int64",
+        ),
         (None, (Tensor, 1, 2, 3), "argument 1 of add: found <class.*for which Numba has no type"),
     ],
     ids=lambda value: str(value)[:20],
@@ -129,7 +134,7 @@ def test_declared_signatures() -> None:
         assert out[0] == 3 and ".f32" in next(iter(one.inspect_asm().values()))
         two[1, 1](out[1:], 2.5)
         assert out[1] == 2.5
-        with pytest.raises(PtxlabError, match=r"first is declared for .*, found \(Array"):
+        with pytest.raises(PtxlabError, match=r"first is declared for .*, found \(array"):
             one[1, 1](out, out)
     assert cuda.jit(kernels.first.py_func) is not one
 

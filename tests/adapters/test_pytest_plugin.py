@@ -72,8 +72,8 @@ def test_session(simulating):
 
 def test_a_hazard_fails_its_test(tmp_path: Path) -> None:
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    done = _pytest(tmp_path, _TESTS, "--ptxlab")
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    done = _pytest(tmp_path, _TESTS + _WITH_FIXTURE, "--ptxlab")
+    assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert "reverse: line 16" in done.stdout and "warps 0 and 1 of block" in done.stdout
 
 

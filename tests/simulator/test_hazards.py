@@ -580,3 +580,43 @@ def test_a_remark_about_lines() -> None:
     kernel = build_kernel(Result, ptx, None, "sm_90a", (), remark="lines are others")
     (race,) = kernel.simulate(1, 64, np.zeros(64, np.int32), show=False).hazards
     assert race.sentence.endswith(" (lines are others)")
+
+
+_REDUCTION = """
+__global__ void total(float* x, int first) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  LOOP
+    if (threadIdx.x < n) s[threadIdx.x] += s[threadIdx.x + n];
+  if (threadIdx.x == 0) x[0] = s[0];
+}
+"""
+
+
+@pytest.mark.parametrize("loop", ["for (int n = 64; n; n /= 2)", "for (int n = first; n; n /= 2)"])
+def test_a_race_between_warps_is_named_before_one_of_lanes(loop: str) -> None:
+    """The last steps of a reduction are within a warp, where __syncwarp() would be enough."""
+    kernel = ptxlab.kernel(_REDUCTION.replace("LOOP", loop))
+    (race,) = kernel.simulate(1, 128, np.ones(128, np.float32), 64, show=False).hazards
+    assert race.remedy == "put __syncthreads() between one execution of line 7 and the next"
+
+
+_IN_PLACE = """
+__global__ void twice(float* x, float* y, int used) {
+  int i = threadIdx.x % 64;
+  float v;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(x + i));
+  if (threadIdx.x < 64) x[i] = 2 * v;
+  if (threadIdx.x >= 64 && used) y[i] = v;
+}
+"""
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_loads_in_vain_of_what_others_load_and_overwrite(used: int) -> None:
+    """Triton's kernels have them, with fewer elements than threads; who uses what was loaded has a race."""
+    kernel = ptxlab.kernel(_IN_PLACE)
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    hazards = kernel.simulate(1, 128, x, y, used, show=False).hazards
+    assert [each.kind for each in hazards] == ["race"] * used and (x == 2).all()

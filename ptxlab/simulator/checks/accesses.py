@@ -85,6 +85,8 @@ class AccessCheck(Observer):
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
         self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
         self._fenced_everywhere = np.zeros(batch.size, dtype=np.int64)  # fence.proxy.async for global memory
+        #: What each thread read by loads whose value may not matter, by their ids.
+        self._read_from: dict[int, _ReadFrom] = {}
         self._set_limit()
 
     def end(self) -> None:
@@ -453,6 +455,9 @@ class AccessCheck(Observer):
             uses = self._load_uses(access.instruction)
             assert uses is not None
             self._values.watch(uses)
+            if key not in self._read_from:
+                self._read_from[key] = _ReadFrom(access, self._batch.size)
+            self._read_from[key].add(access)
         return number
 
     def _warpgroups(self, access: Access) -> tuple[NDArray[np.int64], list[int]]:
@@ -762,7 +767,9 @@ class AccessCheck(Observer):
     def _idle_reads(self, unordered: Unordered) -> IdleReads | None:
         """Whose loads may come too late, if none of those threads has used its value so far; None if so.
 
-        The shadow knows two of the threads that read: others of their blocks may have read the same.
+        The shadow knows two of the threads that read: others of their blocks have read the same, unless it is
+        known that they have not. In Triton's kernels with fewer elements than threads, some load in vain what
+        others load and overwrite.
         """
         uses = None
         if unordered.other_verb == "reads" and not unordered.stamp & (PENDING | WORK):
@@ -778,6 +785,10 @@ class AccessCheck(Observer):
         writers, blocks = (np.repeat(each, lanes) for each in pairs)
         others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)
         keep = others != writers
+        read, access = self._read_from[id(unordered.other)], unordered.touch.access
+        alone = access.space != "shared" or self._batch.grid.cluster_size == 1
+        if alone and access.space == read.space and access.instruction.parts[0] in ("st", "atom", "red"):
+            keep &= read.overlaps(others, access, writers)
         writers, blocks, others = writers[keep], blocks[keep], others[keep]
         known = self._clocks.known(writers, others, written=unordered.everywhere)  # as in `_unordered`
         if unordered.everywhere:
@@ -856,6 +867,32 @@ class AccessCheck(Observer):
             if other is None or uses is None or self._values.were_used(uses, readers[ours], times[ours]):
                 continue
             self._reports.overtaken_load(touch, which[ours], other)
+
+
+class _ReadFrom:
+    """The address at which each thread of a batch has executed a load, if it was always the same."""
+
+    _NOWHERE, _SEVERAL = -1, -2
+
+    def __init__(self, access: Access, size: int) -> None:
+        self.space, self._width = access.space, access.width
+        self._addresses = np.full(size, self._NOWHERE, dtype=np.int64)
+
+    def add(self, access: Access) -> None:
+        """Threads execute the load."""
+        before, now = self._addresses[access.threads], access.addresses.astype(np.int64)
+        same = (before == self._NOWHERE) | (before == now)
+        self._addresses[access.threads] = np.where(same, now, self._SEVERAL)
+        if access.space != self.space:  # generic addresses
+            self._addresses[access.threads] = self._SEVERAL
+
+    def overlaps(self, threads: NDArray[Any], access: Access, writers: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each of the threads may have read what its writer writes in an access."""
+        places = np.zeros(len(self._addresses), dtype=np.int64)
+        places[access.threads] = access.addresses
+        read, written = self._addresses[threads], places[writers]
+        meet = (read < written + access.width) & (written < read + self._width) & (read >= 0)
+        return np.asarray(meet | (read == self._SEVERAL))
 
 
 def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -80,6 +80,10 @@ class _Origin:
     reporters: NDArray[Any] | None = None  # the threads that are named, if not those whose value it is
 
 
+#: Of several origins the one with the highest number is named: one that takes more than __syncwarp().
+_MORE_THAN_A_WARP = 1 << 24
+
+
 class DoubtfulValues(Observer):
     """Follows values that nobody should use, and reports those that matter."""
 
@@ -106,7 +110,7 @@ class DoubtfulValues(Observer):
     def begin(self, batch: Batch) -> None:
         """Nothing is doubtful in new blocks."""
         self._batch = batch
-        self._origins: list[_Origin | None] = [None]
+        self._origins: dict[int, _Origin] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._live: dict[str, dict[int, _Taints]] = {}  # by function and register
         self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
@@ -125,7 +129,7 @@ class DoubtfulValues(Observer):
                 continue
             for number in np.unique(taints[taints > 0]).tolist():
                 origin = self._origins[number]
-                if origin is not None and origin.stored is not None:
+                if origin.stored is not None:
                     lanes = np.flatnonzero(origin.threads)
                     self._matter(number, lanes, origin.stored, "hands it back in global memory")
         self._machine = None
@@ -137,11 +141,11 @@ class DoubtfulValues(Observer):
         """The number of an origin, which may come again with more threads."""
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self._origins)
-            self._origins.append(make)
-        origin = self._origins[number]
-        assert origin is not None
-        origin.threads[threads] = True
+            number = len(self._origins) + 1
+            if "__syncthreads()" in make.remedy:
+                number += _MORE_THAN_A_WARP
+            self._numbers[key], self._origins[number] = number, make
+        self._origins[number].threads[threads] = True
         return number
 
     def _nobody(self) -> NDArray[np.bool_]:
@@ -161,7 +165,7 @@ class DoubtfulValues(Observer):
     ) -> None:
         """Threads load what they should not use; the hazard is reported once it matters."""
         made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
-        number = self._origin((kind, id(instruction), id(other)), threads, made)
+        number = self._origin((kind, id(instruction), id(other), remedy), threads, made)
         flow = self._flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
@@ -196,7 +200,7 @@ class DoubtfulValues(Observer):
         """Threads hold what they should not use, as another instruction has just shown."""
         made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
         made.reporters = reporters
-        number = self._origin((kind, id(instruction), id(other), "idle"), threads, made)
+        number = self._origin((kind, id(instruction), id(other), remedy, "idle"), threads, made)
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
 
@@ -225,7 +229,7 @@ class DoubtfulValues(Observer):
     def _matter(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         """A doubtful value is used in lanes: report it."""
         origin = self._origins[number]
-        if origin is None or origin.instruction is None or (number, id(where)) in self._reported:
+        if origin.instruction is None or (number, id(where)) in self._reported:
             return
         self._reported.add((number, id(where)))
         guilty = lanes[origin.threads[lanes]]
@@ -337,7 +341,7 @@ class DoubtfulValues(Observer):
         taints: _Taints = live[register][ours]
         for number in np.unique(taints[taints > 0]).tolist():
             origin = self._origins[number]
-            if origin is None or (origin.instruction is not None and not origin.loading):
+            if origin.instruction is not None and not origin.loading:
                 continue
             lanes = ours[taints == number]
             names = self._unwritten_names(live, register, instruction, ours)
@@ -357,7 +361,9 @@ class DoubtfulValues(Observer):
         names = []
         for each in dict.fromkeys((*self._flow(instruction).reads, register)):
             origins = (
-                [self._origins[number] for number in np.unique(live[each][ours])] if each in live else []
+                [self._origins.get(number) for number in np.unique(live[each][ours]).tolist()]
+                if each in live
+                else []
             )
             if each == register or any(
                 made and made.instruction is None and not made.loading for made in origins
@@ -572,7 +578,7 @@ class DoubtfulValues(Observer):
             number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
             return
-        loading = [number for number, each in enumerate(self._origins) if each is not None and each.loading]
+        loading = [number for number, each in self._origins.items() if each.loading]
         for register, taints in list(live.items()):
             here = taints[ours]
             taints[ours] = np.where(np.isin(here, loading), 0, here)
@@ -610,8 +616,7 @@ class DoubtfulValues(Observer):
         for register in live.keys() & set(flow.stored):
             taints = live[register][lanes]
             for number in np.unique(taints[taints > 0]).tolist():
-                origin = self._origins[number]
-                if origin is not None and origin.kind in ("race", "narrow scope"):
+                if self._origins[number].kind in ("race", "narrow scope"):
                     self._matter(number, lanes[taints == number], access.instruction, "hands it over")
 
     def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:
@@ -660,9 +665,7 @@ class DoubtfulValues(Observer):
             self._memory[id(piece.data)] = known
         if access.space == "global":
             for number in np.unique(values[values > 0]).tolist():
-                origin = self._origins[number]
-                if origin is not None:
-                    origin.stored = instruction
+                self._origins[number].stored = instruction
         places = piece.offsets[:, None] + np.arange(access.width)
         fresh = np.repeat(values, access.width // count, axis=1)
         if access.kind == "atomic":
