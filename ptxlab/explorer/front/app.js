@@ -1,7 +1,7 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, afterPaint, clamp, isTouch, nextTask } from "./common/util.js";
+import { make, afterPaint, clamp, isTouch, nextTask, write } from "./common/util.js";
 import {
   MATRICES,
   cellsOf,
@@ -622,12 +622,11 @@ export class App {
   // In the corner each part is a line of its own; elsewhere dots stand between them.
   /** @param {string[]} parts */
   say(parts) {
-    const text = parts.join(" · ");
-    if (this.statusText.textContent === text) return;
-    this.statusText.replaceChildren();
+    const { children } = this.statusText; // they are kept, so that only letters change
+    while (children.length && children.length > 2 * parts.length - 1) children[children.length - 1].remove();
     parts.forEach((part, index) => {
-      if (index) make("i", "", this.statusText, { text: " · " });
-      make("span", "", this.statusText, { text: part });
+      if (index && children.length < 2 * index) make("i", "", this.statusText, { text: " · " });
+      write(children[2 * index] ?? make("span", "", this.statusText), part);
     });
   }
 
