@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
 from ..isa.sparsity import STRUCTURES
+from ..views import Picture
+from ..views.charts import table
 from .answers import result_of, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, drawn, otherwise, place_hints, when
 
@@ -48,6 +51,22 @@ LANE, LOW, _HIGH = drawn(
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def where_ones(results: Mapping[int, NDArray[np.int64]]) -> Picture:
+    """Where rows 0 and 8 of A have their ones, read off D by word of metadata: row k of B is 2^k.
+
+    >>> D = np.full((16, 8), 0b1100)
+    >>> [cell.text for cell in where_ones({0x44444444: D}).grids[0].cells][:4]
+    ['0', '0', '1', '1']
+    """
+    rows = {
+        f"0x{word:08X}, row {row}": [str(D[row, 0] >> k & 1) for k in range(ONE.k)]
+        for word, D in results.items()
+        for row in (0, 8)
+    }
+    title = "Where A is 1, for three values of E"
+    return table(rows, [str(k) for k in range(ONE.k)], title, shades={"1": -0.75}, axes=("E, row", "k"))
 
 
 def _word(nibbles: list[int]) -> int:
