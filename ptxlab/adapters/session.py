@@ -82,7 +82,8 @@ class Session(Generic[R]):
         return major, minor
 
     def __repr__(self) -> str:
-        return f"<{len(self.results)} launches simulated for {self.chip}>"
+        noun = "launch" if len(self.results) == 1 else "launches"
+        return f"<{len(self.results)} {noun} simulated for {self.chip}>"
 
     def __enter__(self) -> Session[R]:
         with _LOCK:

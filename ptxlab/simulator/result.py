@@ -335,7 +335,8 @@ class Result:
 
     def __repr__(self) -> str:
         total = sum(self.counts.values())
-        text = f"{total:,} instructions executed by warps, {len(self.counts)} different"
+        noun = "instruction" if total == 1 else "instructions"
+        text = f"{total:,} {noun} executed by warps, {len(self.counts)} different"
         for name, findings in (("hazard", self.hazards), ("note", self.notes)):
             if findings:
                 text += f", {len(findings)} {name}{'s' if len(findings) > 1 else ''}"

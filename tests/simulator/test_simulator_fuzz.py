@@ -179,6 +179,12 @@ def test_arrays_of_other_classes_are_memory(kind: type[Any]) -> None:
     assert values.ravel().tolist() == list(range(32))
 
 
+def test_one_is_not_counted_as_several() -> None:
+    result = ptxlab.kernel(ptx("")).simulate(1, 1, None)
+    assert repr(result) == "<1 instruction executed by warps, 1 different>"
+    assert repr(ptxlab.kernel(ptx("nanosleep.u32 1;")).simulate(1, 1, None)).startswith("<2 instructions")
+
+
 def test_numbers_of_16_bits() -> None:
     text = ptx(
         "ld.param.u64 %d1, [a]; ld.param.b16 %h1, [x]; ld.param.b16 %h2, [y]; st.global.b16 [%d1], %h1;"
