@@ -206,10 +206,11 @@ class TritonKernel(Generic[R]):
             number = value.item() if isinstance(value, np.generic) else value
             if not is_a(number, int, float, bool):
                 raise PtxlabError(f"{where}: found {quoted(value)}; it takes a number ({kind})")
-            try:
-                scalar = np.array(number).astype(_SCALARS[kind])[()]
-            except OverflowError:
-                raise PtxlabError(f"{where}: {quoted(value)} does not fit {kind}") from None
+            if not kind.startswith(("fp", "bf", "f")):
+                limits = np.iinfo(_SCALARS[kind])
+                if number != number // 1 or not limits.min <= number <= limits.max:
+                    raise PtxlabError(f"{where}: {quoted(value)} does not fit {kind}")
+            scalar = np.array(number).astype(_SCALARS[kind])[()]
             yield (scalar,) if kind in ("fp16", "bf16") else scalar
 
 

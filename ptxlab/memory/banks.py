@@ -278,7 +278,8 @@ def _as_addresses(addresses: ArrayLike) -> NDArray[np.int64]:
         layout = SharedLayout.read(addresses)
         if layout.layout.size != _LANES:
             raise PtxlabError(
-                f"layout {quoted(addresses)}: it has {layout.layout.size} indices, and a warp {_LANES} lanes"
+                f"layout {quoted(addresses)}: it has {layout.layout.size} indices, and a warp {_LANES} lanes;"
+                " for a matrix, memory.SharedLayout.read(layout, bits=16).address(row, column) gives bytes"
             )
         addresses = layout.address(np.arange(_LANES))
     where = as_integers(addresses, "addresses")

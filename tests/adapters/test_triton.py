@@ -207,6 +207,9 @@ def test_compiled_kernels(arrays: tuple[Any, Any, Any]) -> None:
         kernel.simulate(8, 3, y, out, 1000, 2.0)
     with pytest.raises(PtxlabError, match="n of add: found 'n'; it takes a number .i32."):
         kernel.simulate(8, x, y, out, "n", 2.0)
+    for number in (2**31, -(2**31) - 1, 2.5, float("nan")):
+        with pytest.raises(PtxlabError, match=r"n of add: .* does not fit i32"):
+            kernel.simulate(8, x, y, out, number, 2.0)
     with pytest.raises(PtxlabError, match="not compiled: pass what kernel.warmup"):
         ptxlab.kernel(kernels.add)
     with ptxlab.simulating():

@@ -393,7 +393,9 @@ def test_conflicts_of_a_layout_from_lanes_to_bytes() -> None:
     assert memory.conflicts("Swizzle<3,4,3> o (8,4):(128,16)", width=16).wavefronts == 4
     ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
     assert ldmatrix.conflicts("Swizzle<3,4,3> o (16,2):(128,16)").wavefronts == 4
-    with pytest.raises(PtxlabError, match="it has 64 indices, and a warp 32 lanes"):
+    with pytest.raises(
+        PtxlabError, match="it has 64 indices, and a warp 32 lanes; for a matrix, memory.SharedLayout"
+    ):
         memory.conflicts("(8,8):(128,16)")
     with pytest.raises(PtxlabError, match="at most one swizzle"):
         memory.conflicts("Swizzle<3,4,3> o Swizzle<3,4,3> o 32:4")
