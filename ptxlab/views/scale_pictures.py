@@ -33,7 +33,7 @@ _MOST_LABELS = 300  # of single scales
 def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
     """A 128x4 tile of scale factors: the matrix, its 512 bytes of shared memory, and tensor memory after cp.
 
-    Four scales of a row are one word. tcgen05.cp.32x128b.warpx4 takes 32 lines of 16 bytes into the same 32
+    Four scales of a row are one word. tcgen05.cp.32x128b.warpx4 takes 32 rows of 16 bytes into the same 32
     lanes of all four warps. `row` outlines the scales of one row of A, or column of B.
 
     >>> _, shared, tensor = scale_tile(row=37).grids
@@ -44,7 +44,7 @@ def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
         row = as_index(row, "row", 128)
     notes = (
         "numbers in cells: rows of A, or columns of B; four scales of one are a word",
-        "tcgen05.cp.32x128b.warpx4 copies 32 lines of 16 bytes to the lanes of each warp",
+        "tcgen05.cp.32x128b.warpx4 copies 32 rows of 16 bytes to the lanes of each warp",
         "hues: 32 rows each",
     )
     heading = "Scale factors: 128x4 tile, shared memory, tensor memory"
