@@ -245,6 +245,7 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
     page.wait_for_selector("[aria-label='argument x']", timeout=PATIENCE)
     editor = page.get_by_label("PTX", exact=True)
     editor.fill(f"{editor.input_value()}\n// {HOSTILE}")
+    assert page.get_by_label("Example").input_value() == ""
     page.get_by_role("button", name="Simulate").press("Enter")
     page.wait_for_selector(".ptx-player .ptx-timeline", timeout=PATIENCE)
     assert page.inner_text(".ptx-editor-numbers .hazard") == "29"

@@ -161,7 +161,10 @@ class KernelPage {
     this.model = /** @type {LiveModel | null} */ (null);
     this.python = new PythonWorker(notes, settings);
     const work = make("div", "kernel-work", page);
-    this.editor = new PtxEditor(work, () => this.readSoon());
+    this.editor = new PtxEditor(work, () => {
+      example.selectedIndex = -1; // what is typed is none of them; choosing one again brings it back
+      this.readSoon();
+    });
     const form = make("form", "kernel-launch", work, { "aria-label": "launch" });
     const example = makeSelect(form, "Example", {});
     setOptions(
