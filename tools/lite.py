@@ -277,6 +277,7 @@ def build(folder: Path, address: str) -> None:
                             "lockFileURL": "packages/pyodide-lock.json",
                             "packages": FIRST,
                             "env": VARIABLES,
+                            "convertNullToNone": True,  # otherwise a widget's null is no None in Python
                         },
                     }
                 },

@@ -87,7 +87,7 @@ def run_all(page: Any, answers: dict[str, str]) -> str:
 
 
 def edit_explorer(page: Any) -> None:
-    """Type a number into the Explorer of lesson 01; Python has it."""
+    """Type a number into the Explorer of lesson 01, compare with a chip and with none; Python has it."""
     end = time.monotonic() + PATIENCE / 1e3
     page.wait_for_function("document.querySelector('.ptx-explorer')?.cellRect?.('A', 0, 0)")
     while page.evaluate(PRINTED, "print(ex.A[0, 0])").strip() != "7.0":  # figures above it may still move it
@@ -98,6 +98,13 @@ def edit_explorer(page: Any) -> None:
         page.keyboard.type("7")
         page.keyboard.press("Enter")
         page.wait_for_timeout(500)
+    compare = page.locator(".ptx-explorer [data-tool=against]").first
+    assert compare.input_value() == "none"
+    for option, sentence in ((1, "print(ex.against is not None)"), (0, "print(ex.against is None)")):
+        compare.select_option(index=option)  # None is neither undefined there nor jsnull here
+        while page.evaluate(PRINTED, sentence).strip() != "True":
+            assert time.monotonic() < end
+            page.wait_for_timeout(200)
 
 
 def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(address: str, page: Any) -> None:

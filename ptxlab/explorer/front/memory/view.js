@@ -344,7 +344,7 @@ class MemoryControls {
     const { app, data } = this.view;
     const { name, by, major, pitch, swizzle, layout, controls } = data;
     const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
-    const isTile = pitch === null;
+    const isTile = (pitch ?? null) === null; // JupyterLite has undefined for Python's None
     if (option === "colour") {
       this.colour = /** @type {MemoryColour} */ (chosen);
       this.view.draw();

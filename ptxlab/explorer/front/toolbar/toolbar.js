@@ -214,7 +214,8 @@ export class Toolbar {
         node.replaceChildren();
         for (const [text] of available) make("option", "", node, { text });
       }
-      const place = available.findIndex(([, each]) => each === value(toolbar));
+      const chosen = value(toolbar) ?? null; // JupyterLite has undefined for Python's None
+      const place = available.findIndex(([, each]) => (each ?? null) === chosen);
       if (node.selectedIndex !== place) node.selectedIndex = place;
     });
     return node;
