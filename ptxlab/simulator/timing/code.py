@@ -295,7 +295,7 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
     result = result[: ends[-1] + 1] if ends else result
     for name, text in zip(rest[::2], rest[1::2], strict=True):
         body = list(takewhile(lambda each: each.name != "RET", _listed(text, words, {})))
-        if any(each.name.endswith("MMA") for each in body):
+        if "_mma_" in name:
             result = _with_calls(result, name, body)
     return _with_loops(result, labels)
 

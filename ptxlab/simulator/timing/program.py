@@ -39,7 +39,7 @@ from .replay import (
 from .units import Clockwork, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
-_SHAPE = re.compile(r"GMMA\.64x(\d+)x")
+_SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
 _KINDS = {
     **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS", "SHFL"], SHARED),
     **dict.fromkeys(["LDG", "LD", "LDL", "ATOMG", "ATOM"], LOAD),
