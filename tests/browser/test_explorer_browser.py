@@ -841,6 +841,29 @@ def test_row_numbers_do_not_touch(screen: Screen, python: Any, page: Any, narrow
     page.evaluate("() => window.forget()")
 
 
+def test_bits_and_captions_do_not_cover_others_on_a_phone(
+    screen: Screen, python: Any, page: Any, narrow: Any
+) -> None:
+    """The bits of a register stand side by side, and what a caption says ends before the next caption."""
+    covered = """selector => {
+      const boxes = [...document.querySelectorAll(selector)].map((node) => node.getBoundingClientRect());
+      const seen = boxes.filter(({ width }) => width);
+      const touch = (one, other) => one.top < other.bottom && other.top < one.bottom
+        && one.left < other.right - 0.5 && other.left < one.right - 0.5;
+      const covers = (one, at) => seen.slice(at + 1).some((other) => touch(one, other));
+      return [seen.length, seen.filter(covers).length];
+    }"""
+    for mnemonic in (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
+    ):
+        show(python, page, mnemonic)
+        narrow(360, 740)
+        for selector in (".ptx-roomy .ptx-bit", ".ptx-caption > *"):
+            count, overlapping = page.evaluate(covered, selector)
+            assert count and not overlapping, (mnemonic, selector, overlapping)
+
+
 def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
     """A double click on words without digits brings them near; the wheel, keys and buttons take them back."""
     narrow(1024, 768)
