@@ -180,6 +180,9 @@ def _run_nvrtc(
     expression: str | None = None,
 ) -> tuple[bytes, str | None]:
     """PTX or machine code, and the name of a template in it. cuda.core would ask the driver for PTX."""
+    if expression is not None:
+        # NVRTC 13.0 ends the process if there is a name and the source has an error such as a missing quote
+        _run_nvrtc(source, file, target, flags, "ptx", headers)
     nvrtc = load("cuda.bindings.nvrtc")
     names, texts = [name.encode() for name in headers], [text.encode() for text in headers.values()]
     code, program = nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), len(names), texts, names)

@@ -122,6 +122,13 @@ def test_comments_that_nvrtc_warns_of() -> None:
         ptxlab.kernel("/* " * 40_000)
 
 
+@each("source", ["template<int N> __global__ void g('* x) {}", "template<int N> __global__ void g(int* x) {"])
+def test_a_template_that_nvrtc_cannot_read(source: str) -> None:
+    """Asked for its name, NVRTC 13.0 ends the process of the first."""
+    with pytest.raises(PtxlabError, match=r"ptxlab.cu\(1\): error: (missing closing quote|closing brace)"):
+        ptxlab.kernel(source, "g<4>")
+
+
 @each("block", [1, 32, 96, 160])
 def test_warpgroups_that_lack_threads(block: int) -> None:
     text = ptx(
