@@ -74,7 +74,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("11.4", (3, 32768, 7), "rows of A and columns of B"),
     ("11.4", (3, 1000, 4), "128 + 256 rows"),
     ("11.4", (3, 49152, 5), "How often"),
-    ("11.5", (500, 3, 0.4), "Look for the white"),
+    ("11.5", (500, 3, 0.4), "Look for the gap"),
     ("11.5", (GAP, 100 * GAP / 16384, 100 * GAP / 131072), "both together"),
     ("11.5", (GAP, lost(GAP, 1024), lost(GAP, 1024) / 8), "eight times as long"),
     ("11.5", (GAP, 1, 2), "The cycles are right"),
