@@ -311,17 +311,22 @@ def _line_width(line: _Line) -> float:
 def _bands(grid: Grid, size: int) -> _Line:
     """A grid cut into as few bands of columns, of nearly one width, as fit a page.
 
-    It stays whole if a band would be a sliver, such as the signs of numbers alone.
+    It may be one band more if the cuts are then at rules or at multiples of 8. It stays whole if a band would
+    be a sliver, such as the signs of numbers alone.
     """
     whole = _measure(grid, size)
     room = _ROOM - whole.side
     least = int(np.ceil(whole.across * grid.shape[1] / room))
     at_rules: list[int] = []
+    at_eights: list[int] = []
     if grid.density != "tight":
         ruled = {column for column, _, _ in grid.column_rules} & set(grid.cuts)
         at_rules = sorted({0, grid.shape[1], *ruled})
+        at_eights = [column for column in grid.cuts if column % 8 == 0]
     anywhere = list(grid.cuts)
     tries = [(at_rules, least), (at_rules, least + 1)]
+    if grid.shape[1] % 8 == 0:
+        tries += [(at_eights, least), (at_eights, least + 1)]
     tries += [(anywhere, count) for count in range(least, len(anywhere))]
     for cuts, count in tries:
         edges = [0, grid.shape[1]]
@@ -366,7 +371,7 @@ def _measure(grid: Grid, size: float) -> _Measure:
     else:
         across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
     across = max(across, _headings_pitch(grid, head))
-    down = max(down, *(len(h.lines) * head * _LINE / h.size for h in (*grid.rows, *grid.row_groups)))
+    down = max(down, *(_heading_height(h, head) / h.size for h in (*grid.rows, *grid.row_groups)))
     side, down = float(np.ceil(side)), float(np.ceil(down))
     across = float(np.ceil(4 * across)) / 4  # of 64 narrow columns whole pixels would be 30 too many
     if grid.density == "tight":
@@ -407,6 +412,11 @@ def _headings_pitch(grid: Grid, head: float) -> float:
 def _beside(heading: Header) -> int:
     """Pixels between a heading and the next: more than a space beside words, which would run together."""
     return 11 if any(len(line) > 4 and line[0].isalpha() for line in heading.lines) else 5
+
+
+def _heading_height(heading: Header, head: float) -> float:
+    """Pixels that the heading of a row needs: one of several lines keeps its distance from the next."""
+    return len(heading.lines) * head * _LINE + (6 if len(heading.lines) > 1 else 0)
 
 
 def _rows_width(grid: Grid, head: float) -> float:
