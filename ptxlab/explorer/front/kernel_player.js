@@ -127,11 +127,13 @@ export class KernelPlayer extends Player {
       code.scrollTop = top - code.clientHeight / 2;
   }
 
-  // A column for each lane, or for half of them where all are too wide.
+  // A column for each lane, or for as many as fit side by side: 16, or 8 with registers of 64 bits.
   /** @param {ShownStep} shown */
   showRegisters(shown) {
-    this.fillRegisters(shown, 32);
-    if (this.registers.scrollWidth > this.registers.clientWidth + 1) this.fillRegisters(shown, 16);
+    for (const columns of [32, 16, 8]) {
+      this.fillRegisters(shown, columns);
+      if (this.registers.scrollWidth <= this.registers.clientWidth + 1) break;
+    }
     const { hidden } = shown;
     if (hidden > 0) make("div", "notes", this.registers, { text: `${hidden} more registers` });
   }
