@@ -48,7 +48,7 @@ def majors() -> Picture:
         title = f"{major}-major: 16 bytes run {direction}"
         grid = numbered_grid(cells, hover, ("row", "k"), title, "close")
         if major == "K":
-            grid = replace(grid, columns=headers(16, 4))
+            grid = replace(grid, columns=headers(16, 8))
         grids.append(replace(grid, row_rules=(8,), column_rules=((8, 0, 16),)))
     notes = ("a cell is 16 bytes, labelled with its first byte", "a colour is a core matrix, 128 bytes")
     return Picture("Two ways to store 16x16 elements of 16 bits", notes, tuple(grids))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import comb
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import quoted
 from ..isa.catalog import mma_forms
 from ..isa.dtypes import dtype
-from ..isa.sparsity import STRUCTURES
+from ..isa.sparsity import STRUCTURES, Structure
 from ..views import Picture
 from ..views.charts import bars, table
 from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
@@ -53,6 +54,25 @@ def losses(A: NDArray[Any], B: NDArray[Any], pruned: Mapping[str, NDArray[Any]])
         for name, each in pruned.items()
     }
     return bars(shares, "What pruning costs", text="{:.1%}".format)
+
+
+def pruned_rows(row: NDArray[Any], rules: Sequence[Structure]) -> Picture:
+    """A row of a matrix, and what each structure keeps of it, with a line where a chunk ends.
+
+    >>> picture = pruned_rows(np.array([[3, -7, 1, 5]]), [TWO_OF_FOUR, ONE_OF_TWO])
+    >>> [cell.text for cell in picture.grids[0].cells]
+    ['3', '-7', '1', '5', '0', '-7', '0', '5', '0', '-7', '0', '5']
+    """
+    kept = {"dense": row[0]} | {rule.title: rule.prune(row)[0] for rule in rules}
+    texts = {name: [str(number) for number in numbers] for name, numbers in kept.items()}
+    shades = {text: -0.5 for numbers in texts.values() for text in numbers if text != "0"}
+    columns = range(row.shape[1])
+    notes = ("in colour: what is kept", "thick line: a chunk ends")
+    picture = table(texts, [str(k) for k in columns], "One row, pruned", notes, shades=shades, axes=("", "k"))
+    ends = [
+        (end, at, at + 1) for at, rule in enumerate(rules, 1) for end in columns[rule.chunk :: rule.chunk]
+    ]
+    return replace(picture, grids=(replace(picture.grids[0], column_rules=tuple(ends)),))
 
 
 def freedom() -> Picture:

@@ -246,7 +246,7 @@ def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -
     notes = (
         "r.c is 16-byte chunk c of row r",
         "chunks of one colour, a core matrix, are read together",
-        f"reading one takes {_passes(plain)} passes without swizzle, {_passes(moved)} with it",
+        f"reading one takes {_wavefronts(plain)} wavefronts without swizzle, {_wavefronts(moved)} with it",
     )
     texts = [f"c = {at}" for at in range(chunks)]
     key = colour_key("core matrices", texts, [_hue(at) for at in range(chunks)], texts)
@@ -330,7 +330,7 @@ def _hue(chunk: int) -> int:
     return PIECE_HUES[chunk] * 4 + 1
 
 
-def _passes(places: dict[tuple[int, int], int]) -> int:
+def _wavefronts(places: dict[tuple[int, int], int]) -> int:
     """How often the fullest banks are used to read the eight chunks of a core matrix."""
     return max(
         max(Counter(offset % _LINE for (_, at), offset in places.items() if at == chunk).values())
