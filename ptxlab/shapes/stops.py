@@ -181,6 +181,14 @@ class Stop:
         held = self.in_registers
         return {name: operand for name, operand in held.items() if name != "C" or "D" not in held}
 
+    def called(self, name: str) -> str:
+        """An operand's name in a sentence: what a lane holds of a sparse A is compressed.
+
+        >>> stops("mma.sp")[0].called("A"), stops("mma")[0].called("A")
+        ('compressed A', 'A')
+        """
+        return "compressed A" if name == "A" and "E" in self.in_registers else name
+
     @property
     def in_tensor_memory(self) -> dict[str, TensorOperand]:
         """Matrices of tcgen05.mma that are in tensor memory; what tcgen05.cp writes there."""
@@ -220,7 +228,9 @@ class Stop:
         if isinstance(self.form, Tcgen05Mma):
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
         earlier, now = self.before.explained, self.explained
-        parts = [part for name in now for part in _difference(name, earlier.get(name), now[name])]
+        parts = [
+            part for name in now for part in _difference(self.called(name), earlier.get(name), now[name])
+        ]
         parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
         known = _moves(self.before.form)
         parts += [fact for fact in _moves(self.form) if fact not in known]
@@ -236,8 +246,9 @@ class Stop:
         for name, operand in self.explained.items():
             registers = counted(operand.registers, "register")
             elements = counted(operand.elements_per_register, "element")
-            words.append(f"{name} has {registers} a {operand.holder}, {elements} in each")
-        return f"{'; '.join(words)}."
+            words.append(f"{self.called(name)} has {registers} a {operand.holder}, {elements} in each")
+        sentence = f"{'; '.join(words)}."
+        return sentence[0].upper() + sentence[1:]
 
     # -- the question --
 
@@ -255,8 +266,9 @@ class Stop:
         rows, columns = operand.shape
         row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
         places = operand.where(row, column)
+        element = f"{self.called(name)}[{row}][{column}]"
         return Question(
-            f"Which {operand.holder}, and which of its registers, holds {name}[{row}][{column}]?",
+            f"Which {operand.holder}, and which of its registers, holds {element}?",
             f"{operand.holder}, register",
             tuple((place.lane, place.register) for place in places),
         )
@@ -323,6 +335,7 @@ Register 2 of lane 5 holds A[1][10..11].
         if not self.in_registers:
             return "Play the timeline, or point at the cell."
         name, operand = self._asked()
+        name = self.called(name)
         lane, register = given
         if lane >= operand.lanes or register >= operand.registers:
             registers = counted(operand.registers, "register")

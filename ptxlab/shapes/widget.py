@@ -305,8 +305,8 @@ def _fragments(stop: Stop) -> list[dict[str, Any]]:
         operand = stop.in_registers[name]
         rows, columns = operand.shape
         held = counted(operand.registers, "register")
-        title = f"{name}, {rows} × {columns} {operand.dtype.name}, {held} a {operand.holder}"
-        fragments.append({**_image(name, operand), "title": title, "formula": formula})
+        title = f"{stop.called(name)}, {rows} × {columns} {operand.dtype.name}, {held} a {operand.holder}"
+        fragments.append({**_image(name, operand), "title": title[0].upper() + title[1:], "formula": formula})
     return fragments
 
 
