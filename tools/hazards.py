@@ -74,10 +74,11 @@ _LIMITS = """
   or the last between warps.
 - A load and a store of another thread without a barrier between them: if the store came first in this run,
   what was loaded is followed in the same way. If the load came first, uses before the store count as well: a
-  branch, an address, a store or an exchange between lanes, by any thread of the block, since the last
-  barrier. Loads whose value goes more than 16 ways always count. So it can report a race that harms nobody:
-  a kernel of Triton that overwrites what it loads, with fewer elements than threads, in a loop, or with an
-  exchange between lanes in between (`tl.sum` within a warp); fewer warps (`num_warps=1`) avoid it.
+  branch, an address or a store, since the last barrier, by a thread that may have read what is overwritten,
+  or by a lane that shuffles may have handed it to. Loads whose value goes more than 16 ways always count,
+  and so do those that a thread has executed at more than 64 addresses: it can report a race that harms
+  nobody, in a kernel of Triton that overwrites what it loads, with fewer elements than threads, in a long
+  loop.
 - Global memory that TMA reads and writes is not checked; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
 - With an `executor`, races between blocks in global memory are found only if one worker ran both.

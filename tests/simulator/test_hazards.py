@@ -603,20 +603,26 @@ def test_a_race_between_warps_is_named_before_one_of_lanes(loop: str) -> None:
 
 
 _IN_PLACE = """
-__global__ void twice(float* x, float* y, int used) {
-  int i = threadIdx.x % 64;
-  float v;
-  asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(x + i));
-  if (threadIdx.x < 64) x[i] = 2 * v;
-  if (threadIdx.x >= 64 && used) y[i] = v;
+__global__ void normalise(float* x, float* y, int rows, int used) {
+  int i = threadIdx.x % N;
+  for (int row = 0; row < rows; row++) {
+    float v;
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(x + row * N + i));
+    float sum = v;
+    #pragma unroll
+    for (int step = 1; step < N && step < 32; step *= 2) sum += __shfl_xor_sync(~0u, sum, step);
+    if (threadIdx.x < N) x[row * N + i] = v / sum;
+    if (threadIdx.x >= N && used) y[row * N + i] = sum;
+  }
 }
 """
 
 
 @pytest.mark.parametrize("used", [0, 1])
-def test_loads_in_vain_of_what_others_load_and_overwrite(used: int) -> None:
+@pytest.mark.parametrize(("count", "rows"), [(64, 1), (32, 3), (16, 3)])
+def test_loads_in_vain_of_what_others_load_and_overwrite(count: int, rows: int, used: int) -> None:
     """Triton's kernels have them, with fewer elements than threads; who uses what was loaded has a race."""
-    kernel = ptxlab.kernel(_IN_PLACE)
-    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
-    hazards = kernel.simulate(1, 128, x, y, used, show=False).hazards
-    assert [each.kind for each in hazards] == ["race"] * used and (x == 2).all()
+    kernel = ptxlab.kernel(_IN_PLACE.replace("N", str(count)))
+    x, y = np.ones((rows, count), np.float32), np.zeros((rows, count), np.float32)
+    hazards = kernel.simulate(1, 128, x, y, rows, used, show=False).hazards
+    assert [each.kind for each in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()

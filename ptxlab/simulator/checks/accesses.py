@@ -795,7 +795,9 @@ class AccessCheck(Observer):
             acquired = self._acquired[(writers + first) // lanes] - 1
             flagged = np.minimum(self._published[blocks + first // lanes], acquired)
             known = np.where(writers // lanes != blocks, np.maximum(known, flagged), known)
-        if self._values.were_used(uses, others, known):
+        spread = np.arange(32)[np.arange(32) & ~uses.lane_bits == 0]
+        others = (others[:, None] & ~uses.lane_bits | spread).reshape(-1)  # whoever may have got it from them
+        if self._values.were_used(uses, others, np.repeat(known, len(spread))):
             return None
         return IdleReads(uses, np.unique(others))
 
@@ -870,29 +872,42 @@ class AccessCheck(Observer):
 
 
 class _ReadFrom:
-    """The address at which each thread of a batch has executed a load, if it was always the same."""
+    """The addresses at which each thread of a batch has executed a load, as long as they are few."""
 
-    _NOWHERE, _SEVERAL = -1, -2
+    _NOWHERE, _MOST = -1, 64
 
     def __init__(self, access: Access, size: int) -> None:
-        self.space, self._width = access.space, access.width
-        self._addresses = np.full(size, self._NOWHERE, dtype=np.int64)
+        self.space, self._width, self._size = access.space, access.width, size
+        self._executions: list[NDArray[np.int64]] = []  # of each thread one after the other
 
     def add(self, access: Access) -> None:
         """Threads execute the load."""
-        before, now = self._addresses[access.threads], access.addresses.astype(np.int64)
-        same = (before == self._NOWHERE) | (before == now)
-        self._addresses[access.threads] = np.where(same, now, self._SEVERAL)
         if access.space != self.space:  # generic addresses
-            self._addresses[access.threads] = self._SEVERAL
+            self.space = "several"
+        if len(self._executions) > self._MOST:
+            return
+        threads, addresses = access.threads, access.addresses.astype(np.int64)
+        for before in self._executions:
+            new = before[threads] != addresses
+            if not new.any():
+                return
+            threads, addresses = threads[new], addresses[new]
+        before = self._executions[-1] if self._executions else np.zeros(self._size, dtype=np.int64)
+        if (before[threads] != self._NOWHERE).any():
+            before = np.full(self._size, self._NOWHERE, dtype=np.int64)
+            self._executions.append(before)
+        before[threads] = addresses
 
     def overlaps(self, threads: NDArray[Any], access: Access, writers: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each of the threads may have read what its writer writes in an access."""
-        places = np.zeros(len(self._addresses), dtype=np.int64)
+        meet = np.full(len(threads), len(self._executions) > self._MOST)
+        places = np.zeros(self._size, dtype=np.int64)
         places[access.threads] = access.addresses
-        read, written = self._addresses[threads], places[writers]
-        meet = (read < written + access.width) & (written < read + self._width) & (read >= 0)
-        return np.asarray(meet | (read == self._SEVERAL))
+        written = places[writers]
+        for addresses in self._executions:
+            read = addresses[threads]
+            meet |= (read < written + access.width) & (written < read + self._width) & (read >= 0)
+        return meet
 
 
 def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

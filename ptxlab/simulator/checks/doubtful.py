@@ -118,9 +118,10 @@ class DoubtfulValues(Observer):
         self._watched: set[int] = set()
         #: How doubtful it is that threads execute an instruction, by its id, where a branch decides so.
         self._decided_about: dict[int, _Taints] = {}
-        #: When threads last used values of loads that may not matter, by ids of instructions.
+        #: When threads last used values of loads that may not matter, by ids of instructions: executed them,
+        #: or came to those that such a value decides about.
         self._used: dict[int, NDArray[np.int64]] = {}
-        self._decided: set[int] = set()
+        self._decided: dict[int, NDArray[np.int64]] = {}
 
     def end(self) -> None:
         """What lies in arrays of the caller is handed back."""
@@ -175,13 +176,14 @@ class DoubtfulValues(Observer):
         if id(uses) in self._watched:
             return
         self._watched.add(id(uses))
-        self._decided |= uses.decisions
-        for key in uses.uses | uses.decisions:
-            self._used.setdefault(key, np.zeros(self._batch.size, dtype=np.int64))
+        for known, keys in ((self._used, uses.uses), (self._decided, uses.decisions)):
+            for key in keys:
+                known.setdefault(key, np.zeros(self._batch.size, dtype=np.int64))
 
     def were_used(self, uses: LoadUses, threads: NDArray[Any], times: NDArray[Any]) -> bool:
         """Whether one of the threads has used the value of a load after a time, each its own."""
-        return any(bool((self._used[key][threads] > times).any()) for key in uses.uses | uses.decisions)
+        used = [*(self._used[key] for key in uses.uses), *(self._decided[key] for key in uses.decisions)]
+        return any(bool((each[threads] > times).any()) for each in used)
 
     def doubt_idle(
         self,
@@ -260,7 +262,7 @@ class DoubtfulValues(Observer):
     def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
         """A doubtful predicate decides whether threads execute an instruction."""
         if id(instruction) in self._decided:
-            self._used[id(instruction)][threads.indices] = self.time
+            self._decided[id(instruction)][threads.indices] = self.time
         flow = self._flow(instruction)
         live = self._live.get(flow.function)
         if live is None:

@@ -2,9 +2,9 @@
 
 Compilers let all threads load what only one of them uses. If another thread overwrites the bytes without a
 barrier, that harms only those that use what they loaded. Here is found which registers are computed from a
-load, and which instructions use them: a branch, an address, a store, other lanes. A load that surely matters
-(one that is used by everybody who loads, before the next branch) has no record, and neither has one whose
-value goes many ways.
+load, and which instructions use them: a branch, an address, a store. A shuffle hands a value to other lanes,
+whose uses count as well. A load that surely matters (one that is used by everybody who loads, before the next
+branch) has no record, and neither has one whose value goes many ways.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..ptx.dataflow import basic_blocks
-from ..ptx.syntax import Function, PtxInstruction, registers_of
+from ..ptx.dataflow import basic_blocks, constants
+from ..ptx.syntax import Function, Immediate, PtxInstruction, Register, registers_of
 
 #: Instructions whose results depend on registers of the same lane, and do nothing else.
 _LANE_LOCAL = {
@@ -34,6 +34,7 @@ class LoadUses(NamedTuple):
     registers: frozenset[int]
     uses: frozenset[int]  # who executes them uses the value
     decisions: frozenset[int]  # who comes to them does: the value decides whether they are executed
+    lane_bits: int  # lanes whose numbers differ in no other bits may have exchanged it
 
 
 class FunctionLoads:
@@ -42,6 +43,7 @@ class FunctionLoads:
     def __init__(self, function: Function) -> None:
         self._function = function
         self._effects = [each.effects for each in function.instructions]
+        self._constants = constants(function)
         self._readers: dict[int, list[int]] = {}  # of registers
         for index, (read, _) in enumerate(self._effects):
             for register in read:
@@ -59,10 +61,13 @@ class FunctionLoads:
         waiting = sorted(registers)
         uses: set[int] = set()
         decisions: set[int] = set()
+        lane_bits = 0
         while waiting:
             for index in self._readers.get(waiting.pop(), ()):
                 instruction = instructions[index]
-                if instruction.parts[0] in _LANE_LOCAL:
+                bits = self._lane_bits(instruction)
+                if bits is not None:
+                    lane_bits |= bits
                     fresh = self._effects[index][1] - registers
                     registers |= fresh
                     waiting += sorted(fresh)
@@ -78,6 +83,7 @@ class FunctionLoads:
             frozenset(registers),
             frozenset(id(instructions[index]) for index in uses - decisions),
             frozenset(id(instructions[index]) for index in decisions),
+            lane_bits,
         )
 
     def _is_used_at_once(self, load: PtxInstruction) -> bool:
@@ -91,11 +97,28 @@ class FunctionLoads:
                 if instruction.guard is None:
                     registers -= written
                 continue
-            if instruction.parts[0] in _LANE_LOCAL:
+            if self._lane_bits(instruction) is not None:
                 registers |= written
             elif instruction.guard in (None, load.guard) or _is_decided(instruction, registers):
                 return True
         return False
+
+    def _lane_bits(self, instruction: PtxInstruction) -> int | None:
+        """If results depend on registers of the warp alone: the bits in which numbers of those lanes differ.
+
+        None of anything that does more. A butterfly hands values over between lanes whose numbers differ in
+        the bits of its mask; other shuffles may between any.
+        """
+        if instruction.parts[0] in _LANE_LOCAL:
+            return 0
+        if instruction.parts[0] != "shfl":
+            return None
+        mask, value = instruction.operands[2], None
+        if "bfly" in instruction.parts and isinstance(mask, Immediate):
+            value = mask.value
+        elif "bfly" in instruction.parts and isinstance(mask, Register):
+            value = self._constants.get(mask.index)
+        return 31 if value is None else value & 31
 
 
 def _is_decided(instruction: PtxInstruction, registers: set[int]) -> bool:
