@@ -856,9 +856,12 @@ def test_bits_and_captions_do_not_cover_others_on_a_phone(
     for mnemonic in (
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
+        WGMMA,
     ):
         show(python, page, mnemonic)
         narrow(360, 740)
+        tops = page.locator(".ptx-pin:visible").evaluate_all("all => all.map((node) => node.offsetTop)")
+        assert len(set(tops)) == 1, (mnemonic, "pin and fly")
         for selector in (".ptx-roomy .ptx-bit", ".ptx-caption > *"):
             count, overlapping = page.evaluate(covered, selector)
             assert count and not overlapping, (mnemonic, selector, overlapping)
@@ -1021,6 +1024,44 @@ def test_a_long_number_leaves_the_others_as_they_are(
         assert not page.locator(".ptx-numbers", has_text="numbers are lanes").count()
         assert screen.hover("A", 3, 5).startswith("A[3][5] = -30000 ·")  # all of it
         python("A = ex.A.copy(); A[3, 5] = 1; ex.A = A; ex.C = np.zeros((16, 8))")
+
+
+#: Where the numbers on cells begin and end, by pane and line.
+EXTENTS = """() => {
+  window.extents = [];
+  const plain = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, most = Infinity) {
+    const pane = this.canvas.closest?.("[data-pane]")?.dataset.pane;
+    if (pane && this.textAlign === "right" && x > 36)
+      window.extents.push([pane, y, x - Math.min(most, this.measureText(text).width), x]);
+    return plain.call(this, text, x, y, most);
+  };
+  window.forget = () => { CanvasRenderingContext2D.prototype.fillText = plain; };
+}"""
+
+
+def test_numbers_of_neighbours_do_not_touch(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Cells with as many digits as they take leave some room between them, also for a frame."""
+    narrow(1440, 900)
+    show(python, page, K16)
+    python("rng = np.random.default_rng(1); ex.view.selected = {}")
+    python("ex.A = rng.integers(-9, 9, (16, 16)) / 8; ex.B = rng.integers(-9, 9, (16, 8)) / 8")
+    page.evaluate(EXTENTS)
+    for width in (1440, 1200, 1024):
+        narrow(width, 900)
+        page.evaluate("() => { window.extents = []; }")
+        python("ex.view.colour_by = 'value'")  # all cells are drawn again, where they were
+        page.evaluate(DRAWN)
+        lines: dict[tuple[str, float], list[tuple[float, float]]] = {}
+        for pane, y, start, end in page.evaluate("() => window.extents"):
+            lines.setdefault((pane, y), []).append((start, end))
+        assert sum(pane == "D" for pane, _ in lines) == 16, width
+        for line, numbers in lines.items():
+            for (_, end), (start, _) in itertools.pairwise(sorted(numbers)):
+                assert start - end >= 3, (width, line)
+        python("ex.view.colour_by = 'lane'")
+        page.evaluate(DRAWN)
+    page.evaluate("() => window.forget()")
 
 
 def test_what_opens_and_closes_leaves_the_cells_as_they_were(

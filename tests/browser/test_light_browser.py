@@ -365,7 +365,7 @@ def test_lanes_that_contribute(page: Any, folder: Path) -> None:
         of_b = {place.lane for row in range(ins.k) for place in ins.b.where(row, 3)}
         assert classes(page, "contributes") == of_a | of_b == {4, 5, 6, 7, 12, 13, 14, 15}
         assert classes(page, "aside") == set(range(32)) - of_a - of_b
-        says = "row 9 of A is in lanes 4..7 · column 3 of B is in lanes 12..15"
+        says = "outlined: row 9 of A is in lanes 4..7 · column 3 of B is in lanes 12..15"
         assert says in screen.status.text_content()
         assert page.locator(".ptx-lane[data-lane='13']").get_attribute("title") == "holds column 3 of B"
         page.mouse.move(2, 2)
@@ -558,6 +558,26 @@ def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: 
     if "ptx-corner" not in status.evaluate("node => node.parentElement.className"):
         page.locator(".ptx-status-text").click()
         assert "ptx-opened" in str(status.get_attribute("class"))
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        (SPARSE, (1024, 768)),  # with two lines of legend below the scene
+        (SPARSE, (1440, 900)),
+        ("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3", (1920, 1080)),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", (1440, 900)),
+    ],
+)
+def test_the_timeline_is_on_the_first_screen(
+    page: Any, folder: Path, name: str, size: tuple[int, int]
+) -> None:
+    """Also below the legend, and below the lines above a saved page."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(saved_page(folder, name))
+    page.wait_for_selector(":is(.ptx-frame, .ptx-memory-frame) canvas", state="attached")
+    box = page.locator(".ptx-timeline").bounding_box()
+    assert box["y"] + box["height"] <= size[1]
 
 
 #: Whether the text about the selected cell needs more room than it has.

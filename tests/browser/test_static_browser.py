@@ -748,7 +748,10 @@ def test_a_transfer_says_where_each_element_goes(name: str, page: Any, tmp_path:
     page.goto(ex.save_html(tmp_path / "x.html").as_uri())
     expect(page.locator(".ptx-status")).to_have_text(said)
     expect(page.locator(".ptx-thread-register").first).to_have_text(first_register)
-    assert page.locator(".ptx-tensor canvas").first.bounding_box()["height"] > 32 * 10
+    canvas = page.locator(".ptx-tensor canvas").first.bounding_box()
+    assert canvas["height"] > 32 * 10
+    bar = page.locator(".ptx-tensor .ptx-memory-bar").bounding_box()
+    assert canvas["y"] - bar["y"] - bar["height"] >= 8  # the names of both grids stand apart from the tools
 
 
 def test_what_went_wrong_is_not_covered_by_the_tip(browser: Any, tmp_path: Path) -> None:

@@ -614,7 +614,7 @@ export class App {
     // the rows and columns of tcgen05 are always in the same place
     const told = this.instruction.tensor ? [] : contributions;
     const lanes = told.map((each) => describeContribution(this.matrices, each, this.instruction));
-    if (lanes.length) lanes[0] = `bands: ${lanes[0]}`; // as they are drawn
+    if (lanes.length) lanes[0] = `outlined: ${lanes[0]}`; // as they are drawn
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
     this.say([value, ...selected, ...facts]);
   }

@@ -77,6 +77,11 @@ export class Corner {
     if (after.nextElementSibling !== legend) after.after(legend);
   }
 
+  // The height of the legend, if it is not in the corner.
+  get heightBelow() {
+    return this.legend.parentElement === this.node ? 0 : this.legend.offsetHeight;
+  }
+
   update() {
     const { app } = this;
     const { A, B, C, D } = app.matrices;

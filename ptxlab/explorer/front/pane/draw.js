@@ -23,9 +23,11 @@ const UNKNOWN = 0.93; // and D before it is computed
 const LEAST_DIGITS = 12.75; // size of digits, in pixels
 export const LEAST_ROW = 13.5; // height of a line of them, which have no descenders
 export const LEAST_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
-export const BESIDE_DIGITS = 3; // and what is left beside those
+export const BESIDE_DIGITS = 4; // and what is left beside those: the gap between cells,
+const BEFORE_DIGITS = 2; // what is before them, where they do not touch those of the next cell,
+const AFTER_DIGITS = 1; // and what is behind them
 const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
-const LANE_NUMBER = 11; // size of a lane's number on its block
+export const LANE_NUMBER = 11; // size of a lane's number on its block, and the least height of that
 const MANY_CELLS = 1200; // from which small cells are drawn as a picture
 export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
 export const BIT_HEAD = 34; // above them, for the value,
@@ -135,10 +137,10 @@ function layerStyle({ app }, layer) {
   const isShort = most > room && label === "value" && isHigh() && room >= fewestLetters(matrix).most;
   if (isShort) most = room;
   const digits = isHigh() && most <= room;
-  const fitting = Math.min((high - 4) / lines, (width - 4) / most / LETTER);
+  const fitting = Math.min((high - 4) / lines, (width - BESIDE_DIGITS) / most / LETTER);
   const size = clamp(fitting, LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
   const inset = insetOf(width, high);
-  const pad = Math.max(1, (width - inset - most * size * LETTER) / 2);
+  const pad = Math.max(AFTER_DIGITS, (width - inset - most * size * LETTER) / 2);
   const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
   const grey = isShaded ? largest(matrix) : 0;
   return {
@@ -391,7 +393,7 @@ function laneNumberSize(layer, { column, rows, columns, lane }) {
   const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
   const height = rows * layer.down.size;
   const needed = String(lane).length * LANE_NUMBER * LETTER + 3;
-  return height >= LANE_NUMBER + 1 && width >= needed ? { width, height } : null;
+  return height >= LANE_NUMBER && width >= needed ? { width, height } : null;
 }
 
 // Whether there is room for numbers of as many digits as any lane has: a few of one digit would look like
@@ -503,10 +505,11 @@ function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
 
 // A line that is a little too wide is condensed.
 /** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
-function drawLines(context, lines, { x, y, width, height }, { size, pad }) {
+function drawLines(context, lines, { x, y, width, height }, { size, pad, letters }) {
+  const most = Math.max(width - pad - BEFORE_DIGITS, letters * LEAST_LETTER);
   lines.forEach((line, index) => {
     const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * (size + 1);
-    context.fillText(line, x + width - pad, middle, width - pad);
+    context.fillText(line, x + width - pad, middle, most);
   });
 }
 

@@ -6,7 +6,15 @@ import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
 import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LEAST_LETTER, LEAST_ROW } from "./draw.js";
+import {
+  BESIDE_DIGITS,
+  BIT_FOOT,
+  BIT_HEAD,
+  BIT_SIZE,
+  LANE_NUMBER,
+  LEAST_LETTER,
+  LEAST_ROW,
+} from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
@@ -36,6 +44,8 @@ const HIGHER = 48; // and how much higher it may be for its digits
 const STATUS = 40; // height of the line about what is pointed at
 const TRACE_BUTTON = 22; // of the one below the timeline,
 const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
+const AROUND = 40; // height that a notebook takes above and below
+const PASSES = 3; // in which the scene makes room for the legend
 
 // The height in which everything should be seen at once: that of the part of the page that scrolls, or less
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
@@ -46,6 +56,13 @@ export function viewHeight({ root, model }) {
   for (const node of scrollers(root)) view = Math.min(view, node.clientHeight);
   if (window.self !== window.top) view = Math.max(view, LEAST_VIEW);
   return Math.min(view, model.get("height") || view);
+}
+
+// The height of the lines above a saved page, which cannot be scrolled away.
+/** @param {App} app */
+export function linesAbove({ isStatic, root }) {
+  if (!isStatic || document.fullscreenElement === root) return 0;
+  return root.getBoundingClientRect().top + window.scrollY;
 }
 
 // What scrolls around the Explorer: the notebook.
@@ -70,11 +87,25 @@ const isBeside = ({ layoutWidth, root }) =>
 /** @param {App} app */
 export function arrange(app) {
   const beside = isBeside(app);
-  app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
   app.stage.classList.toggle("ptx-narrow", !beside);
   const width = app.stage.clientWidth - (beside ? BESIDE : 0);
-  const above = app.isUnfolded("C") && !app.matrices.stored ? planScene(app, width, beside, true) : null;
-  const { plan, height } = above && hasCorner(above.plan) ? above : planScene(app, width, beside, false);
+  // the scene leaves room for the legend where that is below it, and less of the scene may need more words
+  let legend = 0;
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    placeScene(app, width, beside, legend);
+    const { heightBelow } = app.corner;
+    if (!beside || heightBelow <= legend) break;
+    legend = heightBelow;
+  }
+}
+
+/** @param {App} app @param {number} width @param {boolean} beside @param {number} legend its height below the scene */
+function placeScene(app, width, beside, legend) {
+  app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
+  const isAbove = app.isUnfolded("C") && !app.matrices.stored;
+  const above = isAbove ? planScene(app, width, beside, legend, true) : null;
+  const { plan, height } =
+    above && hasCorner(above.plan) ? above : planScene(app, width, beside, legend, false);
   const one = planOne(app, plan, height);
   app.plan = one?.plan ?? plan;
   const { only } = app.plan;
@@ -89,8 +120,8 @@ export function arrange(app) {
   showScene(app);
 }
 
-/** @param {App} app @param {number} width @param {boolean} beside @param {boolean} isAbove whether C is left of B */
-function planScene(app, width, beside, isAbove) {
+/** @param {App} app @param {number} width @param {boolean} beside @param {number} legend @param {boolean} isAbove whether C is left of B */
+function planScene(app, width, beside, legend, isAbove) {
   const count = countCells(app, isAbove);
   const legible = legibleCells(app);
   const widths = narrowestCells(app);
@@ -99,12 +130,15 @@ function planScene(app, width, beside, isAbove) {
     const room = roomIn(app, width, height, count);
     return { height, room, cells: readableCells(count, legible, widths, room) };
   };
-  const { view, height: planned } = sceneHeight(app, count, legible, beside);
+  const { view, height: planned } = sceneHeight(app, count, legible, beside, legend);
   let { height, room, cells } = plan(planned);
   const isWide = cells.kx >= widths.most.kx && cells.nx >= widths.most.nx;
   const needed = heightOf(extentOf(count, { ...cells, ...leastRows(legible) })) + height - room.height + 1;
   // the timeline is below the view where that alone makes rows high enough for digits
   if (isWide && needed > height && needed <= view) ({ height, room, cells } = plan(needed));
+  // and the button below it, where that alone makes them high enough for numbers of lanes
+  const higher = cells.rowM < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
+  if (higher && higher.cells.rowM >= LANE_NUMBER) ({ height, room, cells } = higher);
   const whole = isAbove ? withCorner(count, cells) : cells;
   return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
 }
@@ -259,12 +293,13 @@ function roomIn(app, width, height, { tiers, isAbove }) {
 }
 
 // As high as the view without what is below the scene, or as a small instruction and what is beside it need.
-/** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside */
-function sceneHeight(app, count, legible, beside) {
+/** @param {App} app @param {CellCount} count @param {CellSize} legible @param {boolean} beside @param {number} legend */
+function sceneHeight(app, count, legible, beside, legend) {
   const memory = app.memory.layout() + app.tensor.layout();
   const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
-  const below = STATUS + (app.quiz.data ? 0 : timeline); // which a question hides
-  const view = viewHeight(app) - app.stage.offsetTop - memory - 40;
+  const below = STATUS + legend + (app.quiz.data ? 0 : timeline); // which a question hides
+  const around = Math.max(AROUND, beside ? linesAbove(app) : 0);
+  const view = viewHeight(app) - app.stage.offsetTop - memory - around;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
   const side = beside ? Math.min(view - below, app.beside.scrollHeight) : 0;
   return { view, height: Math.max(LEAST_HEIGHT, Math.min(view - below, Math.max(needed, side))) };

@@ -4,7 +4,7 @@
 import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
 import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell, laneOf } from "../matrix/matrix.js";
-import { viewHeight } from "../pane/layout.js";
+import { linesAbove, viewHeight } from "../pane/layout.js";
 import {
   LANES,
   columnsOf,
@@ -16,7 +16,15 @@ import {
   wordName,
   wordNumber,
 } from "./map.js";
-import { TENSOR_HEAD, columnEdge, drawTensor, drawTensorMarks, gapBetween, wordsPlace } from "./draw.js";
+import {
+  LEAST_WORD,
+  TENSOR_HEAD,
+  columnEdge,
+  drawTensor,
+  drawTensorMarks,
+  gapBetween,
+  wordsPlace,
+} from "./draw.js";
 import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
@@ -165,10 +173,12 @@ export class TensorView extends WordArea {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
-    // a saved page has lines above it, which cannot be scrolled away
-    const notes = app.isStatic ? app.root.getBoundingClientRect().top + window.scrollY : 0;
-    const room = whole ? viewHeight(app) - above - below - notes : NARROW_SHARE * viewHeight(app);
-    return Math.max(LEAST_MOVE, room);
+    if (!whole) return Math.max(LEAST_MOVE, NARROW_SHARE * viewHeight(app));
+    const room = viewHeight(app) - above - below - linesAbove(app);
+    const withTimeline = room - app.timeline.node.offsetHeight;
+    // the timeline is below the view where that alone makes rows high enough for digits
+    const needed = LEAST_WORD * rowsOf(this.tensor);
+    return Math.max(LEAST_MOVE, needed <= room ? Math.max(needed, withTimeline) : withTimeline);
   }
 
   get gaps() {
