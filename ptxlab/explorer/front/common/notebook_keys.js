@@ -1,5 +1,5 @@
 // Keys of the notebook while the Explorer has the focus: what edits or moves stays inside, the rest is the
-// notebook's, as Ctrl+S. Shift+Enter runs the cell, and Escape gives the focus back.
+// notebook's, as Ctrl+S. Shift+Enter and Ctrl+Enter run the cell, and Escape gives the focus back.
 
 // With Ctrl or Cmd: undo, clipboard, filling, selecting, searching, and moving to an edge.
 const OWN = ["z", "y", "c", "x", "v", "a", "d", "r", "k", " ", "home", "end"];
@@ -25,15 +25,16 @@ export function shareKeys(root) {
   };
   window.addEventListener("keydown", share, true);
   root.addEventListener("keydown", (event) => {
-    const notebook = /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"));
-    if (event.defaultPrevented || !notebook) return;
-    if (event.key === "Escape") notebook.focus({ preventScroll: true });
+    // commands such as Ctrl+Enter are for what has the focus in the notebook, not for the notebook itself
+    const cell = /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook .jp-Cell"));
+    if (event.defaultPrevented || !cell) return;
+    if (event.key === "Escape") cell.focus({ preventScroll: true });
     if (!runsCell(event)) return;
     event.preventDefault();
-    notebook.focus({ preventScroll: true }); // commands are not for text boxes
+    cell.focus({ preventScroll: true }); // commands are not for text boxes
     const { key, code, keyCode, shiftKey, ctrlKey, metaKey, altKey } = event;
     const init = { key, code, keyCode, shiftKey, ctrlKey, metaKey, altKey, bubbles: true, cancelable: true };
-    notebook.dispatchEvent(new KeyboardEvent("keydown", init));
+    cell.dispatchEvent(new KeyboardEvent("keydown", init));
   });
   return () => window.removeEventListener("keydown", share, true);
 }
