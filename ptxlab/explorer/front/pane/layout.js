@@ -6,15 +6,7 @@ import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
 import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import {
-  BESIDE_DIGITS,
-  BIT_FOOT,
-  BIT_HEAD,
-  BIT_SIZE,
-  LANE_NUMBER,
-  LEAST_LETTER,
-  LEAST_ROW,
-} from "./draw.js";
+import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, LEAST_LETTER, LEAST_ROW } from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
