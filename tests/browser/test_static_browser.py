@@ -310,6 +310,7 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
         widget.change(message)
         return widget.shown
 
+    page = page.context.new_page()  # a function is exposed once in a page
     page.expose_function("answer", answer)
     script = widget._esm.replace("export default { render };", "")
     path = tmp_path / "timeline.html"
@@ -327,7 +328,7 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
     # left out and put back by buttons
     page.get_by_role("button", name="leave out wgmma.fence").click()
     expect(page.locator(".verdict").first).to_contain_text("No wgmma.fence")
-    assert page.locator(".run.undefined").count() == 2  # at the product, and where d is read
+    expect(page.locator(".run.undefined")).to_have_count(2)  # at the product, and where d is read
     page.get_by_role("button", name="put back wgmma.fence").click()
     expect(page.locator(".verdict").first).to_have_text(starting("✓"))
 
@@ -336,7 +337,7 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
     left.focus()
     left.press("Enter")
     expect(page.locator(".verdict").first).to_contain_text("empty group")
-    assert page.evaluate("document.activeElement.title") == "move left wgmma.commit_group"
+    expect(page.locator(":focus")).to_have_attribute("title", "move left wgmma.commit_group")
     page.keyboard.press("Enter")
     page.wait_for_function(
         "() => document.querySelectorAll('.step')[4].innerText.startsWith('wgmma.\\ncommit')"
@@ -349,10 +350,11 @@ def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> N
     page.mouse.move(wait["x"] + 20, wait["y"] + 20)
     page.mouse.down()
     page.mouse.move(last["x"] + last["width"] - 4, wait["y"] + 20, steps=6)
-    assert page.locator(".step.after").count() == 1
+    expect(page.locator(".step.after")).to_have_count(1)
     page.mouse.up()
     expect(page.locator(".verdict").first).to_contain_text("after the read")
     assert widget.program[-1] == "wgmma.wait_group 0"
+    page.close()
 
 
 # -- two chips -------------------------------------------------------------------------------------------

@@ -15,20 +15,13 @@ from ptxlab.explorer.worker import Tab
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tests.cases import each
-from tests.sampling import EXHAUSTIVE
 from tools.record import golden
 
 DIGESTS, RESULTS = golden.load()
 GROUPS = golden.groups()
-#: One group for each kind of arithmetic; `make exhaustive`: all. CPython's tests/numerics/test_golden.py has
-#: every shape, and shapes make no difference to integers of 32 bits.
-WORDS = GROUPS if EXHAUSTIVE else {
-    (form.family, form.a_type, form.b_type, form.d_type, form.satfinite, form.rounding, form.bit_op): name
-    for name, (form, *_) in GROUPS.items()
-}.values()  # fmt: skip
 
 
-@each("name", WORDS)
+@each("name", GROUPS)
 def test_words_of_an_h200(name: str) -> None:
     """One category of inputs for each group, another one for its neighbour: its first words, or a digest."""
     group = GROUPS[name]
