@@ -294,8 +294,8 @@ def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruc
     ends = [number for number, each in enumerate(result) if each.name in ("EXIT", "RET", "BRA")]
     result = result[: ends[-1] + 1] if ends else result
     for name, text in zip(rest[::2], rest[1::2], strict=True):
-        body = list(takewhile(lambda each: each.name != "RET", _listed(text, words, {})))
         if "_mma_" in name:
+            body = list(takewhile(lambda each: each.name != "RET", _listed(text, words, {})))
             result = _with_calls(result, name, body)
     return _with_loops(result, labels)
 
