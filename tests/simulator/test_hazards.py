@@ -626,3 +626,27 @@ def test_loads_in_vain_of_what_others_load_and_overwrite(count: int, rows: int, 
     x, y = np.ones((rows, count), np.float32), np.zeros((rows, count), np.float32)
     hazards = kernel.simulate(1, 128, x, y, rows, used, show=False).hazards
     assert [each.kind for each in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()
+
+
+_IN_ONE_BLOCK = r"""
+__global__ void reverse(int* x, const int* used) {
+  __shared__ int s[64];
+  int value, place = blockIdx.x * 64 + threadIdx.x;
+  s[threadIdx.x] = x[place];
+  int source = (int)__cvta_generic_to_shared(&s[63 - threadIdx.x]);
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(source));
+  OVERWRITE
+  if (used[blockIdx.x] && threadIdx.x >= 32) x[place] = value;
+}
+"""
+
+
+@pytest.mark.parametrize("overwrite", ["", "s[threadIdx.x] = 7;"])
+def test_a_race_is_that_of_the_block_and_warp_in_which_it_matters(overwrite: str) -> None:
+    """All blocks load in a race; one of the four uses what it has loaded."""
+    kernel = ptxlab.kernel(_IN_ONE_BLOCK.replace("OVERWRITE", overwrite))
+    x, used = np.arange(256, dtype=np.int32), np.int32([0, 0, 0, 1])
+    (race,) = kernel.simulate(4, 64, x, used, show=False).hazards
+    assert race.kind == "race" and race.block == (3, 0, 0) and race.count == 32
+    assert race.warp == (0 if overwrite else 1)  # who overwrites it, or reads it too early
+    assert "warps 0 and 1 of block (3, 0, 0) both touch shared bytes 0..127 of s" in race.sentence

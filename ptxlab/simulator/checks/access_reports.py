@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -13,7 +14,7 @@ from ..events import Access, Piece
 from ..hazard import Report, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .doubtful import DoubtfulValues
+from .doubtful import Account, DoubtfulValues
 from .load_uses import LoadUses
 from .shadow import ID, Shadow
 
@@ -103,6 +104,25 @@ class AccessReports:
 
     def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
+        touch, which, other = unordered.touch, unordered.which, unordered.other
+        kind, what, remedy, span = self._race(unordered)
+        readers = (unordered.before & ID) - (self._launched if unordered.everywhere else 0)
+
+        def account(threads: NDArray[Any]) -> Account:
+            ours = self._entries_of(touch.threads if idle is None else readers, which, threads)
+            _, what, remedy, span = self._race(unordered._replace(which=ours))
+            return Account(_in_order(touch.threads[ours]), what, remedy, span)
+
+        if idle is None:
+            self._add(kind, touch, which, span, what, remedy, other, account)
+            return
+        self._values.doubt_idle(
+            idle.uses, idle.threads, kind, touch.access.instruction, remedy=remedy, other=other,
+            space=touch.access.space, account=account,
+        )  # fmt: skip
+
+    def _race(self, unordered: Unordered) -> tuple[str, str, str, tuple[int, int]]:
+        """A race in words: its kind, the sentence, the remedy and the bytes, those of the first two warps."""
         touch, which = unordered.touch, unordered.which
         other, other_verb = unordered.other, unordered.other_verb
         access, lanes = touch.access, self._batch.block_lanes
@@ -148,14 +168,7 @@ class AccessReports:
                 f"without a barrier between them: {{lanes}} {action}"
             )
             remedy = f"put __syncthreads() {between}"
-        what = what.replace("{partner}", partners)
-        if idle is None:
-            self._add(kind, touch, which, span, what, remedy, other)
-            return
-        self._values.doubt_idle(
-            idle.uses, idle.threads, kind, access.instruction, touch.threads[which], what, remedy=remedy,
-            other=other, space=access.space, addresses=span,
-        )  # fmt: skip
+        return kind, what.replace("{partner}", partners), remedy, span
 
     def own_rows(self, unordered: Unordered) -> None:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
@@ -196,9 +209,15 @@ class AccessReports:
 
     def unwritten(self, touch: Touch, which: NDArray[np.intp]) -> None:
         """Bytes of shared memory are read that nobody wrote."""
-        span = self._span(touch, which)
-        what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
-        self._add("uninitialised memory", touch, which, span, what)
+
+        def account(threads: NDArray[Any]) -> Account:
+            ours = self._entries_of(touch.threads, which, threads)
+            span = self._span(touch, ours)
+            what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
+            return Account(_in_order(touch.threads[ours]), what, "", span)
+
+        _, what, remedy, span = account(touch.threads[which])
+        self._add("uninitialised memory", touch, which, span, what, remedy, account=account)
 
     def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
@@ -250,18 +269,32 @@ class AccessReports:
         what: str,
         remedy: str = "",
         other: PtxInstruction | None = None,
+        account: Callable[[NDArray[Any]], Account] | None = None,
     ) -> None:
         access = touch.access
         if kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
             self._values.doubt(
                 kind, access.instruction, touch.threads[which], what, remedy=remedy, other=other,
-                space=access.space, addresses=span,
+                space=access.space, addresses=span, account=account,
             )  # fmt: skip
             return
         self._report.add(
             kind, access.instruction, self._batch, touch.threads[which], what, remedy=remedy, other=other,
             space=access.space, addresses=span,
         )  # fmt: skip
+
+    def _entries_of(
+        self, touching: NDArray[Any], which: NDArray[np.intp], threads: NDArray[Any]
+    ) -> NDArray[np.intp]:
+        """Those of the entries that some threads touch, or others of their blocks; if there are none, all."""
+        lanes = self._batch.block_lanes
+        for ours in (
+            np.isin(touching[which], threads),
+            np.isin(touching[which] // lanes, threads // lanes),
+        ):
+            if ours.any():
+                return np.asarray(which[ours])
+        return which
 
     def _span(self, touch: Touch, which: NDArray[np.intp]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
@@ -283,6 +316,11 @@ class AccessReports:
         grid = self._batch.grid
         position = block + self._launched // self._batch.block_lanes
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
+
+
+def _in_order(threads: NDArray[Any]) -> NDArray[Any]:
+    """Each thread once, in the order in which they come."""
+    return np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype)
 
 
 def _between(other: PtxInstruction, instruction: PtxInstruction, other_verb: OtherVerb) -> str:

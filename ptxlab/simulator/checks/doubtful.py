@@ -63,6 +63,15 @@ class Flow(NamedTuple):
     stored: tuple[int, ...]  # what goes to memory, element by element; -1 for what is no register
 
 
+class Account(NamedTuple):
+    """What is said of a doubtful value of some threads: those that are named come first."""
+
+    threads: NDArray[Any]
+    what: str
+    remedy: str
+    addresses: tuple[int, int]
+
+
 @dataclass
 class _Origin:
     """Where a doubtful value comes from, and the hazard that it is once it matters."""
@@ -77,7 +86,8 @@ class _Origin:
     addresses: tuple[int, int] | None = None
     loading: bool = False  # by tcgen05.ld, which nobody has waited for
     stored: PtxInstruction | None = None  # what has brought it to global memory
-    reporters: NDArray[Any] | None = None  # the threads that are named, if not those whose value it is
+    storers: NDArray[np.bool_] | None = None  # the warps that have
+    account: Callable[[NDArray[Any]], Account] | None = None  # of those in which it matters
 
 
 #: Of several origins the one with the highest number is named: one that takes more than __syncwarp().
@@ -130,11 +140,11 @@ class DoubtfulValues(Observer):
                 continue
             for number in np.unique(taints[taints > 0]).tolist():
                 origin = self._origins[number]
-                if origin.stored is not None:
-                    lanes = np.flatnonzero(origin.threads)
+                if origin.stored is not None and origin.storers is not None:
+                    lanes = np.flatnonzero(np.repeat(origin.storers, 32))  # shuffles may have moved it
                     self._matter(number, lanes, origin.stored, "hands it back in global memory")
         self._machine = None
-        self._memory, self._live = {}, {}
+        self._memory, self._live, self._origins = {}, {}, {}  # accounts refer back to who made them
 
     # -- origins ---------------------------------------------------------------------------------------------
 
@@ -163,9 +173,14 @@ class DoubtfulValues(Observer):
         other: PtxInstruction | None = None,
         space: str = "",
         addresses: tuple[int, int] | None = None,
+        account: Callable[[NDArray[Any]], Account] | None = None,
     ) -> None:
-        """Threads load what they should not use; the hazard is reported once it matters."""
+        """Threads load what they should not use; the hazard is reported once it matters.
+
+        `account` says the same of those threads alone in which it does.
+        """
         made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
+        made.account = account
         number = self._origin((kind, id(instruction), id(other), remedy), threads, made)
         flow = self._flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
@@ -191,17 +206,14 @@ class DoubtfulValues(Observer):
         threads: NDArray[Any],
         kind: str,
         instruction: PtxInstruction,
-        reporters: NDArray[Any],
-        what: str,
         *,
         remedy: str,
         other: PtxInstruction,
         space: str,
-        addresses: tuple[int, int],
+        account: Callable[[NDArray[Any]], Account],
     ) -> None:
         """Threads hold what they should not use, as another instruction has just shown."""
-        made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
-        made.reporters = reporters
+        made = _Origin(kind, instruction, "", self._nobody(), remedy, other, space, account=account)
         number = self._origin((kind, id(instruction), id(other), remedy, "idle"), threads, made)
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
@@ -235,16 +247,16 @@ class DoubtfulValues(Observer):
             return
         self._reported.add((number, id(where)))
         guilty = lanes[origin.threads[lanes]]
-        if not len(guilty):
+        what, remedy, addresses = origin.what, origin.remedy, origin.addresses
+        if origin.account is not None:
+            guilty, what, remedy, addresses = origin.account(guilty if len(guilty) else lanes)
+        elif not len(guilty):
             guilty = np.flatnonzero(origin.threads)
-        if origin.reporters is not None:
-            guilty = origin.reporters
-        what = origin.what
         if line_text(where) != line_text(origin.instruction):
             what += f", and {line_text(where)} {use}"
         self._report.add(
-            origin.kind, origin.instruction, self._batch, guilty, what, remedy=origin.remedy,
-            other=origin.other, space=origin.space, addresses=origin.addresses,
+            origin.kind, origin.instruction, self._batch, guilty, what, remedy=remedy,
+            other=origin.other, space=origin.space, addresses=addresses,
         )  # fmt: skip
 
     def _use(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
@@ -667,7 +679,11 @@ class DoubtfulValues(Observer):
             self._memory[id(piece.data)] = known
         if access.space == "global":
             for number in np.unique(values[values > 0]).tolist():
-                self._origins[number].stored = instruction
+                origin = self._origins[number]
+                origin.stored = instruction
+                if origin.storers is None:
+                    origin.storers = np.zeros(self._batch.size // 32, dtype=np.bool_)
+                origin.storers[threads[(values == number).any(axis=1)] >> 5] = True
         places = piece.offsets[:, None] + np.arange(access.width)
         fresh = np.repeat(values, access.width // count, axis=1)
         if access.kind == "atomic":
