@@ -2,8 +2,8 @@
 
 Tried with Triton 3.6.0. Triton compiles as for a GPU (it brings its assembler), and asks the active driver
 for everything else; the one here loads no machine code, and its launcher simulates the PTX. What is changed
-in Triton while a session is open: the active driver, `native_specialize_impl` (which shall take NumPy arrays)
-and `Autotuner.run` (which shall keep no choice that nobody timed).
+in Triton while a session is open: the active driver, `native_specialize_impl` and `TensorDescriptor` (which
+shall take NumPy arrays) and `Autotuner.run` (which shall keep no choice that nobody timed).
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -32,8 +35,8 @@ from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
-from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory
-from .session import Session, current_session, fitting
+from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
+from .session import Session, current_session, fitting, replaced
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -47,6 +50,12 @@ _SCALARS: dict[str, Any] = {
     "u1": np.uint8, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64,
 }  # fmt: skip
+#: Those of elements of arrays: what is not listed is not compared.
+_ELEMENTS: dict[str, Any] = _SCALARS | {
+    "i1": np.bool_, "u1": np.bool_, "fp8e4nv": ml_dtypes.float8_e4m3fn, "fp8e5": ml_dtypes.float8_e5m2,
+    "fp8e4b8": ml_dtypes.float8_e4m3fnuz, "fp8e5b16": ml_dtypes.float8_e5m2fnuz,
+}  # fmt: skip
+_DESCRIPTOR = re.compile(r"tensordesc<(?P<element>\w+)\[(?P<box>[\d, ]+)\]")
 
 
 class TritonKernel(Generic[R]):
@@ -115,7 +124,8 @@ class TritonKernel(Generic[R]):
         return tuple(f"{name}: {kind}" for name, kind in self._parameters)
 
     def __repr__(self) -> str:
-        return f"<Triton's kernel {self.name}({', '.join(self.parameters)}) for {self.kernel.target}>"
+        kernel = f"{self.name}({', '.join(self.parameters)})"
+        return f"<{self.kernel.language}'s kernel {kernel} for {self.kernel.target}>"
 
     def _repr_html_(self) -> str | None:
         return self.kernel._repr_html_()
@@ -161,6 +171,8 @@ class TritonKernel(Generic[R]):
                 f"{self.name} takes {counted(len(self._parameters), 'argument')} "
                 f"({', '.join(self.parameters)}), found {len(arguments)}"
             )
+        for (name, kind), value in zip(self._parameters, arguments, strict=True):
+            _check_elements(f"{name} of {self.name}", kind, value)
         return self.prepared(as_grid(grid, self.block, self.shared).blocks, arguments)
 
     def prepared(
@@ -195,8 +207,10 @@ class TritonKernel(Generic[R]):
         elif kind.startswith("*"):
             if value is not None and not is_array(value):
                 raise PtxlabError(f"{where}: found {quoted(value)}; it takes an array or a CPU tensor")
-            yield value
+            yield value.base if isinstance(value, jit.TensorWrapper) else value  # of triton.reinterpret
         elif kind.startswith("tensordesc"):
+            if not all(hasattr(value, name) for name in ("base", "shape", "strides", "block_shape")):
+                raise PtxlabError(f"{where}: found {quoted(value)}; it takes Triton's TensorDescriptor")
             yield from _descriptor(value, maps.pop(0) if maps else None)
         elif kind == "nvTmaDesc":
             yield value
@@ -212,6 +226,43 @@ class TritonKernel(Generic[R]):
                     raise PtxlabError(f"{where}: {quoted(value)} does not fit {kind}")
             scalar = np.array(number).astype(_SCALARS[kind])[()]
             yield (scalar,) if kind in ("fp16", "bf16") else scalar
+
+
+def _check_elements(where: str, kind: Any, value: Any) -> None:
+    """Refuse an array whose elements are not those that the kernel was compiled for, as ``*fp16``.
+
+    Integers of either sign are the same bits; those of other types can be passed as unsigned integers.
+    """
+    if is_a(kind, tuple) and is_a(value, tuple, list):
+        for number, (inner, item) in enumerate(zip(kind, value, strict=False)):
+            _check_elements(f"{where}[{number}]", inner, item)
+        return
+    if not is_a(kind, str):
+        return
+    described = _DESCRIPTOR.match(kind)
+    if described is not None and hasattr(value, "block_shape"):
+        box = [int(size) for size in described["box"].split(",")]
+        if list(value.block_shape) != box:
+            raise PtxlabError(
+                f"{where}: found a descriptor of blocks of {quoted(list(value.block_shape))}; the kernel was "
+                f"compiled for {box}"
+            )
+        _check_elements(where, f"*{described['element']}", value.base)
+        return
+    name = kind.lstrip("*").removeprefix("k") if kind.startswith("*") else ""
+    if name not in _ELEMENTS or not is_array(value):
+        return
+    right, stated = np.dtype(_ELEMENTS[name]), getattr(value, "dtype", None)
+    if stated is None:
+        stated = host_array(value).dtype
+    triton_type = _ELEMENTS.get(str(stated))  # of what triton.reinterpret gives
+    element = numpy_type(stated) if triton_type is None else np.dtype(triton_type)
+    is_bits = element.kind == "u" or (element.kind == "i" and right.kind in "iub")
+    if element != right and not (is_bits and element.itemsize == right.itemsize):
+        bits = "" if right.kind in "iub" else f", or its bits as uint{8 * right.itemsize}"
+        raise PtxlabError(
+            f"{where}: found an array of {element}; the kernel was compiled for {kind}: pass {right}{bits}"
+        )
 
 
 def _descriptor(value: Any, layout: Any) -> list[object]:
@@ -399,15 +450,39 @@ def _session() -> Session[Any]:
     return session
 
 
-class _Specialised:
-    """What Triton looks at in an array to choose a kernel: its type and whether its address is aligned."""
+@dataclass(frozen=True)
+class _ElementType:
+    """A type of NumPy's, as torch has them."""
+
+    name: str
+    itemsize: int
+    is_floating_point: bool
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class _HostTensor:
+    """An array as Triton knows tensors, which it chooses a kernel and makes descriptors by."""
 
     def __init__(self, array: Any) -> None:
-        self.dtype = array.dtype
-        self._address = int(array.ctypes.data)
+        self.array = array
+        is_float = array.dtype.kind not in "biu"
+        self.dtype = _ElementType(array.dtype.name, array.itemsize, is_float)
+        self.shape, self.device = array.shape, "cpu"
 
     def data_ptr(self) -> int:
-        return self._address
+        return int(self.array.ctypes.data)
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+
+def _as_tensor(value: Any) -> Any:
+    """An array that is no tensor as one; anything else as it is."""
+    if isinstance(value, np.ndarray) or (is_array(value) and not hasattr(value, "data_ptr")):
+        return _HostTensor(host_array(value))
+    return value
 
 
 def _specialisable(value: Any) -> Any:
@@ -416,9 +491,36 @@ def _specialisable(value: Any) -> Any:
         return value.item()
     if type(value) is tuple:
         return tuple(_specialisable(each) for each in value)
-    if isinstance(value, np.ndarray) or (is_array(value) and not hasattr(value, "data_ptr")):
-        return _Specialised(host_array(value))
-    return value
+    return _as_tensor(value)
+
+
+def _descriptors_of_arrays() -> Callable[[], None]:
+    """Let Triton's and Gluon's `TensorDescriptor` take arrays that are no tensors; the result undoes it."""
+    changes: list[tuple[Any, str, Any]] = []
+    for module in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper"):
+        with suppress(ImportError, AttributeError, KeyError):
+            descriptor = import_module(module).TensorDescriptor
+            check, make = descriptor.__dict__["__post_init__"], descriptor.from_tensor
+            changes += [
+                (descriptor, "__post_init__", _with_tensor(check)),
+                (descriptor, "from_tensor", staticmethod(_of_tensor(make))),
+            ]
+    return replaced(changes)
+
+
+def _with_tensor(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    def checked(descriptor: Any) -> None:
+        descriptor.base = _as_tensor(descriptor.base)
+        check(descriptor)
+
+    return checked
+
+
+def _of_tensor(make: Callable[..., Any]) -> Callable[..., Any]:
+    def made(tensor: Any, *arguments: Any, **options: Any) -> Any:
+        return make(_as_tensor(tensor), *arguments, **options)
+
+    return made
 
 
 _NOTHING_TIMED = (
@@ -445,6 +547,7 @@ def install() -> Callable[[], None]:
         raise PtxlabError(
             f"Triton {triton.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 3.6.0"
         )
+    without_arrays = _descriptors_of_arrays()
     former, native, run = active_driver._active, jit.native_specialize_impl, autotuner.Autotuner.run
 
     def specialise(backend: Any, value: Any, *rest: Any) -> Any:
@@ -473,6 +576,7 @@ def install() -> Callable[[], None]:
         active_driver._active = former
         jit.native_specialize_impl = native
         autotuner.Autotuner.run = run
+        without_arrays()
 
     active_driver.set_active(_Driver())
     jit.native_specialize_impl = specialise

@@ -18,7 +18,7 @@ from ..memory import TensorMap
 from ..memory.array_interface import gpu_layout
 from ..memory.tensor_maps import MapPointer
 from .ptx.syntax import Function, Variable, type_bits
-from .threads import Grid
+from .threads import MOST_SHARED, Grid
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
@@ -90,15 +90,41 @@ def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int
     if math.prod(threads) > 1024:
         raise PtxlabError(f"block={quoted(block)}: {math.prod(threads)} threads; a block has at most 1024")
     size = as_int(shared, "shared")
-    if not 0 <= size <= 227 << 10:
+    if not 0 <= size <= MOST_SHARED:
         raise PtxlabError(
-            f"shared={quoted(size)}: a block has at most {227 << 10} bytes of dynamic shared memory"
+            f"shared={quoted(size)}: a block has at most {MOST_SHARED} bytes of dynamic shared memory"
         )
     if any(count % step for count, step in zip(blocks, cluster, strict=True)):
         raise PtxlabError(
             f"grid={quoted(grid)}: the kernel has clusters of {cluster}, which do not divide it"
         )
     return Grid(blocks, threads, size, cluster)
+
+
+def as_launch(function: Function, grid: object, block: object, shared: object, cluster: object) -> Grid:
+    """The shape of a launch of a kernel, which may state the size of its blocks and clusters itself.
+
+    PTX ISA, "Performance-Tuning Directives": a launch with other blocks than .reqntid says, or with more
+    threads than .maxntid, fails. With .blocksareclusters (``__block_size__``) `grid` counts clusters.
+    """
+    size, directives = as_cluster(cluster, function), function.directives
+    clustered = "blocksareclusters" in directives
+    shape = as_grid(grid, block, shared, (1, 1, 1) if clustered else size)
+    if clustered:
+        x, y, z = (count * step for count, step in zip(shape.blocks, size, strict=True))
+        shape = replace(shape, blocks=(x, y, z), cluster=size)
+    required, most = directives.get("reqntid"), directives.get("maxntid")
+    if required and shape.threads != (*required, 1, 1)[:3]:
+        raise PtxlabError(
+            f"block={quoted(block)}: the kernel is for blocks of {quoted((*required, 1, 1)[:3])} threads "
+            "(.reqntid); CUDA refuses to launch others"
+        )
+    if most and math.prod(shape.threads) > math.prod(most):
+        raise PtxlabError(
+            f"block={quoted(block)}: {math.prod(shape.threads)} threads; the kernel is for at most "
+            f"{math.prod(most)} (__launch_bounds__, .maxntid); CUDA refuses to launch more"
+        )
+    return shape
 
 
 def as_cluster(cluster: object, function: Function) -> tuple[int, int, int]:

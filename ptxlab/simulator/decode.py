@@ -41,7 +41,7 @@ from .ptx.syntax import (
     type_bits,
 )
 from .spinning import has_effect
-from .threads import UNSIGNED, Threads
+from .threads import MOST_SHARED, UNSIGNED, Threads
 
 _MOST_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
 #: Between two arrays or variables, so that an index past the end hits nothing else.
@@ -72,6 +72,7 @@ class Image:
     parameters: dict[str, int] = field(default_factory=dict)  # offsets of the kernel's
     parameter_size: int = 0
     static_shared: int = SHARED_START  # where dynamic shared memory begins
+    declared_shared: int = 0  # bytes of variables of a fixed size
     shared_alignment: int = 16
     next_free: int = 0  # in global memory, behind all variables
     _programs: dict[str, Program] = field(default_factory=dict)
@@ -99,7 +100,7 @@ class Image:
                 self.static_shared += variable.size
             self.spaces[variable.name] = variable.space
         check_bytes(self.next_free - GLOBAL_START, "the module's variables")
-        static = self.static_shared - SHARED_START
+        static = self.declared_shared = self.static_shared - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
         if static > _MOST_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
             raise PtxlabError(
@@ -112,6 +113,14 @@ class Image:
         self.static_shared = _aligned(self.static_shared, self.shared_alignment)
         for variable in dynamic:
             self.symbols[variable.name] = self.static_shared
+
+    def check_shared(self, dynamic: int) -> None:
+        """Refuse a launch with more dynamic shared memory than the static leaves of a block's."""
+        if dynamic and self.declared_shared + dynamic > MOST_SHARED:
+            raise PtxlabError(
+                f"shared={dynamic}: {plain_name(self.entry.name)} declares {self.declared_shared} bytes as "
+                f"well, and a block has at most {MOST_SHARED}"
+            )
 
     @cached_property
     def register_plans(self) -> RegisterPlans:

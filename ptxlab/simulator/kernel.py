@@ -24,7 +24,16 @@ from ..gpu.sass import read as read_sass
 from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, assembles_for, check_target
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import Array, KernelArgument, Struct, as_cluster, as_grid, check_arguments, values_of
+from .arguments import (
+    Array,
+    KernelArgument,
+    Struct,
+    as_cluster,
+    as_grid,
+    as_launch,
+    check_arguments,
+    values_of,
+)
 from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
@@ -164,12 +173,13 @@ class Kernel(Generic[R]):
         >>> x[:4]
         array([0., 2., 4., 6.], dtype=float32)
         """
-        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
+        shape = as_launch(self.function, grid, block, shared, cluster)
         if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
+        self._image.check_shared(shape.shared)
         if model is not None and not is_name(model, GENERATIONS):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         as_check(check)
@@ -233,7 +243,7 @@ class Kernel(Generic[R]):
             x = torch.ones(1024, device="cuda")
             ptxlab.kernel(source).launch(32, 32, x)
         """
-        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
+        shape = as_launch(self.function, grid, block, shared, cluster)
         handle = None if stream is None else stream_handle(stream)
         host_values: list[object] = []
         on_gpu: dict[str, GpuArray] = {}
@@ -256,10 +266,13 @@ class Kernel(Generic[R]):
             for instruction in self.module.instructions
             for operand in instruction.operands
         )
+        blocks = shape.blocks
+        if "blocksareclusters" in self.function.directives:  # the driver is told how many clusters
+            blocks = as_grid(grid, block, shared).blocks
         launch_kernel(
             code,
             self.name,
-            shape.blocks,
+            blocks,
             shape.threads,
             shape.shared,
             passed,
@@ -283,12 +296,13 @@ class Kernel(Generic[R]):
         from .timing.units import find_clockwork
 
         clockwork = find_clockwork(chip)
-        shape = as_grid(grid, block, shared, as_cluster(cluster, self.function))
+        shape = as_launch(self.function, grid, block, shared, cluster)
         if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
         values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
+        self._image.check_shared(shape.shared)
         code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
         setup = Setup(shape, tuple(values))
         ptx = self.source is self.ptx

@@ -20,6 +20,9 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
 }
 
 
+MOST_SHARED = 227 << 10  # bytes of shared memory that a block can have, of any chip
+
+
 @dataclass(frozen=True)
 class Grid:
     """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory.

@@ -29,7 +29,7 @@ class Tensor:
 
     def __init__(self, array: Any, device: str = "cpu") -> None:
         self._array, self.device = array, device
-        self.shape, self.dtype = array.shape, TensorType(array.dtype)
+        self.shape, self.dtype, self.data = array.shape, TensorType(array.dtype), self
 
     def data_ptr(self) -> int:
         return int(self._array.ctypes.data)

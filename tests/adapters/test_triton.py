@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -109,12 +110,38 @@ def test_the_player_steps_through_the_python_source() -> None:
 def test_tensor_descriptors() -> None:
     x = np.arange(64 * 64, dtype=np.float16).reshape(64, 64)
     with ptxlab.simulating(show=False):
-        out = np.zeros((16, 64), np.float16)
-        kernels.tile_of[(1,)](TensorDescriptor.from_tensor(Tensor(x), [16, 64]), out, 16, 64)
+        for made in (
+            TensorDescriptor.from_tensor(Tensor(x), [16, 64]),
+            TensorDescriptor.from_tensor(x, [16, 64], padding="nan"),
+            TensorDescriptor(x, [64, 64], [64, 1], [16, 64]),
+        ):
+            out = np.zeros((16, 64), np.float16)
+            compiled = kernels.tile_of[(1,)](made, out, 16, 64)
+            assert np.array_equal(out, x[16:32])
+        kernel: Any = ptxlab.kernel(compiled)
+        for wrong, sentence in (
+            (x, "found .*; it takes Triton's TensorDescriptor"),
+            (TensorDescriptor.from_tensor(x, [32, 64]), r"blocks of \[32, 64\]; .* compiled for \[16, 64\]"),
+            (TensorDescriptor.from_tensor(x.view(np.int16), [16, 64]), r"array of int16; .* pass float16"),
+        ):
+            with pytest.raises(PtxlabError, match=sentence):
+                kernel.simulate(1, wrong, out)
+        out[:] = 0
+        kernel.simulate(1, made, out, show=False)
         assert np.array_equal(out, x[16:32])
         out[:] = 0
         kernels.tile_made[(1,)](x, out, 64, 16, 64)
         assert np.array_equal(out, x[16:32])
+
+
+def test_reinterpreted_tensors() -> None:
+    """`triton.reinterpret` says that a tensor has elements of another type, as of those that torch lacked."""
+    x, out = np.arange(128, dtype=np.int8), np.zeros(128, np.float32)
+    with ptxlab.simulating(show=False):
+        kernels.add[(1,)](
+            triton.reinterpret(Tensor(x), triton.language.float8e5), out, out, 120, 0.0, BLOCK=128
+        )
+    assert np.array_equal(out[:120], x[:120].view(ml_dtypes.float8_e5m2).astype(np.float32))
 
 
 def test_scalars_tuples_and_nothing_to_do() -> None:
@@ -205,6 +232,14 @@ def test_compiled_kernels(arrays: tuple[Any, Any, Any]) -> None:
         kernel.simulate(8, x, y)
     with pytest.raises(PtxlabError, match="x_ptr of add: found 3; it takes an array or a CPU tensor"):
         kernel.simulate(8, 3, y, out, 1000, 2.0)
+    with pytest.raises(
+        PtxlabError, match="y_ptr of add: found an array of float64; .* for .fp32: pass float32"
+    ):
+        kernel.simulate(8, x, y.astype(np.float64), out, 1000, 2.0)
+    with pytest.raises(PtxlabError, match="out_ptr of add: found an array of int32"):
+        kernel.simulate(8, x, Tensor(y), Tensor(out.view(np.int32)), 1000, 2.0)
+    kernel.simulate(8, x.view(np.uint32), y, Held(out), 1000, 1.0, show=False)  # its bits
+    assert np.array_equal(out, x + y)
     with pytest.raises(PtxlabError, match="n of add: found 'n'; it takes a number .i32."):
         kernel.simulate(8, x, y, out, "n", 2.0)
     for number in (2**31, -(2**31) - 1, 2.5, float("nan")):

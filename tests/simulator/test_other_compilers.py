@@ -444,6 +444,52 @@ def test_clusters_that_a_kernel_does_not_take() -> None:
             kernel.simulate(stated.grid, stated.block, *stated.inputs(), cluster=cluster)
 
 
+_SHAPE = """
+.visible .entry shape(.param .u64 x) DIRECTIVES {
+  .shared .b8 kept[40000]; .reg .b32 %r<3>; .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [x]; mov.u32 %r1, %nctaid.x; mov.u32 %r2, %cluster_nctaid.x;
+  st.global.v2.u32 [%rd1], {%r1, %r2}; ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("directives", "block", "shared", "sentence"),
+    [
+        (
+            ".reqntid 64",
+            (8, 8),
+            0,
+            r"block=\(8, 8\): the kernel is for blocks of \(64, 1, 1\) threads \(.reqntid",
+        ),
+        (".reqntid 8, 8", 64, 0, r"block=64: the kernel is for blocks of \(8, 8, 1\) threads"),
+        (".reqntid 8, 8", (8, 8), 0, ""),
+        (".maxntid 64", (33, 2), 0, r"block=\(33, 2\): 66 threads; the kernel is for at most 64 .*.maxntid"),
+        (".maxntid 8, 8", 64, 0, ""),  # their product counts
+        ("", 64, (227 << 10) - 40000, ""),
+        ("", 64, (227 << 10) - 39999, "shape declares 40000 bytes as well, and a block has at most 232448"),
+    ],
+)
+def test_blocks_that_cuda_refuses(directives: str, block: Any, shared: int, sentence: str) -> None:
+    kernel, x = ptxlab.kernel(_HEAD + _SHAPE.replace("DIRECTIVES", directives)), np.zeros(2, np.uint32)
+    if not sentence:
+        kernel.simulate(2, block, x, shared=shared, show=False)
+        return
+    with pytest.raises(PtxlabError, match=sentence):
+        kernel.simulate(2, block, x, shared=shared)
+    if not shared:  # otherwise the driver refuses
+        with pytest.raises(PtxlabError, match=sentence):
+            kernel.launch(2, block, x)
+
+
+def test_a_grid_of_clusters() -> None:
+    """``__block_size__`` makes the grid of a launch one of clusters."""
+    directives = ".blocksareclusters .reqntid 32 .reqnctapercluster 4"
+    x = np.zeros(2, np.uint32)
+    ptxlab.kernel(_HEAD + _SHAPE.replace("DIRECTIVES", directives)).simulate(3, 32, x, show=False)
+    assert x.tolist() == [12, 4]
+
+
 @pytest.mark.gpu
 def test_clusters_of_the_launch_on_a_gpu() -> None:
     if gpu.device_target() != "sm_90a":
