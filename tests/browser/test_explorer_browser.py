@@ -1359,6 +1359,17 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     screen.hover("D", 20, 100)
     page.evaluate(DRAWN)
     assert page.evaluate(picture) == shown  # nothing is left of the cells between
+    screen.hover("A", 3, 3)
+    page.evaluate(
+        "() => { window.changes = 0; for (const which of ['.ptx-tooltip', '.ptx-status'])"
+        " new MutationObserver(() => { changes += 1; })"
+        ".observe(document.querySelector(which), { childList: true, subtree: true }); }"
+    )
+    for matrix in "DADA":
+        screen.hover(matrix, 9, 9)
+        page.evaluate(DRAWN)
+    # only letters change: with every node that comes or goes, a browser matches the page's styles again
+    assert page.evaluate("() => changes") == 0
     screen.hover("D", 63, 255)
     tip, view = (page.locator(which).bounding_box() for which in (".ptx-tooltip", ".ptx-explorer"))
     assert tip["y"] + tip["height"] <= view["y"] + view["height"] + 1  # turned up and left at the edge

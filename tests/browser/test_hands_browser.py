@@ -36,7 +36,7 @@ def saved(page: Any, folder: Path, name: str, width: int = 1440, height: int = 9
 
 
 def tip_lines(page: Any) -> list[str]:
-    return list(page.locator(".ptx-tooltip.on > :not(canvas)").all_inner_texts())
+    return list(filter(None, page.locator(".ptx-tooltip.on > :not(canvas)").all_inner_texts()))
 
 
 # -- zoom ------------------------------------------------------------------------------------------------

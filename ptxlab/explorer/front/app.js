@@ -496,7 +496,7 @@ export class App {
       const pointed = JSON.stringify([this.hovered, this.line]);
       if (pointed !== this.shownPoint) {
         this.shownPoint = pointed;
-        this.drawMarks(); // first: for a canvas that is given a font, browsers lay out what was written before
+        this.drawMarks(); // first: a canvas that is given a font makes the browser lay out what was written
         this.updateStatus();
         this.panel.highlight(this.quiz.open ? null : this.hovered);
         this.tensor.thread.highlight();
@@ -563,6 +563,7 @@ export class App {
     for (const pane of this.panes) pane.drawMarks();
     this.memory.drawMarks();
     this.tensor.drawMarks();
+    this.tooltip.drawLens();
   }
 
   // Scrolls the marked cells into view.
@@ -619,15 +620,17 @@ export class App {
     this.say([value, ...selected, ...facts]);
   }
 
-  // In the corner each part is a line of its own; elsewhere dots stand between them.
+  // In the corner each part is a line of its own; elsewhere dots stand between them. Nodes are kept, empty if
+  // need be, so that only letters change: the page's styles are matched again with every node that comes or goes.
   /** @param {string[]} parts */
   say(parts) {
-    const { children } = this.statusText; // they are kept, so that only letters change
-    while (children.length && children.length > 2 * parts.length - 1) children[children.length - 1].remove();
+    const children = /** @type {HTMLCollectionOf<HTMLElement>} */ (this.statusText.children);
+    if (parts.length < 2) while (children.length > 1) children[1].remove(); // a single one looks different
     parts.forEach((part, index) => {
-      if (index && children.length < 2 * index) make("i", "", this.statusText, { text: " · " });
+      if (index) write(children[2 * index - 1] ?? make("i", "", this.statusText), " · ");
       write(children[2 * index] ?? make("span", "", this.statusText), part);
     });
+    for (const node of [...children].slice(Math.max(0, 2 * parts.length - 1))) write(node, "");
   }
 
   // Of the selected cell of D.

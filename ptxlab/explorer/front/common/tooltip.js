@@ -30,7 +30,7 @@ export class Tooltip {
   write(lines) {
     const shownLines = lines.slice(0, LINES);
     while (this.lines.length < shownLines.length) this.lines.push(make("span", "", this.node));
-    while (this.lines.length > shownLines.length) this.lines.pop()?.remove();
+    for (const line of this.lines.slice(shownLines.length)) write(line, ""); // kept, as those of the status
     shownLines.forEach((line, index) => write(this.lines[index], line));
   }
 
@@ -78,6 +78,11 @@ export class Tooltip {
     return tops.find((top) => top >= EDGE && isApart(top)) ?? Math.round(box.bottom + EDGE);
   }
 
+  // Before anything is written: a canvas that is given a font makes the browser lay out what was.
+  drawLens() {
+    if (this.next?.small) drawLens(this.app, this.lens, this.next.small);
+  }
+
   // After everything else, so that the page is measured once.
   draw() {
     const { next: place, last, flashes } = this;
@@ -96,7 +101,6 @@ export class Tooltip {
     if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!place.small && this.lens.isConnected) this.lens.remove();
     if (!last) this.open(true);
-    if (place.small) drawLens(this.app, this.lens, place.small);
     const { clientWidth, clientHeight } = document.documentElement;
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
     const { right, bottom } = this.app.root.getBoundingClientRect();

@@ -129,7 +129,7 @@ export function fillSelect(select, choices) {
 /** @param {Element} node @param {string | number} text */
 export function write(node, text) {
   const { firstChild } = node;
-  if (firstChild instanceof Text && firstChild === node.lastChild && text !== "") {
+  if (firstChild instanceof Text && firstChild === node.lastChild) {
     if (firstChild.data !== String(text)) firstChild.data = String(text);
   } else if (node.textContent !== String(text)) node.textContent = String(text);
 }
