@@ -138,7 +138,7 @@ def step(step: int) -> Picture:
     """The mbarrier of the lesson's first kernel after a step.
 
     >>> step(4).notes[0]
-    'step 4: B has come, nothing is pending any more: phase 0 ends, and phase 1 expects 1 arrival'
+    'step 4: B has arrived, nothing is pending any more: phase 0 ends, and phase 1 expects 1 arrival'
     """
     steps = recorded(TWO_TILES).steps
     return Picture(
@@ -151,12 +151,12 @@ def step(step: int) -> Picture:
 _STEPS = (
     "it is initialised: every phase expects 1 arrival",
     "thread 0 arrives, and says that 2304 bytes will come",
-    "A has come; no arrivals are pending any more, but bytes are",
-    "B has come, nothing is pending any more: phase 0 ends, and phase 1 expects 1 arrival",
+    "A has arrived; no arrivals are pending any more, but bytes are",
+    "B has arrived, nothing is pending any more: phase 0 ends, and phase 1 expects 1 arrival",
     "phase 0 has ended, so all threads pass, and multiply",
     "the next tiles: thread 0 arrives again, now in phase 1",
-    "A has come",
-    "B has come: phase 1 ends",
+    "A has arrived",
+    "B has arrived: phase 1 ends",
     "phase 1 has ended, so all threads pass",
 )
 STEPS = range(1, len(_STEPS) + 1)
@@ -451,7 +451,7 @@ def _counting(answer: object) -> Sentences:
     expected = (1, 512, 1)
     return {
         correct(submitted == expected): "The phase ended with the last 3072 bytes, not with the second "
-        "arrival. From then on 2 arrivals were pending again, and one has come.",
+        "arrival. From then on 2 arrivals were pending again, and one has arrived.",
         when(parity > 1): "A parity is 0 or 1: the number of the phase, modulo 2.",
         when(parity == 0): "When thread 32 has arrived, no arrivals are pending, but 3072 bytes are. What "
         "happens when they come?",

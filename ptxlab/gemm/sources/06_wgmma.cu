@@ -1,4 +1,4 @@
-// Rung 6: wgmma, by which four warps together multiply tiles straight from shared memory.
+// Rung 6: with wgmma, four warps together multiply tiles straight from shared memory.
 //
 // D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N].
 //
@@ -6,8 +6,8 @@
 // registers, only accumulators. The swizzle of rung 3 is the hardware's own, and the descriptor says so.
 //
 // wgmma reads shared memory through another path than the threads that wrote it, the async proxy: each of them
-// has to fence what it wrote before the barrier. wgmma also runs on while the warps go on; commit and wait tell
-// when the accumulators are there and the tiles may be overwritten.
+// has to fence what it wrote before the barrier. wgmma also runs while the warps go on; after commit and
+// wait the accumulators are complete and the tiles may be overwritten.
 #include "ptx.cuh"
 #include "fragment.cuh"
 

@@ -1,4 +1,4 @@
-// Rung 7: TMA copies a whole tile for one thread that asks for it, and an mbarrier tells when it has come.
+// Rung 7: one thread asks TMA for a whole tile, and an mbarrier signals its arrival.
 //
 // D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N].
 //
@@ -7,7 +7,7 @@
 // proxy fence. The bytes that arrive are counted by an mbarrier, one for each stage; whoever needs the tile waits for the
 // end of its phase. The barriers' parity tells this phase from the one before.
 //
-// Rung 8 is the same text with tiles of 128 x 256: (128 + 256) / (128 * 256) bytes for a product where 128 x 128 takes a third more.
+// Rung 8 is this kernel with tiles of 128 x 256: it loads (128 + 256) / (128 * 256) bytes for each product, 128 x 128 a third more.
 #include "ptx.cuh"
 #include "fragment.cuh"
 

@@ -1,4 +1,4 @@
-// Rungs 9 to 12: every warp has one job, and in the end no block ever stops. One text; the rungs differ in its constants.
+// Rungs 9 to 12: every warp has one job, and in the end blocks are persistent. One kernel; the rungs differ in its constants.
 //
 // D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N]. With 16-bit elements
 // B may also be stored as [K, N] (B_BY_ROWS): wgmma then transposes it as it reads.

@@ -51,7 +51,7 @@ __device__ __forceinline__ void cp_async_wait()
 
 // ---- wgmma: four warps multiply tiles that lie in shared memory ------------------------------------------------------
 
-// A tile in shared memory, as wgmma is told of it: rows of `swizzle` bytes along K, groups of 8 rows one after the other,
+// The descriptor of a tile in shared memory: rows of `swizzle` bytes along K, groups of 8 rows one after the other,
 // chunks of 16 bytes swizzled within each row. The address is that of the tile, plus the bytes of the steps along K before.
 template <int swizzle = 128>
 __device__ __forceinline__ uint64_t descriptor(uint32_t address)
@@ -106,7 +106,7 @@ __device__ __forceinline__ void fence_async_proxy()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// ---- mbarrier: counts arrivals of threads and bytes of TMA; its phase ends when all have come -----------------------
+// ---- mbarrier: counts arrivals of threads and bytes of TMA; its phase ends when all have arrived --------------------
 
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t arrivals)
 {
