@@ -258,7 +258,7 @@ class MatrixInstruction(ShownForm, ProductForm):
             return self.d.unpack(run(operands))
         from .numerics.emulate import emulate
 
-        return self.d.dtype.decode(self.d.from_registers(emulate(operands, model=model)))
+        return self.d.dtype.decode_array(self.d.from_registers(emulate(operands, model=model)))
 
     def _on_gpu(
         self,

@@ -701,14 +701,15 @@ def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) 
     height, width = len(words), max(len(line) for line in words)
     top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)
     down, across = _repeats(bottom - top + 1, height), _repeats(right - left + 1, width)
-    rows, columns = operation.operand(name).shape
+    operand = operation.operand(name)
+    rows, columns = operand.shape
     if top + height > rows or left + width > columns:
         raise PtxlabError(
             f"a block of {height}x{width} cells does not fit at {name}[{top}][{left}]; "
             f"{name} is {rows}x{columns}"
         )
     _check_writable(name)
-    dtype, block = operation.operand(name).dtype, _block(operation, name)
+    block = _block(operation, name)
     for line_index, line in enumerate(words):
         for word_index, word in enumerate(line):
             if not word.strip():
@@ -717,7 +718,7 @@ def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) 
             cells = slice(row, top + down * height, height), slice(column, left + across * width, width)
             try:
                 is_nibble = name == "E" and re.fullmatch(r"\s*[01]{4}\s*", word)  # as the cells show it
-                block.codes[cells] = parse(dtype, f"0b{word.strip()}" if is_nibble else word)
+                block.codes[cells] = parse(operand.dtype, f"0b{word.strip()}" if is_nibble else word)
             except PtxlabError as error:
                 sentence = f"{'metadata' if name == 'E' else name}[{row}][{column}]: {error}"
                 if (height > 1 or width > 1) and "\t" not in edit.text:  # other texts show no grid of cells

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -122,11 +123,20 @@ def format_value(value: Any) -> str:
     >>> format_value(np.float16(2048)), format_value(np.float16(0.1)), format_value(np.float32("nan"))
     ('2048', '0.1', 'nan')
     """
-    number = float(value)
-    negative_zero = number == 0 and math.copysign(1, number) < 0
-    if number.is_integer() and abs(number) < 1e7 and not negative_zero:
-        return str(int(number))
-    return str(value).removesuffix(".0")
+    return format_values([value])[0]
+
+
+def format_values(values: Iterable[Any]) -> list[str]:
+    """Each of the values as `format_value` writes it."""
+    texts = []
+    for value in values:
+        number = float(value)
+        negative_zero = number == 0 and math.copysign(1, number) < 0
+        if number.is_integer() and abs(number) < 1e7 and not negative_zero:
+            texts.append(str(int(number)))
+        else:
+            texts.append(str(value).removesuffix(".0"))
+    return texts
 
 
 def parse_register(text: str, bits: int) -> int:

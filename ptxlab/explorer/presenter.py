@@ -273,10 +273,10 @@ class Presenter:
             return self.state.comparison()
 
     def _tell_observers(self, changed: Sequence[str]) -> None:
-        state = self.state
+        state, names = self.state, self.state.shown.names
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
-                exists = name in state.shown.names
+                exists = name in names
                 if state.transfer is None and name == "D":
                     exists = state.results.is_known
                 self.observers.notify(trait, read_only(self.values(name)) if exists else None)

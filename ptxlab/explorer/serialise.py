@@ -12,7 +12,7 @@ from .._util.arguments import as_index
 from ..isa.dtypes import DType
 from ..isa.tcgen05 import Tcgen05Mma
 from ..views import Grid, Picture
-from .parse_cell import format_value
+from .parse_cell import format_values
 from .state import Comparison, ExplorerState
 
 #: Whatever an instruction may have.
@@ -46,7 +46,7 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
 
 def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = None) -> dict[str, Any]:
     """Codes and what they mean, as the page reads them."""
-    values = dtype.decode(codes) if values is None else values
+    values = dtype.decode_array(codes) if values is None else values
     value_type: type[np.generic] = np.int32
     if dtype.is_float:
         value_type = np.float64 if dtype.bits == 64 else np.float32
@@ -172,15 +172,15 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
         return []
     registers = state.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
-    values, coords = operand.dtype.decode(codes), operand.layout.coords()[lane].tolist()
+    texts, coords = format_values(operand.dtype.decode_array(codes)), operand.layout.coords()[lane].tolist()
     rows: list[tuple[str, list[RegisterField]]] = [
         (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
     ]
-    for element, (code, value) in enumerate(zip(codes.tolist(), values, strict=True)):
+    for element, (code, text) in enumerate(zip(codes.tolist(), texts, strict=True)):
         register, slot = divmod(element, operand.elements_per_register)
         (row, column), low = coords[element], slot * operand.width + operand.padding
         bits = f"{code:0{operand.dtype.bits}b}"
-        rows[register][1].insert(0, RegisterField(element, row, column, low, bits, format_value(value)))
+        rows[register][1].insert(0, RegisterField(element, row, column, low, bits, text))
     return rows
 
 

@@ -279,7 +279,7 @@ class ExplorerState:
     def values(self, name: str) -> NDArray[Any]:
         """Values of a matrix, D included."""
         if is_name(name, ("D",)):
-            return self.ins.d.dtype.decode(self.result())
+            return self.ins.d.dtype.decode_array(self.result())
         return self.operation.matrix(name)
 
     @property
@@ -317,12 +317,12 @@ class ExplorerState:
     def result(self, chip: str | None = None) -> NDArray[Any]:
         """Codes of D by a chip, computed once for an operation."""
         chip, operation = self.results.chip if chip is None else chip, self.operation
-        self.results.check_chip(chip, (*self.results.models, GPU))
-        if chip != GPU:
-            return codes_of_d(operation, chip)
-        if GPU not in operation.results:
+        if not is_name(chip, operation.results):
+            self.results.check_chip(chip, (*self.results.models, GPU))
+            if chip != GPU:
+                return codes_of_d(operation, chip)
             operation.results[GPU] = self.ins.d.unpack_codes(gpu.run(operation))
-        return operation.results[GPU]
+        return operation.results[chip]
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
@@ -361,8 +361,8 @@ class ExplorerState:
         else:
             if self.ins.sparse:
                 _check_metadata(operation)
-            if self.results.model != NOBODY:
-                codes_of_d(operation, self.results.model)  # or a refusal
+            if (model := self.results.model) != NOBODY:
+                codes_of_d(operation, model)  # or a refusal
         self.history = self.history.after(self.step)
         self.show(operation)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,17 @@ _SET_BY_PAGE = (*SHAREABLE, "tracing")
 
 #: A message to the page: an update of what it shows, by name, or an answer.
 Outgoing = dict[str, Any]
+
+
+@dataclass
+class _Sync:
+    """What is not sent yet, and what was sent."""
+
+    waiting: list[Outgoing] = field(default_factory=list)
+    changed: dict[str, None] = field(default_factory=dict)  # names, in order
+    from_page: Mapping[str, Any] = field(default_factory=dict)  # what the page set, while that is taken
+    holding: bool = False
+    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # large values: how often sent, and what
 
 
 class View:
@@ -70,12 +82,8 @@ class View:
         values = {name: first[str(kind)]() for name, kind in View.__annotations__.items()}
         vars(self).update({**values, "colour_by": "lane", "label": "value", "zoom": 100, "height": height})
         self.transport: Callable[[Outgoing], None] | None = None
-        self._waiting: list[Outgoing] = []
         self._observers: dict[str, list[Callable[[], object]]] = {}
-        self._changed: dict[str, None] = {}  # names that are not sent yet, in order
-        self._from_page: Mapping[str, Any] = {}  # what the page set itself, while that is taken
-        self._holding = False
-        self._latest: dict[str, tuple[int, Any]] = {}  # per large value: how often it was sent, and what
+        self._sync = _Sync()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in View.__annotations__:
@@ -103,7 +111,7 @@ class View:
         if vars(self)[name] == value:
             return False
         vars(self)[name] = value
-        self._changed[name] = None
+        self._sync.changed[name] = None
         return True
 
     def _notify(self, name: str) -> None:
@@ -115,17 +123,18 @@ class View:
     @contextmanager
     def hold_sync(self) -> Iterator[None]:
         """Send what changes in this block as one message, at its end."""
-        if self._holding:
+        sync = self._sync
+        if sync.holding:
             yield
             return
-        self._holding = True
+        sync.holding = True
         try:
             yield
         finally:
-            self._holding = False
-            page, values = self._from_page, vars(self)
-            names = [name for name in self._changed if name not in page or page[name] != values[name]]
-            self._changed = {}
+            sync.holding = False
+            page, values = sync.from_page, vars(self)
+            names = [name for name in sync.changed if name not in page or page[name] != values[name]]
+            sync.changed = {}
             if names:
                 self.send_state(names)
 
@@ -139,18 +148,19 @@ class View:
 
     def resend(self) -> None:
         """Send matrices and registers whole, to a page that missed a change."""
-        self._latest = {name: (count, None) for name, (count, _) in self._latest.items()}
+        latest = self._sync.latest
+        latest.update({name: (count, None) for name, (count, _) in latest.items()})
         self.send_state(_SENT_AS_DELTA)
 
     def _emit(self, message: Outgoing) -> None:
         if self.transport is None:
-            self._waiting.append(message)
+            self._sync.waiting.append(message)
         else:
             self.transport(message)
 
     def take_waiting(self) -> list[Outgoing]:
         """What no transport has sent yet, once."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._sync.waiting = self._sync.waiting, []
         return waiting
 
     def get_state(self, names: Iterable[str] | None = None) -> dict[str, Any]:
@@ -158,10 +168,10 @@ class View:
         state = {name: vars(self)[name] for name in (View.__annotations__ if names is None else names)}
         for name in state.keys() & set(_SENT_AS_DELTA):
             new = state[name]
-            version, last = self._latest.get(name, (0, None))
+            version, last = self._sync.latest.get(name, (0, None))
             change = delta(last, new) if names is not None and last is not new else None
             next_version = version if last is new else version + 1
-            self._latest[name] = next_version, new
+            self._sync.latest[name] = next_version, new
             if change is None:
                 state[name] = {**new, "version": next_version}
             else:
@@ -177,14 +187,14 @@ class View:
             return
         accepted = {name: value for name, value in state.items() if self.accepts(name, value)}
         refused = [name for name in state if name not in accepted and name in View.__annotations__]
-        self._from_page = accepted
+        self._sync.from_page = accepted
         try:
             with self.hold_sync():
                 changed = [name for name, value in accepted.items() if self._replace(name, value)]
                 for name in changed:
                     self._notify(name)
         finally:
-            self._from_page = {}
+            self._sync.from_page = {}
         if refused:
             self.send_state(refused)
 

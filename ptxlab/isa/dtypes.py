@@ -155,6 +155,10 @@ class DType:
             raise PtxlabError(
                 f"codes of {self.name}: they are integers, found {codes.dtype}; encode takes values"
             )
+        return self.decode_array(codes)
+
+    def decode_array(self, codes: Codes) -> Values:
+        """As `decode`, of codes that were checked."""
         if self.bits <= 16:
             if codes.dtype != self.code_type or self.bits < 8:
                 codes = codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)
@@ -170,10 +174,11 @@ class DType:
         >>> [hex(code) for code in dtype("f16").encode([1, 65504, 65520])]   # the last rounds to infinity
         ['0x3c00', '0x7bff', '0x7c00']
         """
-        values = as_array(values, self.name)
-        if self.kind == "float":
-            return self._encode_float(values)
-        return self._encode_integer(values)
+        return self.encode_array(as_array(values, self.name))
+
+    def encode_array(self, values: Values) -> Codes:
+        """As `encode`, of an array that was checked."""
+        return self._encode_float(values) if self.kind == "float" else self._encode_integer(values)
 
     def _encode_integer(self, values: Values) -> Codes:
         if values.dtype.kind not in "iub":

@@ -78,7 +78,7 @@ class MatrixOperand(ABC):
         >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF, np.uint32), np.float32)[0, :3]
         array([-1., -1., -1.], dtype=float32)
         """
-        return self.dtype.decode(self.from_registers(registers)).astype(number, copy=False)
+        return self.dtype.decode_array(self.from_registers(registers)).astype(number, copy=False)
 
     def pack(self, matrix: ArrayLike) -> NDArray[Any]:
         """Values [..., rows, columns] -> registers [..., lanes, registers].
@@ -94,7 +94,7 @@ class MatrixOperand(ABC):
         """Values [..., rows, columns] -> element codes, or an error that says which value has none."""
         matrix = self.check_matrix(matrix)
         try:
-            return self.dtype.encode(matrix)
+            return self.dtype.encode_array(matrix)
         except PtxlabError as error:
             raise PtxlabError(f"{self.name}: {error}") from None
 
@@ -106,7 +106,7 @@ class MatrixOperand(ABC):
         >>> a.unpack(np.full((32, 4), 0x76543210))[9, 32:41]
         array([0, 1, 2, 3, 4, 5, 6, 7, 0], dtype=int8)
         """
-        return self.dtype.decode(self.unpack_codes(registers, copy))
+        return self.dtype.decode_array(self.unpack_codes(registers, copy))
 
     # -- checks ----------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class MatrixOperand(ABC):
             ...
         ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
         """
-        matrix = as_array(matrix, f"{self.name}: {self.dtype}")
+        matrix = as_array(matrix, f"{self.name}: {self.dtype.name}")
         if matrix.shape[-2:] != self.shape:
             raise PtxlabError(
                 f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"

@@ -257,7 +257,7 @@ class Operation(AnyOperation):
         """Values of a matrix, decoded once; not to be written."""
         operand = self.operand(name)
         if name not in self._values:
-            self._values[name] = operand.dtype.decode(self.codes(name))
+            self._values[name] = operand.dtype.decode_array(self.codes(name))
         return self._values[name]
 
     @cached_property

@@ -47,7 +47,7 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
     >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
     'm64n32k16'
     """
-    form = _tcgen05(text) or parse(text)
+    form = text if isinstance(text, MmaForm | TransferForm) else _tcgen05(text) or parse(text)
     if descriptor is None and not parts:
         return form
     from .tcgen05 import Tcgen05Mma
@@ -143,7 +143,7 @@ def parse_product(text: str | Form) -> MmaForm | Tcgen05Mma:
     >>> parse_product("tcgen05.mma.cta_group::1.kind::f16").k
     16
     """
-    form = _tcgen05(text)
+    form = None if isinstance(text, MmaForm) else _tcgen05(text)
     if form is None:
         return parse_mma(text)
     from .tcgen05 import Tcgen05Mma
