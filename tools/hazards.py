@@ -44,9 +44,10 @@ _LIMITS = """
 - It sees one run: a race in a branch that is not taken is not found. Order is judged by barriers, not by
   what happened to come first.
 - For every few bytes it remembers the last writer and two readers, from different warps where possible.
-- Flags: if a warp executes a fence or a release, and another warp then accesses memory with an atomic,
-  volatile or acquire access, everything that the first did before its fence counts as visible to the
-  second. Between blocks the same applies to whole blocks.
+- Flags: what a warp did before a fence or a release is visible to others if a strong store comes after it
+  (atomic, volatile, relaxed), by that warp or by one that has met it at a barrier, and then a strong load of
+  theirs, or of a warp that they have met since. Which flag that is does not count, nor is a fence after the
+  load asked for, and named barriers and mbarriers count as barriers of the whole block here.
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is not asked for one.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global

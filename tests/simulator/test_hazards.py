@@ -650,3 +650,52 @@ def test_a_race_is_that_of_the_block_and_warp_in_which_it_matters(overwrite: str
     assert race.kind == "race" and race.block == (3, 0, 0) and race.count == 32
     assert race.warp == (0 if overwrite else 1)  # who overwrites it, or reads it too early
     assert "warps 0 and 1 of block (3, 0, 0) both touch shared bytes 0..127 of s" in race.sentence
+
+
+_FLAG = r"""
+__global__ void tell(int* x, volatile int* flag, int* y) {
+  if (blockIdx.x == 0) {
+    x[threadIdx.x] = threadIdx.x + 1;
+    AFTER
+    if (threadIdx.x == 0) { BEFORE *flag = 1; }
+  } else {
+    WAIT
+    y[threadIdx.x] = x[threadIdx.x];
+  }
+}
+"""
+_ALONE = "if (threadIdx.x == 0) while (*flag == 0) {}"
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "wait", "remedy"),
+    [
+        ("__threadfence(); __syncthreads();", "", "while (*flag == 0) {}", None),
+        ("__syncthreads();", "__threadfence();", "while (*flag == 0) {}", None),
+        ("__syncthreads();", "__threadfence();", _ALONE + "__syncthreads();", None),
+        ('__threadfence(); asm volatile("bar.sync 1, 64;");', "", "while (*flag == 0) {}", None),
+        ("__threadfence();", "", "while (*flag == 0) {}", "put __syncthreads() between line 4 and the flag"),
+        ("__syncthreads();", "__threadfence();", _ALONE, "use an atomic operation"),
+        ("__syncthreads();", "__threadfence_block();", "while (*flag == 0) {}", "use an atomic operation"),
+        ("__syncthreads();", "__threadfence();", "__threadfence();", "use an atomic operation"),
+    ],
+)
+def test_blocks_tell_each_other_by_flags(after: str, before: str, wait: str, remedy: str | None) -> None:
+    """A fence alone tells nobody: it takes a flag that comes after it, and somebody who looks."""
+    text = _FLAG.replace("AFTER", after).replace("BEFORE", before).replace("WAIT", wait)
+    x, flag, y = (np.zeros(size, np.int32) for size in (64, 1, 64))
+    hazards = ptxlab.kernel(text).simulate(2, 64, x, flag, y, show=False).hazards
+    if remedy is None:
+        assert not hazards and y[63] == 64
+    else:
+        assert [each.kind for each in hazards] == ["race"] and remedy in hazards[0].remedy
+
+
+@pytest.mark.parametrize("fence", ["__threadfence_block();", "__threadfence();"])
+def test_a_fence_is_no_barrier(fence: str) -> None:
+    kernel = ptxlab.kernel(
+        f"__global__ void reverse(int* x) {{ __shared__ int s[64]; s[threadIdx.x] = 1; {fence}\n"
+        "x[threadIdx.x] = s[63 - threadIdx.x]; }"
+    )
+    (race,) = kernel.simulate(2, 64, np.zeros(64, np.int32), show=False).hazards
+    assert race.kind == "race" and race.remedy == "put __syncthreads() between line 1 and line 2"

@@ -14,9 +14,10 @@ from ..events import Access, Piece
 from ..hazard import Report, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
+from .clocks import Clocks
 from .doubtful import Account, DoubtfulValues
 from .load_uses import LoadUses
-from .shadow import ID, Shadow
+from .shadow import ID, TIME, TIME_SHIFT, Shadow
 
 #: Hazards of what is loaded: they count once it matters.
 _OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
@@ -92,8 +93,11 @@ class IdleReads(NamedTuple):
 class AccessReports:
     """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
 
-    def __init__(self, report: Report, values: DoubtfulValues, batch: Batch, launched: int) -> None:
+    def __init__(
+        self, report: Report, values: DoubtfulValues, batch: Batch, clocks: Clocks, launched: int
+    ) -> None:
         self._report = report
+        self._clocks = clocks
         self._values = values
         self._batch = batch
         self._launched = launched
@@ -144,6 +148,8 @@ class AccessReports:
                 remedy = _WIDER
             elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
+            else:
+                remedy = self._flag_remedy(unordered, partner) or remedy
             arrival = self.unscoped_arrivals.get((block, partner_block))
             if arrival is not None and (other_verb == "wrote" or access.space == "global"):
                 kind = "narrow scope"
@@ -169,6 +175,16 @@ class AccessReports:
             )
             remedy = f"put __syncthreads() {between}"
         return kind, what.replace("{partner}", partners), remedy, span
+
+    def _flag_remedy(self, unordered: Unordered, partner: int) -> str:
+        """Where a barrier is missing, if a flag tells of other warps of the partner's block; or nothing."""
+        flags, warps = self._clocks.everywhere, self._batch.block_lanes // 32
+        if not flags.told or partner < 0:
+            return ""
+        published = flags.published.reshape(-1, warps)[(partner >> 5) // warps]
+        if published[(partner >> 5) % warps] < unordered.stamp >> TIME_SHIFT & TIME <= published.max():
+            return f"put __syncthreads() between {line_name(unordered.other)} and the flag that tells of it"
+        return ""
 
     def own_rows(self, unordered: Unordered) -> None:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""

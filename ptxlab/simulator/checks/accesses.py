@@ -52,29 +52,22 @@ class AccessCheck(Observer):
         self._instructions: list[PtxInstruction | None] = [None]
         self._global: dict[int, Shadow] = {}
         self._launched = 0  # lanes of earlier batches
-        #: By blocks of the launch, in their order, as far as they have begun.
+        #: Up to when blocks of earlier batches have published what they did, in the order of the launch.
         self._published = np.zeros(0, dtype=np.int64)
-        self._acquired = np.zeros(0, dtype=np.int64)
 
     def begin(self, batch: Batch) -> None:
         """Nothing is known of new blocks."""
         self._batch = batch
-        self._reports = AccessReports(self._report, self._values, batch, self._launched)
         self._time += 1
         self._instructions.append(None)
-        self._clocks = Clocks(batch, self._time)
+        self._clocks = Clocks(batch, self._time, bool(self._published.any()))
+        self._reports = AccessReports(self._report, self._values, batch, self._clocks, self._launched)
         self._shared: Shadow | None = None
         self._uniform = batch.count > 1 and batch.grid.cluster_size == 1  # whether `_shared` is of one block
         self._clocks_uniform: bool | None = None  # whether threads know the same in each block, once asked
         self._local = LocalMemory(self._values, batch)
         self._presence = ClusterPresence(self._report, batch, self._clocks, self._time)
         self._work = AsynchronousWork(batch, self._clocks)
-        missing = self._launched // batch.block_lanes + batch.count - len(self._published)
-        if missing > 0:
-            more = np.zeros(max(missing, len(self._published)), dtype=np.int64)
-            self._published, self._acquired = (
-                np.concatenate([each, more]) for each in (self._published, self._acquired)
-            )
         #: By block and address of an mbarrier: other blocks that arrive there, and up to when they vouch for
         #: what they wrote.
         self._remote_arrivals: dict[tuple[int, int], dict[int, int]] = {}
@@ -107,6 +100,8 @@ class AccessCheck(Observer):
             if id(instruction) not in self._reports.relied_upon:
                 self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         self._launched += self._batch.size
+        published = self._clocks.everywhere.published.reshape(self._batch.count, -1).max(axis=1)
+        self._published = np.concatenate([self._published, published])
 
     def _tick(self, instruction: PtxInstruction) -> None:
         """An event comes, with a time of its own."""
@@ -135,7 +130,16 @@ class AccessCheck(Observer):
         traits = traits_of(access.instruction.opcode)
         strong = traits.strong or access.kind in ("atomic", "mbarrier")
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
-            self._acquire(access.threads, traits.releases, traits.narrow)
+            self._clocks_uniform = None
+            if traits.releases:
+                self._clocks.fence_flags(access.threads, self._time, narrow=traits.narrow)
+            self._clocks.flag(
+                access.threads,
+                self._time,
+                narrow=traits.narrow,
+                reads=access.kind != "write" and access.instruction.parts[0] != "red",
+                writes=access.kind != "read",
+            )
         strong |= id(access.instruction) in self._guesses
         for piece in access.pieces:
             if access.space == "shared":
@@ -152,19 +156,6 @@ class AccessCheck(Observer):
                 if shadow is None:
                     shadow = self._global[id(piece.data)] = Shadow(piece.data.size)
                 self._in_global(access, piece, shadow, traits, strong)
-
-    def _acquire(self, threads: NDArray[Any], publishes: bool, in_block: bool = False) -> None:
-        """Threads read or change what others, perhaps of their block only, may have published."""
-        self._clocks_uniform = None
-        blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
-        self._clocks.acquired[threads >> 5] = self._time
-        if publishes:
-            self._clocks.published[threads >> 5] = self._time
-        if in_block:
-            return
-        self._acquired[blocks] = self._time
-        if publishes:
-            self._published[blocks] = self._time
 
     def _shadow_of(self, size: int) -> Shadow:
         """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
@@ -365,13 +356,15 @@ class AccessCheck(Observer):
         self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
     ) -> NDArray[np.bool_]:
         """As `Clocks.ordered`, for threads of the launch."""
-        lanes = self._batch.block_lanes
-        block = (threads + self._launched) // lanes
-        fine = (times <= self._published[others // lanes]) & (times < self._acquired[block])
-        fine &= block != others // lanes
         here = others >= self._launched
-        fine[here] |= self._clocks.ordered(threads[here], others[here] - self._launched, times[here], written)
-        return np.asarray(fine)
+        if here.all():
+            return self._clocks.ordered(threads, others - self._launched, times, written)
+        fine = np.zeros(len(threads), dtype=np.bool_)
+        fine[here] = self._clocks.ordered(threads[here], others[here] - self._launched, times[here], written)
+        earlier, when = others[~here] // self._batch.block_lanes, times[~here]
+        heard = self._clocks.everywhere.acquired[threads[~here] >> 5]
+        fine[~here] = (when <= self._published[earlier]) & (when < heard)
+        return fine
 
     # -- noting ----------------------------------------------------------------------------------------------
 
@@ -520,7 +513,7 @@ class AccessCheck(Observer):
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
-            self._acquire(threads, True)
+            clocks.fence_flags(threads, self._time, narrow="cta" in event.instruction.parts)
         elif kind.startswith("fence.proxy.async"):
             clocks.fence(threads, self._time)
             if not any(part.startswith("shared") for part in event.instruction.parts):
@@ -587,7 +580,7 @@ class AccessCheck(Observer):
             self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         elif not wide:
             self._unscoped.setdefault(id(instruction), (instruction, threads))
-        time = self._time if wide else int(clocks.published[threads >> 5].max())
+        time = self._time if wide else int(clocks.everywhere.fenced[threads >> 5].max())
         blocks = threads // clocks.lanes
         for owner, place, block in set(zip(owners.tolist(), places.tolist(), blocks.tolist(), strict=True)):
             arrivals = self._remote_arrivals.setdefault((owner, place), {})
@@ -782,19 +775,15 @@ class AccessCheck(Observer):
         pairs = np.unique(np.stack([unordered.touch.threads[which], readers // lanes]), axis=1)
         if readers.min() < 0 or pairs.shape[1] * lanes > _MOST_PAIRS:
             return None
-        writers, blocks = (np.repeat(each, lanes) for each in pairs)
+        writers = np.repeat(pairs[0], lanes)
         others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)
         keep = others != writers
         read, access = self._read_from[id(unordered.other)], unordered.touch.access
         alone = access.space != "shared" or self._batch.grid.cluster_size == 1
         if alone and access.space == read.space and access.instruction.parts[0] in ("st", "atom", "red"):
             keep &= read.overlaps(others, access, writers)
-        writers, blocks, others = writers[keep], blocks[keep], others[keep]
+        writers, others = writers[keep], others[keep]
         known = self._clocks.known(writers, others, written=unordered.everywhere)  # as in `_unordered`
-        if unordered.everywhere:
-            acquired = self._acquired[(writers + first) // lanes] - 1
-            flagged = np.minimum(self._published[blocks + first // lanes], acquired)
-            known = np.where(writers // lanes != blocks, np.maximum(known, flagged), known)
         spread = np.arange(32)[np.arange(32) & ~uses.lane_bits == 0]
         others = (others[:, None] & ~uses.lane_bits | spread).reshape(-1)  # whoever may have got it from them
         if self._values.were_used(uses, others, np.repeat(known, len(spread))):

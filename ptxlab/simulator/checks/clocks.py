@@ -31,13 +31,68 @@ class Warpgroup(NamedTuple):
 _Owner: TypeAlias = int | Warpgroup
 
 
+class Flags:
+    """What warps tell each other by fences and flags, of one scope: a block, or all of them.
+
+    A fence, or a release, vouches for what its warp did and knew by then. Others hear of it if a strong write
+    comes after it, by the warp itself or by one that has met it at a barrier, and then a strong read of
+    theirs. Which flag is written and read does not count, and named barriers and mbarriers count as barriers
+    of the whole block.
+    """
+
+    def __init__(self, batch: Batch, told: bool) -> None:
+        self._shape = batch.count, batch.block_lanes // 32
+        self.told = told  # whether anything has been published, perhaps by blocks before these
+        warps = batch.size // 32
+        self.fenced = np.zeros(warps, dtype=np.int64)  # the warp's last fence or release
+        self._knew = np.zeros(warps, dtype=np.int64)  # the last barrier of its block, by then
+        self.published = np.zeros(warps, dtype=np.int64)  # up to when others can hear of what it did
+        self.acquired = np.zeros(warps, dtype=np.int64)  # its last look at what others publish
+
+    @property
+    def times(self) -> tuple[NDArray[np.int64], ...]:
+        """All that is known, by warp."""
+        return self.fenced, self._knew, self.published, self.acquired
+
+    def fence(self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64]) -> None:
+        """Warps execute a fence or a release; `barriers` has the last one of each block."""
+        self.fenced[warps] = time
+        self._knew[warps] = barriers[warps // self._shape[1]]
+
+    def write(self, warps: NDArray[Any], barriers: NDArray[np.int64], named: bool) -> None:
+        """Warps write what may be a flag; some barriers may have been `named`."""
+        if not self.fenced.any():
+            return
+        self.told = True
+        ours = np.flatnonzero(np.bincount(warps))
+        blocks = ours // self._shape[1]
+        vouched = np.minimum(self.fenced.reshape(self._shape)[blocks], barriers[blocks, None])
+        own = self.fenced[ours] if named else self._knew[ours]
+        np.maximum.at(self.published.reshape(self._shape), blocks, np.maximum(vouched, own[:, None]))
+        self.published[ours] = np.maximum(self.published[ours], self.fenced[ours])
+
+    def meet(self, blocks: NDArray[np.bool_]) -> None:
+        """All warps of these blocks know what any of them has heard."""
+        if not self.told:
+            return
+        acquired = self.acquired.reshape(self._shape)
+        acquired[blocks] = acquired[blocks].max(axis=1, keepdims=True)
+
+    def heard(self, named: bool) -> NDArray[np.int64]:
+        """When each warp last heard of others."""
+        if not named:
+            return self.acquired
+        return np.repeat(self.acquired.reshape(self._shape).max(axis=1), self._shape[1])
+
+
 class Clocks:
     """What the threads of a batch know of each other, and of asynchronous work.
 
     Asynchronous work (copies that an mbarrier announces, the wgmma of a warpgroup) has columns of its own.
+    `told` says whether blocks before these have published what they did.
     """
 
-    def __init__(self, batch: Batch, time: int) -> None:
+    def __init__(self, batch: Batch, time: int, told: bool = False) -> None:
         self.batch = batch
         self.lanes = batch.block_lanes
         self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
@@ -48,8 +103,7 @@ class Clocks:
         self._cluster_work = np.zeros((batch.count // batch.grid.cluster_size, 0), dtype=np.int32)
         self._begun = time
         self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
-        self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
-        self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
+        self.in_block, self.everywhere = Flags(batch, False), Flags(batch, told)
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # and its last fence.mbarrier_init
         #: What it knew at its fence: the last barriers of its block and of its warp, what flags told it.
@@ -178,15 +232,33 @@ class Clocks:
         if self._matrix is not None:
             learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
             known = np.where(block == other_block, np.maximum(known, learnt), known)
-        flagged = np.minimum(self.published[other_warp], self.acquired[warp] - 1)
-        return np.asarray(np.maximum(known, flagged), dtype=np.int64)
+        for flags, near in ((self.in_block, True), (self.everywhere, False)):
+            if flags.told:
+                heard = flags.heard(self._matrix is not None)[warp] - 1
+                flagged = np.minimum(flags.published[other_warp], heard)
+                known = np.where((block == other_block) == near, np.maximum(known, flagged), known)
+        return np.asarray(known, dtype=np.int64)
+
+    def flag(self, threads: NDArray[Any], time: int, *, narrow: bool, reads: bool, writes: bool) -> None:
+        """Threads read or write what may be a flag; `narrow` is one for threads of their block."""
+        warps = threads >> 5
+        for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
+            if writes:
+                flags.write(warps, self.block_time, self._matrix is not None)
+            if reads and flags.told:
+                flags.acquired[warps] = time
+
+    def fence_flags(self, threads: NDArray[Any], time: int, *, narrow: bool) -> None:
+        """Threads execute a fence of memory, or release what they did."""
+        for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
+            flags.fence(threads >> 5, time, self.block_time)
 
     def fence(self, threads: NDArray[Any], time: int) -> None:
         """Threads execute fence.proxy.async: it is for what they know of."""
         self.fenced[threads] = time
         self._fenced_block[threads] = self.block_time[threads // self.lanes]
         self._fenced_warp[threads] = self.warp_time[threads >> 5]
-        self._fenced_flags[threads] = self.acquired[threads >> 5]
+        self._fenced_flags[threads] = self.in_block.heard(self._matrix is not None)[threads >> 5]
         if self._matrix is None:
             return
         for blocks, lanes in self._patterns(threads):
@@ -208,7 +280,7 @@ class Clocks:
         when, block, warp, flags = (each[threads] for each in fenced)
         near = threads >> 5 == writers >> 5
         known = (block >= times) | (near & (warp >= times))
-        known |= np.minimum(self.published[writers >> 5], flags - 1) >= times
+        known |= np.minimum(self.in_block.published[writers >> 5], flags - 1) >= times
         if self._fenced_matrix is not None:
             learnt = self._fenced_matrix
             rows = self._row[threads % self.lanes]
@@ -226,8 +298,8 @@ class Clocks:
         """Whether threads of each block know of each other what those of the first block do."""
         times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
         times += [
-            self.published,
-            self.acquired,
+            *self.in_block.times,
+            *self.everywhere.times,
             self.fenced,
             self._fenced_block,
             self._fenced_warp,
@@ -283,6 +355,8 @@ class Clocks:
         alive = self.batch.alive.reshape(there.shape)
         whole = blocks & ~((there < 2) & alive).any(axis=1)
         self.block_time[whole] = time
+        self.in_block.meet(whole)
+        self.everywhere.meet(whole)
         if self._columns and whole.any():
             self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
@@ -345,6 +419,10 @@ class Clocks:
         learnt = self._cluster_work[blocks // self.batch.grid.cluster_size][:, None]
         columns = self._work[:, :, : learnt.shape[2]]
         columns[blocks] = np.maximum(columns[blocks], learnt)
+        there = np.zeros(self.batch.count, dtype=np.bool_)
+        there[blocks] = True
+        self.in_block.meet(there)
+        self.everywhere.meet(there)
 
     def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
