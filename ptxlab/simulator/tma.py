@@ -394,11 +394,15 @@ _MOST_AXES = 5
 
 
 class _Field(NamedTuple):
-    """Where a field is: the word of 64 bits, and the first bit in it, for each axis."""
+    """Where a field is: the word of 64 bits, and the first bit in it, for each axis.
+
+    There is its value in units, more by `bias`: where 0 is a value, too, it is known whether it was set.
+    """
 
     bits: int
     places: tuple[tuple[int, int], ...]
     unit: int = 1
+    bias: int = 0
 
 
 #: All of a map is in 64 bytes, as the driver has it: CuTe DSL copies no more. Axes are in the driver's order;
@@ -410,13 +414,13 @@ _FIELDS = {
     "number": _Field(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel made it of zeros
     "global_stride": _Field(36, ((4, 0), (5, 0), (6, 0), (7, 0)), unit=16),
     "box_dim": _Field(9, ((4, 36), (4, 45), (4, 54), (5, 36), (5, 45))),
-    "rank": _Field(3, ((5, 54),)),
-    "elemtype": _Field(4, ((5, 57),)),
-    "interleave_layout": _Field(2, ((5, 61),)),
+    "rank": _Field(3, ((5, 54),), bias=1),
+    "elemtype": _Field(5, ((5, 57),), bias=1),
     "element_stride": _Field(4, ((6, 36), (6, 40), (6, 44), (6, 48), (6, 52))),
     "swizzle_mode": _Field(2, ((6, 56),)),
     "swizzle_atomicity": _Field(2, ((6, 58),)),
     "fill_mode": _Field(1, ((6, 60),)),
+    "interleave_layout": _Field(2, ((6, 61),)),
     "magic": _Field(28, ((7, 36),)),
 }
 _MAGIC = 0x7A3B10C  # of maps that come from the launch
@@ -458,7 +462,7 @@ def encoded(tensor: TensorMap, number: int) -> bytes:
     for name, numbers in values.items():
         field = _FIELDS[name]
         for (word, bit), value in zip(field.places, numbers, strict=False):
-            words[word] |= value // field.unit << bit
+            words[word] |= value // field.unit + field.bias << bit
     return np.array(words, dtype=np.uint64).tobytes().ljust(MAP_BYTES, b"\0")
 
 
@@ -466,7 +470,10 @@ def _fields(content: bytes) -> dict[str, list[int]]:
     """The fields of a map, one number for each axis."""
     words = np.frombuffer(content, dtype=np.uint64).tolist()
     return {
-        name: [(words[word] >> bit & (1 << field.bits) - 1) * field.unit for word, bit in field.places]
+        name: [
+            ((words[word] >> bit & (1 << field.bits) - 1) - field.bias) * field.unit
+            for word, bit in field.places
+        ]
         for name, field in _FIELDS.items()
     }
 
@@ -490,11 +497,10 @@ def map_at(launch: Launch, place: int) -> TensorMap:
 
 def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> TensorMap:
     """A map as the kernel has changed it."""
-    (number,), (rank,) = fields["number"], fields["rank"]
-    rank += 1
+    number, rank = fields["number"][0], fields["rank"][0] + 1
     original = None
     if not fields["magic"][0]:
-        _check_complete(fields, rank)
+        _check_complete(fields)
     elif number > len(launch.tensor_maps):
         raise PtxlabError("the tensor map is one of another launch: pass it to this one, too")
     else:
@@ -535,16 +541,19 @@ def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> Te
     return changed
 
 
-def _check_complete(fields: dict[str, list[int]], rank: int) -> None:
-    """Refuse a map that was made of zeros with fields still 0 that have no such value."""
-    missing = [] if fields["global_address"][0] else ["global_address"]
+def _check_complete(fields: dict[str, list[int]]) -> None:
+    """Refuse a map that was made of zeros, of which a field was not set that has no value by itself."""
+    missing = [name for name in ("rank", "elemtype") if fields[name][0] < 0]
+    if not fields["global_address"][0]:
+        missing.append("global_address")
+    rank = fields["rank"][0] + 1 or np.count_nonzero(fields["box_dim"])
     axes = {"global_dim": rank, "global_stride": rank - 1, "box_dim": rank, "element_stride": rank}
     for name, count in axes.items():
         missing += [f"{name} {axis}" for axis, value in enumerate(fields[name][:count]) if not value]
     if missing:
         raise PtxlabError(
-            f"the tensor map of {rank} axes that the kernel made of zeros lacks {listing(missing, 20)}: "
-            "tensormap.replace sets them"
+            f"the tensor map that the kernel made of zeros lacks {listing(missing, 20)}: tensormap.replace "
+            f"sets {'it' if len(missing) == 1 else 'them'}"
         )
 
 
@@ -606,7 +615,7 @@ def _replace(instruction: PtxInstruction, context: Context) -> MachineStep:
             raise PtxlabError(f"{int(wrong[0])}: {name} of a tensor map is a multiple of {field.unit}")
         places = place(machine, frame, threads)
         (old,) = machine.memory.load(instruction, space, threads, places + 8 * word, 64)
-        new = old & kept | values // np.uint64(field.unit) << bit
+        new = old & kept | values // np.uint64(field.unit) + np.uint64(field.bias) << bit
         machine.memory.store(instruction, space, threads, places + 8 * word, [new])
         if space != "shared" and machine.memory.buffer_at(int(places[0])) is not None:
             machine.launch.changes_maps = True
