@@ -14,9 +14,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote
 
 from .._util.arguments import as_path
 from .._version import __version__
@@ -26,12 +28,14 @@ from ..isa.product_form import ProductForm
 from ..numerics.emulate import model_of
 from ..simulation import simulating
 from ..simulator import Hazard, HazardError, Result
+from ..simulator.hazard import KINDS
 from ..simulator.kernel import Kernel
 from . import output
 from .output import Style, as_json
 
 _PRODUCTS = ("mma.", "wgmma.mma", "wmma.mma", "tcgen05.mma")
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+_BANKS = "measured: H200, wavefronts of loads and stores of shared memory"
 _LEVELS = {"hazard": "error", "note": "note", "bank conflict": "note"}
 
 
@@ -44,6 +48,7 @@ class Finding:
     sentence: str
     line: int  # of the kernel's source
     place: tuple[str, int]
+    evidence: str = ""  # how it is known: measured, published, assumed
 
 
 @dataclass
@@ -104,11 +109,26 @@ def run(file: str, arguments: list[str], quiet: bool = False) -> Checked:
     if not is_script:
         raise PtxlabError(f"{quoted(file)} cannot be checked: it takes a Python file, such as train.py")
     checked = Checked(file)
+    _text.cache_clear()  # the file may have changed
     is_test = path.stem.startswith("test_") or path.stem.endswith("_test")
-    stdout = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
+    stdout = _silent() if quiet else contextlib.nullcontext()
     with stdout, _recorded(checked, path), _frameworks():
         checked.failure = _run_tests(path, arguments) if is_test else _run_script(path, arguments)
     return checked
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """What is printed goes to standard error, also by programs that the script starts, and by C."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _run_script(path: Path, arguments: list[str]) -> str:
@@ -120,6 +140,8 @@ def _run_script(path: Path, arguments: list[str]) -> str:
         ):
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as stop:
+        if isinstance(stop.code, str):  # a message, which Python prints
+            return stop.code
         return "" if stop.code in (None, 0) else f"it left with status {stop.code}"
     except Exception as problem:
         traceback.print_exc()
@@ -170,7 +192,7 @@ def _recorded(checked: Checked, path: Path) -> Iterator[None]:
                 f"line {line}: {counted(count, 'wavefront')} of shared memory more than without conflicts"
             )
             where = _place(kernel, line, place)
-            launch.findings.append(Finding("bank conflict", "bank conflict", sentence, line, where))
+            launch.findings.append(Finding("bank conflict", "bank conflict", sentence, line, where, _BANKS))
         launch.arithmetic = _arithmetic(result, options.get("model"))
         return result
 
@@ -204,12 +226,25 @@ def _shown(file: str) -> str:
 
 def _place(kernel: Kernel[Any], line: int, caller: tuple[str, int]) -> tuple[str, int]:
     """A line of the kernel's source in the file that has the source; otherwise the launch."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        text = Path(caller[0]).read_text(encoding="utf-8")
-        start = text.find(kernel.source)
-        if start >= 0 and line:
-            return caller[0], text.count("\n", 0, start) + line
+    for file in (caller[0], *_files_of(kernel)) if line else ():
+        with contextlib.suppress(OSError, ValueError):
+            text = _text(file)
+            start = text.find(kernel.source)
+            if start >= 0:
+                return _shown(file), text.count("\n", 0, start) + line
     return caller
+
+
+@lru_cache(maxsize=256)
+def _text(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8")
+
+
+def _files_of(kernel: Kernel[Any]) -> list[str]:
+    """Files that may have the kernel's source: those that its PTX names, and those that run just now."""
+    named = [each.source.file for each in kernel.function.instructions if each.source is not None]
+    running = [frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1))]
+    return list(dict.fromkeys([*named, *running]))
 
 
 def _finding(hazard: Hazard, kernel: Kernel[Any], caller: tuple[str, int]) -> Finding:
@@ -217,7 +252,7 @@ def _finding(hazard: Hazard, kernel: Kernel[Any], caller: tuple[str, int]) -> Fi
     if hazard.grade == "note":
         sentence += f" ({hazard.evidence})"
     place = _place(kernel, hazard.line, caller)
-    return Finding(hazard.grade, hazard.kind, sentence, hazard.line, place)
+    return Finding(hazard.grade, hazard.kind, sentence, hazard.line, place, hazard.evidence)
 
 
 def _arithmetic(result: Result, model: str | None) -> dict[str, str]:
@@ -263,6 +298,8 @@ def _report(checked: Checked, style: Style) -> str:
             lines.append("  no hazards, no bank conflicts")
     kinds = [counted(checked.count(grade), grade) for grade in _LEVELS]
     lines.append(f"{_launches(checked.launches)}: {', '.join(kinds)}")
+    if not checked.launches:
+        lines.append(f"nothing was checked: {checked.file} launched nothing, or other processes did")
     if checked.failure:
         lines.append(f"{checked.file} did not run to its end: {output.one_line(checked.failure)}")
     return "\n".join(lines)
@@ -294,7 +331,7 @@ def _sarif(checked: Checked) -> dict[str, object]:
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": finding.place[0]},
+                        "artifactLocation": {"uri": _uri(finding.place[0])},
                         "region": {"startLine": finding.place[1]},
                     }
                 }
@@ -302,19 +339,34 @@ def _sarif(checked: Checked) -> dict[str, object]:
         }
         for finding in checked.findings
     ]
-    driver = {
-        "name": "ptxlab",
-        "version": __version__,
-        "rules": [{"id": kind.replace(" ", "-"), "shortDescription": {"text": kind}} for kind in kinds],
-    }
+    driver = {"name": "ptxlab", "version": __version__, "rules": [_rule(kind) for kind in kinds]}
+    invocation: dict[str, object] = {"executionSuccessful": not checked.failure}
+    if checked.failure:
+        text = f"{checked.file} did not run to its end: {output.one_line(checked.failure)}"
+        invocation["toolExecutionNotifications"] = [{"level": "error", "message": {"text": text}}]
     return {
         "$schema": _SARIF,
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": driver},
-                "invocations": [{"executionSuccessful": not checked.failure}],
+                "invocations": [invocation],
                 "results": results,
             }
         ],
     }
+
+
+def _rule(kind: str) -> dict[str, object]:
+    """A kind of findings: what it is, what is right, and how that is known."""
+    rule: dict[str, object] = {"id": kind.replace(" ", "-"), "shortDescription": {"text": kind}}
+    if kind in KINDS:
+        known = KINDS[kind]
+        rule["fullDescription"] = {"text": known.meaning}
+        rule["help"] = {"text": f"What is right: {known.remedy}. How it is known: {known.evidence}"}
+    return rule
+
+
+def _uri(file: str) -> str:
+    """A file in the words of SARIF: relative to the working folder if it is there."""
+    return Path(file).as_uri() if Path(file).is_absolute() else quote(Path(file).as_posix())

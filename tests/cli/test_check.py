@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from ptxlab.cli import main
@@ -86,7 +87,99 @@ def test_sarif(script, capsys: pytest.CaptureFixture[str]) -> None:
     (result,) = run["results"]
     place = result["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("script.py", 9)
-    assert (result["level"], result["ruleId"]) == ("error", run["tool"]["driver"]["rules"][0]["id"])
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert (result["level"], result["ruleId"]) == ("error", rule["id"])
+    assert "no barrier orders them" in rule["fullDescription"]["text"]
+    assert "measured: H200" in rule["help"]["text"]
+    assert run["invocations"] == [{"executionSuccessful": True}]
+
+
+#: What the schema of SARIF 2.1.0 asks of the parts that are written.
+_SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "items": {
+                "required": ["tool"],
+                "properties": {
+                    "tool": {
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "required": ["name"],
+                                "properties": {"rules": {"items": {"required": ["id"]}, "uniqueItems": True}},
+                            }
+                        },
+                    },
+                    "invocations": {
+                        "items": {
+                            "required": ["executionSuccessful"],
+                            "properties": {
+                                "toolExecutionNotifications": {
+                                    "minItems": 1,
+                                    "items": {"required": ["message"]},
+                                }
+                            },
+                        }
+                    },
+                    "results": {
+                        "items": {
+                            "required": ["message"],
+                            "properties": {
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "message": {"required": ["text"]},
+                                "locations": {
+                                    "items": {
+                                        "properties": {
+                                            "physicalLocation": {
+                                                "properties": {
+                                                    "artifactLocation": {
+                                                        "properties": {"uri": {"pattern": r"^[\w./%:-]+$"}}
+                                                    },
+                                                    "region": {"properties": {"startLine": {"minimum": 1}}},
+                                                }
+                                            }
+                                        }
+                                    }
+                                },
+                            },
+                        }
+                    },
+                },
+            }
+        },
+    },
+}
+
+
+@pytest.mark.needs("cuda.core")
+def test_sarif_of_a_script_that_fails(script, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is as its schema asks, whatever the script and its children print, and names files as URIs."""
+    noise = "import os\nos.write(1, b'noise')\nos.system('echo noise')\n"
+    assert main(["check", script(noise + _COLUMNS + _BOUNDS, "my script.py"), "--sarif"]) == 1
+    out, err = capfd.readouterr()
+    assert err.count("noise") == 2
+    data = json.loads(out)
+    jsonschema.validate(data, _SARIF)
+    (run,) = data["runs"]
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert "my script.py did not run to its end: HazardError" in notification["message"]["text"]
+    places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    assert {each["artifactLocation"]["uri"] for each in places} == {"my%20script.py"}
+    assert [each["level"] for each in run["results"]] == ["note", "note", "error"]
+
+
+@pytest.mark.needs("cuda.core")
+def test_a_kernel_of_another_file(script, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hazard is named where the kernel's source stands, the launch where the script calls it."""
+    script(_RACE.replace("shift.simulate(", "def run(): shift.simulate("), "helper_of_check.py")
+    assert main(["check", script("import helper_of_check\nhelper_of_check.run()\n"), "--json"]) == 1
+    (launch,) = json.loads(capsys.readouterr().out)["launches"]
+    assert launch["place"] == ["script.py", 2]
+    (finding,) = launch["findings"]
+    assert finding["place"] == ["helper_of_check.py", 9] and finding["evidence"].startswith("measured: H200")
 
 
 @pytest.mark.needs("cuda.core")
@@ -116,6 +209,7 @@ def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[s
             "script.py did not run to its end: HazardError: ptxlab.cu:1: st.global.u32: thread (32, 0, 0)",
         ),
         ("raise SystemExit(3)", "it left with status 3"),
+        ("import sys; sys.exit('no data')", "script.py did not run to its end: no data"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )
@@ -123,6 +217,13 @@ def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[s
 def test_a_script_that_fails(script, capsys: pytest.CaptureFixture[str], text: str, sentence: str) -> None:
     assert main(["check", script(text)]) == 1
     assert sentence in capsys.readouterr().out
+
+
+def test_a_script_that_launches_nothing(script, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", script("x = 1")]) == 0
+    assert (
+        "nothing was checked: script.py launched nothing, or other processes did" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("file", ["nothing.py", ".", "x" * 5000, "a\0.py"])
