@@ -41,22 +41,30 @@ EXAMPLES = (
     "bank conflicts of Swizzle<3,3,3> o (64,64):(64,1)",
     "mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
 )
-_MOST_LETTERS = 20_000  # of a question; pasted code is one
+_MOST_LETTERS = 500  # of a question
+_MOST_PASTED = 20_000  # of code that is one
 _MOST_CELLS = 1 << 13  # of a matrix that is drawn
-_ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]")
+_ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(-?\d{1,9})\s*(?:\]\s*\[|,)\s*(-?\d{1,9})\s*[\])]")
 _WORDS_OF_WHERE = re.compile(r"(\S+)\s+([A-Za-z]{1,3})\s+(\d{1,9})[\s,]+(\d{1,9})")
 _PASTED = re.compile(r"\basm\b|[;{}%]")
 _LANE = re.compile(r"\b(?:lane|thread)\s+(\d{1,9})\b", re.IGNORECASE)
-_CODE = re.compile(r"\b0[xX][0-9a-fA-F_]{1,20}\b")
+_CODE = re.compile(r"\b(?:0[xX][0-9a-fA-F_]{1,20}|[0-9a-fA-F]{16})\b")
 _ACCESS = re.compile(r"\b(?:ld|st)\.[\w.:]*shared[\w.:]*|\b(?:ld|st)matrix[\w.:]*")
 _CUTE_LAYOUT = re.compile(r"(?:S?w?\w*<[\d,\s]+>\s*o\s*)?(?:smem_ptr\[\w+\]\s*o\s*)?\([^\"']*\)\s*:\s*\(.*\)")
 _CUTE_SWIZZLE = re.compile(r"\bS(?:wizzle|w)\s*<[\d,\s]+>")
-_OPERAND_OF = re.compile(r"\b(A|B|C|D|E|R|SFA|SFB)\s+(?:of|in)\b")
-_SPACED_NAME = re.compile(r"(?:w?mma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05)\b[\w.:]*(?:\s+[\w.:]+)+")
+_OPERAND_OF = re.compile(r"\b(A|B|C|D|E|R|SFA|SFB)\s+(?i:of|in)\b")
+_FAMILY = r"(?:w?mma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05|m\d+n\d+k\d+)\b"
+_NAME = re.compile(rf"{_FAMILY}[\w.:\s]*", re.IGNORECASE)
+_SPACED_NAME = re.compile(rf"{_FAMILY}[\w.:]*(?:\s+[\w.:]+)+")
+_ATOM = re.compile(r"sm\d+_\w+", re.IGNORECASE)
+#: Not within a name: mma has .and.popc.
 _WORDS = re.compile(
-    r"\b(?:which|what|where|lanes?|bits?|registers?|elements?|is|are|does|do|holds?|hold|the|a|an|of|in|for|"
-    r"layout|fragment|show|me|and)\b|\?",
+    r"(?<![\w.:])(?:which|what|where|lanes?|bits?|registers?(?:\s+\d+)?|elements?|is|are|does|do|holds?|the|a|an|"
+    r"of|in|for|layout|fragment|show|me|and)(?![\w.:])|\?",
+    re.IGNORECASE,
 )
+#: After these a command's name is the first word of a sentence.
+_SENTENCE = r"(?:of|in|for|the|an?|is|are|does|do|me)"
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,10 @@ def command_words(question: str) -> list[str]:
     text = question.strip()
     if not text:
         raise PtxlabError(f"ask something, for example {EXAMPLES[0]}")
-    if len(text) > _MOST_LETTERS:
-        raise PtxlabError(f"a question has at most {_MOST_LETTERS} letters, found {len(text)}")
-    command = re.match(r"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+(?:of|in|for|the|an?)\b)", text)
+    most = _MOST_PASTED if _PASTED.search(text) else _MOST_LETTERS
+    if len(text) > most:
+        raise PtxlabError(f"a question has at most {most} letters, found {len(text)}")
+    command = re.match(rf"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+{_SENTENCE}\b)", text)
     if command and (command[1] in COMMANDS or "ptxlab" in command[0]):
         return _typed(text[command.start(1) :])
     if _PASTED.search(text):
@@ -121,7 +130,7 @@ def command_words(question: str) -> list[str]:
         words = meant(text)
         if words is not None:
             return words
-    return ["show", "--no-sass", _as_name(text)]
+    return ["show", "--no-sass", _as_name(_WORDS.sub(" ", text).strip() or text)]
 
 
 def _typed(text: str) -> list[str]:
@@ -145,7 +154,8 @@ def _about_memory(text: str) -> list[str] | None:
     mode = re.search(r"\b(32|64|128)[\s-]*(?:bytes?|B)[\s-]+swizzle|\bswizzle\s+(32|64|128)\b", text, re.I)
     access = _ACCESS.search(text)
     is_conflict = re.search(r"\b(?:bank|conflicts?)\b", text, re.IGNORECASE)
-    if not (is_conflict or layout or swizzle):
+    is_mode_alone = mode and not (_CODE.search(text) or _ELEMENT.search(text))
+    if not (is_conflict or layout or swizzle or is_mode_alone):
         return None
     words = ["conflicts", *([access[0]] if access else [])]
     if layout:
@@ -194,7 +204,8 @@ def _about_code(text: str) -> list[str] | None:
         return None
     rest = f"{text[: code.start()]} {text[code.end() :]}"
     rest = _WORDS.sub(" ", re.sub(r"\bdescriptor\b", " ", rest, flags=re.IGNORECASE)).strip(" ,;:")
-    return ["descriptor", code[0].replace("_", ""), *(["--instruction", rest] if rest else [])]
+    number = f"0x{code[0].lower().removeprefix('0x').replace('_', '')}"
+    return ["descriptor", number, *(["--instruction", rest] if rest else [])]
 
 
 def _about_repack(text: str) -> list[str] | None:
@@ -204,8 +215,9 @@ def _about_repack(text: str) -> list[str] | None:
 
 def _about_operand(text: str) -> list[str] | None:
     """``A of mma.m16n8k64.s4``: its layout."""
-    operand = re.match(r"(?:(?i:layout|fragment)\s+of\s+)?(A|B|C|D|E|R|SFA|SFB)\s+of\s+(\S+)\s*\??$", text)
-    return None if operand is None else ["layout", operand[2].rstrip("?"), operand[1]]
+    words = r"(?:(?:what|which|show|me|is|the|layout|fragment|of)\s+)*"
+    operand = re.match(rf"{words}(A|B|C|D|E|R|SFA|SFB)\s+of\s+(\S+)\s*\??$", text, re.IGNORECASE)
+    return None if operand is None else ["layout", _as_name(operand[2].rstrip("?")), operand[1].upper()]
 
 
 def _instruction(rest: str, question: str) -> str:
@@ -217,7 +229,12 @@ def _instruction(rest: str, question: str) -> str:
 
 
 def _as_name(text: str) -> str:
-    """``mma m16n8k16 bf16``, a name with spaces, as PTX has it; anything else as it is."""
+    """``MMA m16n8k16 bf16`` as PTX has it, an atom as CUTLASS has it; anything else as it is."""
+    text = " ".join(text.split())
+    if _ATOM.fullmatch(text):
+        return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
+    if _NAME.fullmatch(text):
+        text = text.lower()
     if not _SPACED_NAME.fullmatch(text):
         return text
     with contextlib.suppress(PtxlabError):

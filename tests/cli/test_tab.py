@@ -43,6 +43,16 @@ QUESTIONS = (
     ("B[3][2] of mma m16n8k16 bf16", "where mma.m16n8k16.bf16 B 3 2", "b1"),
     ("$ ptxlab cute mma.m16n8k64.s4 A", "cute mma.m16n8k64.s4 A", "("),
     (ASM, f"show --no-sass {ASM}", "m16n8k16"),
+    ("A[0][0] of mma.m16n8k128.b1.and.popc", "where mma.m16n8k128.b1.and.popc A 0 0", "a0"),
+    ("a[9][37]  OF MMA.M16N8K64.S4 ", "where mma.m16n8k64.s4 A 9 37", "[23..20]"),
+    ("Lane 5 Of B Of mma.m16n8k16.f32.f16", "holds mma.m16n8k16.f32.f16 B --lane 5", "lane 5"),
+    ("lane 3 register 2 mma.m16n8k8.tf32", "holds mma.m16n8k8.tf32 A --lane 3", "a2"),
+    ("where is A[1][2] in mma.m16n8k16.bf16?", "where mma.m16n8k16.bf16 A 1 2", "lane"),
+    ("What is the layout of a of mma.m16n8k64.s4?", "layout mma.m16n8k64.s4 A", "T4"),
+    ("what is m16n8k64 s4", "show --no-sass m16n8k64.s4", "s32.s4.s4"),
+    ("sm80_16x8x16_f32f16f16f32_tn", "show --no-sass SM80_16x8x16_F32F16F16F32_TN", "m16n8k16"),
+    ("4000004000010040", "descriptor 0x4000004000010040", "128-byte swizzle"),
+    ("64-byte swizzle", "conflicts --swizzle 64", "64-byte swizzle"),
 )  # fmt: skip
 
 
@@ -84,7 +94,9 @@ def test_help_is_an_answer() -> None:
         ("simulate x.ptx", "is not a matrix instruction"),
         ("conflicts --foo", "unrecognized arguments"),
         ("show 'x", "No closing quotation"),
-        ("x" * 30_000, "at most 20000 letters"),
+        ("A[-1][0] of mma.m16n8k64.s4", "row -1: the matrix is 16x64"),
+        ("x" * 600, "at most 500 letters"),
+        (";" * 30_000, "at most 20000 letters"),
     ],
 )
 def test_what_is_no_question_is_refused_in_a_sentence(question: str, sentence: str) -> None:
