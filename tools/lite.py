@@ -29,6 +29,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ptxlab._version import __version__
+from ptxlab.explorer import bundle as front
 from ptxlab.views.highlight import cell_script
 
 from . import npm, pyodide, web
@@ -58,12 +59,10 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension"
 PLUGIN = f"{KERNEL}:kernel"
 #: The environment of the kernel: the drive is what the browser keeps; figures are drawn by an extension.
 VARIABLES = {"PTXLAB_PROGRESS": "/drive/progress.json", "PLOTLY_RENDERER": "plotly_mimetype"}
-#: What is said otherwise in JupyterLite's service worker, which forgets its setting whenever it is stopped.
-OFFLINE = {
-    "let enableCache=!1": "let enableCache=!0",
-    'enableCache="true"===t.get("enableCache"),': "",
-    't.pathname.includes("/api/")}': 't.pathname.includes("/api/")&&!t.pathname.endsWith("/all.json")}',
-}
+#: Applications of JupyterLite; each has a page.
+APPS = ("lab", "notebooks", "tree")
+#: What stands there and no page asks for: fonts for old browsers, licences; and the service worker itself.
+NOT_LOADED = re.compile(r"\.(eot|ttf|svg|txt|map|orig)$|third-party-licenses|service-worker\.js$|schema\.v0")
 #: What scripts need there: JupyterLab compiles its settings' schemas, anywidget loads widgets from blobs.
 SOURCES = ("'unsafe-eval'", "blob:")
 #: A tab, to markers of requirements.
@@ -288,26 +287,35 @@ def build(folder: Path, address: str) -> None:
             *(python_of(home), "-m", "jupyterlite_core", "build"),
             *("--lite-dir", source, "--output-dir", target),
             *("--contents", source / "files", "--no-sourcemaps", "--no-unused-shared-packages"),
-            *("--apps", "lab", "--apps", "notebooks", "--apps", "tree"),
+            *(part for app in APPS for part in ("--apps", app)),
         ]
         done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError((done.stdout + done.stderr)[-4000:])
         shutil.copytree(source / "packages", target / "packages")
-    keep_for_offline(target / "service-worker.js")
     script = cell_script().removeprefix("<script>").removesuffix("</script>")
     for page in target.rglob("index.html"):
         web.restrict(page, script, sources=SOURCES)
+    keep_for_offline(target, address)
 
 
-def keep_for_offline(worker: Path) -> None:
-    """Let JupyterLite's service worker keep what it loads: also after a pause, and the list of notebooks."""
-    text = worker.read_text(encoding="utf-8")
-    for old, new in OFFLINE.items():
-        if text.count(old) != 1:
-            raise RuntimeError(f"JupyterLite's service worker has changed: there is no {old}")
-        text = text.replace(old, new)
-    worker.write_text(text, encoding="utf-8")
+def keep_for_offline(target: Path, address: str) -> None:
+    """Let JupyterLite's service worker keep the whole course, when a page asks for it."""
+    (target / "course.js").write_text(web.minified(front.script("course_page"), "js"), encoding="utf-8")
+    for app in APPS:
+        page = target / app / "index.html"
+        text = page.read_text(encoding="utf-8")
+        tag = '<script type="module" src="../course.js"></script>'
+        page.write_text(text.replace("</head>", f"{tag}\n</head>"), encoding="utf-8")
+    files = [path for path in sorted(target.rglob("*")) if path.is_file()]
+    kept = {path.relative_to(target).as_posix(): path for path in files if not NOT_LOADED.search(path.name)}
+    folders = [name.removesuffix("index.html") or "./" for name in kept if name.endswith("index.html")]
+    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in kept.values()))
+    text = web.service_worker(
+        [*kept, *folders], address, ("pyodide.js", *pyodide.CORE[1:]), digest.hexdigest(), when_asked=True
+    )
+    worker = target / "service-worker.js"  # its listeners stand below ours, and answer the rest
+    worker.write_text(text + worker.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def main() -> int:

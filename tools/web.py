@@ -183,16 +183,25 @@ def build(folder: Path, address: str) -> dict[str, int]:
     }
     more = {"kernels": write("kernels.zip", compiled(archive(KERNELS)))}
     write_page("kernel.html", kernels, {"settings": settings | more, "examples": kernel_examples()})
-    kept = {
-        "files": [*first_visit, "./", "kernel.html", kernels["script"], kernels["style"]],
-        "pyodide": address,
-        "core": pyodide.CORE,
-        "packages": list(pyodide.PACKAGES),
-    }
-    version = hashlib.sha256(json.dumps([kept, more]).encode()).hexdigest()[:12]
-    settings_of_worker = f"globalThis.settings = {json.dumps({'version': version, **kept})};\n"
-    write_atomically(target / "sw.js", settings_of_worker + minified(script("service_worker"), "js"))
+    kept = [*first_visit, "./", "kernel.html", kernels["script"], kernels["style"]]
+    version = json.dumps([kept, address, more])  # files have names by their content
+    write_atomically(target / "sw.js", service_worker(kept, address, pyodide.CORE, version))
     return {name: sizes[name] for name in (*first_visit, *sorted(sizes.keys() - {*first_visit}))}
+
+
+def service_worker(
+    files: Sequence[str], address: str, core: Sequence[str], version: str, *, when_asked: bool = False
+) -> str:
+    """A service worker that keeps these files of its folder, and Pyodide's; `version` changes with them."""
+    settings = {
+        "version": hashlib.sha256(version.encode()).hexdigest()[:12],
+        "files": files,
+        "pyodide": address,
+        "core": core,
+        "packages": list(pyodide.PACKAGES),
+        "whenAsked": when_asked,
+    }
+    return f"globalThis.settings = {json.dumps(settings)};\n{minified(script('service_worker'), 'js')}\n"
 
 
 def first_visit(sizes: Mapping[str, int]) -> int:

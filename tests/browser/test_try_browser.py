@@ -27,6 +27,11 @@ DRAWN, ANSWERED, EDIT = 1.0, 8.0, 0.1
 PATIENCE = 240_000  # milliseconds, for a busy machine
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 MODEL = "document.querySelector('.static-view').model"
+#: Addresses of all that is kept.
+KEPT = """async () => {
+  const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
+  return kept.flat().map(({ url }) => url);
+}"""
 OTHERS = "of another page"  # a cache, as lite/ has one at the same origin
 
 
@@ -237,7 +242,7 @@ def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any, s
     assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(UNHURT)
 
 
-def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, browser: Any) -> None:
+def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, address: str) -> None:
     """Hazards in the margin and the player; then both pages are opened once more, offline."""
     page = tab("kernel.html")
     wait_for_python(page)
@@ -271,3 +276,5 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, br
         assert OTHERS in page.evaluate("caches.keys()")
     finally:
         page.context.set_offline(False)
+    page.goto(f"{address}try/?ask=lane 5")  # no copy of the page for each question
+    assert not [url for url in page.evaluate(KEPT) if "?" in url]

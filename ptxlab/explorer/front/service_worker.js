@@ -1,29 +1,38 @@
-// Keeps what the pages of try/ load, so that they open without a network after the first visit. Files have names
-// by their content, and Pyodide's address has its version: what is kept is never stale. Pages come from the
-// network where there is one.
+// Keeps what the pages of try/ or of lite/ load, so that they open without a network after the first visit.
+// Pages come from the network where there is one, all else from what is kept once that is complete.
 
-/** @typedef {{ version: string, files: string[], pyodide: string, core: string[], packages: string[] }} KeptFiles */
+/** @typedef {{ version: string, files: string[], pyodide: string, core: string[], packages: string[],
+ *    whenAsked: boolean }} KeptFiles */
 
 const worker = /** @type {any} */ (globalThis);
 const keptFiles = /** @type {KeptFiles} */ (worker.settings); // tools.web writes them before this module
-const { scope } = worker.registration; // caches belong to all pages of the origin: lite/ has its own
+const { scope } = worker.registration; // caches belong to all pages of the origin
 const cacheName = `${scope}#${keptFiles.version}`;
+const complete = `${scope}complete`; // no file: a mark that is kept last
+const atOnce = 8; // requests, beside those of a page that works
 
-// Packages of Pyodide have their names in its list.
-/** @param {Cache} cache */
-async function addPyodide(cache) {
-  const { pyodide, core, packages } = keptFiles;
-  const base = new URL(pyodide, worker.location.href).href;
-  await cache.addAll(core.map((name) => base + name));
-  const lock = await (await cache.match(`${base}pyodide-lock.json`))?.json();
-  await cache.addAll(packages.map((name) => base + lock.packages[name].file_name));
+// What is there stays: who closes the tab too early goes on at the next visit.
+/** @param {Cache} cache @param {string[]} files @param {string} base */
+async function add(cache, files, base) {
+  const kept = new Set((await cache.keys()).map(({ url }) => url));
+  const missing = files.map((name) => new URL(name, base).href).filter((url) => !kept.has(url));
+  for (let at = 0; at < missing.length; at += atOnce) await cache.addAll(missing.slice(at, at + atOnce));
 }
 
+// Whether it was not complete before.
 async function keepAll() {
   const cache = await caches.open(cacheName);
-  await cache.addAll(keptFiles.files);
-  await addPyodide(cache);
+  const { files, pyodide, core, packages } = keptFiles;
+  const base = new URL(pyodide, worker.location.href).href;
+  const isNew = !(await cache.match(complete));
+  await add(cache, files, scope);
+  await add(cache, core, base);
+  const lock = await (await cache.match(`${base}pyodide-lock.json`))?.json();
+  const wheels = packages.map((name) => lock.packages[name].file_name); // have their names in Pyodide's list
+  await add(cache, wheels, base);
+  await cache.put(complete, new Response());
   await worker.skipWaiting();
+  return isNew;
 }
 
 async function dropOld() {
@@ -32,15 +41,18 @@ async function dropOld() {
   await worker.clients.claim();
 }
 
+// What stands after ? is for the page: all of them are one file.
 /** @param {Request} request */
 async function answerFrom(request) {
   const cache = await caches.open(cacheName);
   const isPage = request.mode === "navigate";
-  const found = await cache.match(request, { ignoreSearch: isPage });
-  if (found && !isPage) return found;
+  const found = await cache.match(request, { ignoreSearch: true });
+  const isComplete = Boolean(await cache.match(complete));
+  if (found && isComplete && !isPage) return found;
   try {
     const response = await fetch(request);
-    if (response.ok && response.type !== "opaque") await cache.put(request, response.clone());
+    const isKept = isComplete && !isPage && response.ok && response.type !== "opaque";
+    if (isKept) await cache.put(request, response.clone());
     return response;
   } catch (error) {
     if (found) return found;
@@ -48,11 +60,23 @@ async function answerFrom(request) {
   }
 }
 
-worker.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(keepAll()));
+// JupyterLite needs its service worker for a kernel's files, long before all is kept: it asks later.
+worker.addEventListener("install", (/** @type {any} */ event) => {
+  if (!keptFiles.whenAsked || worker.registration.active) event.waitUntil(keepAll());
+});
 worker.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(dropOld()));
+worker.addEventListener("message", (/** @type {any} */ event) => {
+  const [port] = event.ports;
+  const answer = keepAll().then(
+    (isNew) => port.postMessage({ isNew }),
+    () => port.postMessage({ failed: true }),
+  );
+  event.waitUntil(answer);
+});
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { method, url } = event.request;
   const pyodide = new URL(keptFiles.pyodide, worker.location.href).href;
-  if (method === "GET" && (url.startsWith(scope) || url.startsWith(pyodide)))
-    event.respondWith(answerFrom(event.request));
+  if (method !== "GET" || !(url.startsWith(scope) || url.startsWith(pyodide))) return;
+  event.stopImmediatePropagation(); // JupyterLite's own, which stands below in lite/, answers the rest
+  event.respondWith(answerFrom(event.request));
 });
