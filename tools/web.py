@@ -26,7 +26,7 @@ from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
 from ptxlab.explorer.bundle import script, sheet, style
 from ptxlab.explorer.kernel_steps import player_style
-from ptxlab.explorer.session import Session
+from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.static_html import pack, policy_source
 from ptxlab.explorer.worker import DEFAULT
 
@@ -171,7 +171,7 @@ def build(folder: Path, address: str) -> dict[str, int]:
         "script": write("page.js", minified(script("try_page"), "js").encode()),
         "style": write("page.css", minified(style("saved_page", "try_page"), "css").encode()),
     }
-    state = pack(Session(DEFAULT).view.get_state())
+    state = pack(PageSession(DEFAULT).view.get_state())
     write_page("index.html", explorer, {"settings": settings, "examples": EXAMPLES, "state": state})
     first_visit = sorted(sizes)
     kernels = {

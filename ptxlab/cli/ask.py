@@ -15,7 +15,7 @@ from typing import Any
 from .. import views
 from ..errors import PtxlabError, quoted
 from ..explorer.refusals import explorable
-from ..explorer.session import Session
+from ..explorer.session import PageSession
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -320,7 +320,7 @@ def _explorer(words: Sequence[str]) -> str:
         return ""
     with contextlib.suppress(PtxlabError, SystemExit):
         args = parse(words)
-        session = Session(explorable(form_of(args)))
+        session = PageSession(explorable(form_of(args)))
         selected: dict[str, Any] = {"selected": {}}
         if words[0] in ("where", "trace"):
             name = args.operand.upper() if words[0] == "where" else "D"

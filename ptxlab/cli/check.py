@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass
-class Launch:
+class CheckedLaunch:
     """One launch: its kernel, the line of Python that launched it, and what came of it."""
 
     kernel: str
@@ -70,7 +70,7 @@ class Checked:
     """All launches of a file; `failure` says why it did not run to its end."""
 
     file: str
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[CheckedLaunch] = field(default_factory=list)
     failure: str = ""
 
     @property
@@ -177,7 +177,7 @@ def _recorded(checked: Checked, path: Path) -> Iterator[None]:
 
     def simulate(kernel: Kernel[Any], grid: Any, block: Any, *arguments: Any, **options: Any) -> Result:
         place = _caller(path)
-        launch = Launch(kernel.title, kernel.target, grid, block, place, [], {})
+        launch = CheckedLaunch(kernel.title, kernel.target, grid, block, place, [], {})
         checked.launches.append(launch)
         try:
             result = original(kernel, grid, block, *arguments, **options)
@@ -273,7 +273,7 @@ def _arithmetic(result: Result, model: str | None) -> dict[str, str]:
 
 def _report(checked: Checked, style: Style) -> str:
     lines = []
-    groups: dict[tuple[str, tuple[str, int]], list[Launch]] = {}
+    groups: dict[tuple[str, tuple[str, int]], list[CheckedLaunch]] = {}
     for launch in checked.launches:
         groups.setdefault((launch.kernel, launch.place), []).append(launch)
     for (kernel, (file, number)), launches in groups.items():
@@ -305,7 +305,7 @@ def _report(checked: Checked, style: Style) -> str:
     return "\n".join(lines)
 
 
-def _launches(launches: list[Launch]) -> str:
+def _launches(launches: list[CheckedLaunch]) -> str:
     return "1 launch" if len(launches) == 1 else f"{len(launches)} launches"
 
 

@@ -15,7 +15,7 @@ from .first_kernel import INS
 from .reader_kernels import first_hazard, normal_numbers, where
 from .what_goes_wrong import (
     BrokenKernel,
-    Launch,
+    ExpectedLaunch,
     broken_kernels,
     chosen,
     is_right,
@@ -29,33 +29,33 @@ WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 # -- the kernels ---------------------------------------------------------------------------------------------
 
 
-def _warpgroup(halves: int = 0) -> Launch:
+def _warpgroup(halves: int = 0) -> ExpectedLaunch:
     """A B of a warpgroup; and half of a first product added to it."""
     A, B = normal_numbers((64, 16), 9), normal_numbers((16, 8), 59)
     D, expected = np.full((64, 8), np.nan, np.float32), WGMMA(A, B)
     for _ in range(halves):
         expected = WGMMA(A, B, expected * np.float32(0.5))
-    return Launch(1, 128, (A, np.ascontiguousarray(B.T), D), D, expected)
+    return ExpectedLaunch(1, 128, (A, np.ascontiguousarray(B.T), D), D, expected)
 
 
-def _boxes() -> Launch:
+def _boxes() -> ExpectedLaunch:
     A, B = normal_numbers((16, 16), 4), normal_numbers((16, 8), 54)
     D = np.full((16, 8), np.nan, np.float32)
     maps = tensor_map(A, (16, 16)), tensor_map(np.ascontiguousarray(B.T), (8, 16))
-    return Launch(1, 32, (*maps, D), D, INS(A, B))
+    return ExpectedLaunch(1, 32, (*maps, D), D, INS(A, B))
 
 
-def _chunks() -> Launch:
+def _chunks() -> ExpectedLaunch:
     x, y = normal_numbers((160,), 5).astype(np.float32), np.full(160, np.nan, np.float32)
-    return Launch(1, 64, (x, y, 160), y, 2 * x)
+    return ExpectedLaunch(1, 64, (x, y, 160), y, 2 * x)
 
 
-def _tiles(threads: int, seed: int) -> Launch:
+def _tiles(threads: int, seed: int) -> ExpectedLaunch:
     """Four tiles of A by TMA."""
     A, B = normal_numbers((16, 64), seed), normal_numbers((64, 8), seed + 50)
     D = np.full((16, 8), np.nan, np.float32)
     arguments = tensor_map(A, (16, 16)), np.ascontiguousarray(B.T), D, 64
-    return Launch(1, threads, arguments, D, matmul(A, B, instruction=INS))
+    return ExpectedLaunch(1, threads, arguments, D, matmul(A, B, instruction=INS))
 
 
 _KERNELS = broken_kernels(

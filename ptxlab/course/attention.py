@@ -29,7 +29,7 @@ from .first_kernel import INS, LOAD, MMA
 from .gemm_ladder import first_own_line
 from .how_fast import Span, over_time
 from .reader_kernels import (
-    Reading,
+    Passage,
     compiled,
     first_hazard,
     kernel,
@@ -86,7 +86,7 @@ SMALL: dict[int, dict[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Run:
+class SimulatedAttention:
     """A kernel that was simulated: O, what the simulator saw, and the source with it."""
 
     number: int
@@ -98,7 +98,7 @@ class Run:
         return profile_html(self.result, first=self.first_line)
 
 
-def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) -> Run:
+def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) -> SimulatedAttention:
     """One of the five kernels on a head, simulated; where NVRTC is missing, with the PTX of the lesson.
 
     >>> simulate(1, *(np.ones((64, 64), np.float16) for _ in range(3))).O[0, 0]
@@ -106,7 +106,7 @@ def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) 
     """
     made = attention(number, **{**SMALL[number], **constants})
     output, result = _launched(number, made.source, Q, K, V, constants)
-    return Run(number, output, result, first_own_line(made.source, made.row.file))
+    return SimulatedAttention(number, output, result, first_own_line(made.source, made.row.file))
 
 
 def _launched(
@@ -157,7 +157,7 @@ def reordered(X: _Halves, blocks: list[int]) -> _Halves:
 # -- kernels with one line changed ---------------------------------------------------------------------------
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """What is changed in which kernel, in words and in its source."""
 
     number: int
@@ -168,44 +168,44 @@ class Change(NamedTuple):
 
 #: One line of a kernel left out or changed.
 BROKEN = {
-    "4: no cp_async_wait": Change(
+    "4: no cp_async_wait": SourceChange(
         4,
         "`cp_async_wait<STAGES - 2>();` is left out.",
         "        cp_async_wait<STAGES - 2>();  // this thread's part of block i is there\n",
     ),
-    "5: no wait for V": Change(5, "`values.wait();` is left out.", "        values.wait();\n"),
-    "5: V released early": Change(
+    "5: no wait for V": SourceChange(5, "`values.wait();` is left out.", "        values.wait();\n"),
+    "5: V released early": SourceChange(
         5,
         "`values.release();` comes before `wgmma_wait<0>(o);`, not after it.",
         "        wgmma_wait<0>(o);  // P is free as well\n        values.release();\n",
         "        values.release();\n        wgmma_wait<0>(o);\n",
     ),
-    "5: no proxy fence": Change(
+    "5: no proxy fence": SourceChange(
         5,
         "`fence_async_proxy();` is left out where O goes to shared memory, to be stored by TMA.",
         "    fence_async_proxy();\n    named_barrier(1",
         "    named_barrier(1",
     ),
-    "5: producer's parity": Change(
+    "5: producer's parity": SourceChange(
         5,
         "The producer waits for `tile.parity`, not for `tile.parity ^ 1`.",
         "tile.parity ^ 1",
         "tile.parity",
     ),
-    "5: O not rescaled": Change(
+    "5: O not rescaled": SourceChange(
         5,
         "`scale_rows(o, softmax.factor);` is left out in the loop.",
         "        scale_rows(o, softmax.factor);\n        softmax.add",
         "        softmax.add",
     ),
-    "3: mask with >=": Change(
+    "3: mask with >=": SourceChange(
         3, "`mask_causal` compares with `>=`, not with `>`.", "i % 2 > query", "i % 2 >= query"
     ),
 }
 
 
 @dataclass(frozen=True)
-class Report:
+class ChangedKernel:
     """What became of a kernel with one change, and the lines around it."""
 
     source: str
@@ -234,7 +234,7 @@ def unchanged(number: int) -> _Halves:
 
 
 @lru_cache(maxsize=None)
-def broken(change: str) -> Report:
+def broken(change: str) -> ChangedKernel:
     """A kernel with one of the changes, simulated on `problem()`.
 
     >>> broken("5: O not rescaled").hazard
@@ -246,8 +246,8 @@ def broken(change: str) -> Report:
     at = original[: original.index(chosen.before)].count("\n") + 1
     lines = range(at - 4, at + 6)
 
-    def report(numbers: str, hazard: str) -> Report:
-        return Report(source, lines, chosen.words, numbers, hazard)
+    def report(numbers: str, hazard: str) -> ChangedKernel:
+        return ChangedKernel(source, lines, chosen.words, numbers, hazard)
 
     right = unchanged(chosen.number)
     try:
@@ -266,7 +266,7 @@ def broken(change: str) -> Report:
     return report(f"{found}.", hazards)
 
 
-def _broken_source(change: Change) -> str:
+def _broken_source(change: SourceChange) -> str:
     source = attention(change.number, **SMALL[change.number]).source
     if source.count(change.before) != 1:
         raise PtxlabError(f"attention {change.number} has no single {change.before!r}")
@@ -309,7 +309,7 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Reading:
+def part(part: str) -> Passage:
     """A part of kernel 5, with its explanation.
 
     >>> part("turns").source[:2]
@@ -540,7 +540,7 @@ def schedule(order: str) -> Picture:
     return Picture(f"Products and exponentials: {order}", notes, (grid,))
 
 
-def two_orders(first: Run, second: Run) -> Picture:
+def two_orders(first: SimulatedAttention, second: SimulatedAttention) -> Picture:
     """One element of O by two runs, bit by bit, where they differ in the last bit.
 
     >>> q, k, v = problem()

@@ -34,7 +34,7 @@ LANE, ELEMENT = drawn("01.8", "Lane {} holds c{}", (25, 6), (29, 6), (21, 6), (2
 Formula = Callable[[int, int], tuple[int, int]]
 
 
-class Rule(Protocol):
+class RunRule(Protocol):
     """The same for any number of neighbours, `run`, that share a register."""
 
     def __call__(self, lane: int, i: int, run: int) -> tuple[int, int]: ...
@@ -69,7 +69,7 @@ def holders(operand: Operand, formula: Formula) -> NDArray[np.int64]:
     return count
 
 
-def following(rule: Rule, forms: Iterable[MmaForm], operand: str = "A") -> list[MmaForm]:
+def following(rule: RunRule, forms: Iterable[MmaForm], operand: str = "A") -> list[MmaForm]:
     """The instructions whose A (or another operand) follows `rule(lane, i, run)`.
 
     The run is as long as a register has room for.

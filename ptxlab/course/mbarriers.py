@@ -28,7 +28,7 @@ from .barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_gr
 from .checking import Sentences, checks, correct, otherwise, when
 from .first_kernel import INS, LOAD, MMA, STORE
 from .reader_kernels import (
-    Reading,
+    Passage,
     compiled,
     kernel,
     normal_numbers,
@@ -229,7 +229,7 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Reading:
+def part(part: str) -> Passage:
     """A part of the ring, with its explanation.
 
     >>> len(part("consumers").lines)
@@ -309,7 +309,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
-class Outcome(NamedTuple):
+class Consequence(NamedTuple):
     """What comes of a mistake, to be shown."""
 
     mistake: Mistake
@@ -333,14 +333,14 @@ class Outcome(NamedTuple):
         return ring_grid(self.record.steps, 2)
 
 
-def mistake(mistake: str) -> Outcome:
+def mistake(mistake: str) -> Consequence:
     """A kernel with one mistake, and what the simulator says.
 
     >>> [hazard.kind for hazard in mistake("too many bytes").record.hazards]
     ['deadlock']
     """
     row = MISTAKES[mistake]
-    return Outcome(row, recorded(row.text, 2, 2 if row.kernel is TWO_TILES else 4))
+    return Consequence(row, recorded(row.text, 2, 2 if row.kernel is TWO_TILES else 4))
 
 
 def sources() -> list[str]:

@@ -25,10 +25,10 @@ ROW, COL = 9, 5
 # -- machines with undocumented layouts ----------------------------------------------------------------------
 
 
-class Machine:
+class OtherMachine:
     """Multiplies registers like mma.m16n8k32 with s8, but one of its fragments has another layout.
 
-    >>> strange, c = Machine("D", seed=1), np.zeros((32, 4), dtype=np.uint32)
+    >>> strange, c = OtherMachine("D", seed=1), np.zeros((32, 4), dtype=np.uint32)
     >>> bool((strange(np.zeros((32, 4), dtype=np.uint32), np.zeros((32, 2), dtype=np.uint32), c) == c).all())
     True
     """
@@ -71,13 +71,13 @@ def _mixed(operand: Operand, seed: int) -> NDArray[np.int64]:
     return coords.reshape(operand.lanes, -1, 2)
 
 
-def mystery() -> Machine:
+def mystery() -> OtherMachine:
     """The machine of the exercises: only its B, C and D have the layouts in the manual.
 
     >>> mystery()
     <a machine with another layout of A>
     """
-    return Machine("A", seed=28)
+    return OtherMachine("A", seed=28)
 
 
 # -- exercises -----------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _find_in_mystery(answer: object) -> Sentences:
 def probe(answer: object) -> Sentences:
     form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
     for seed in (3, 5, 8):
-        machine = Machine("D", seed)
+        machine = OtherMachine("D", seed)
         expected, usual = machine._order.copy(), INS.d.coords()
         submitted = _table(answer, machine, form)
         wrong = np.argwhere((submitted != expected).any(axis=-1))
@@ -252,7 +252,7 @@ def probe(answer: object) -> Sentences:
     }
 
 
-def _table(function: object, machine: Machine, form: str) -> NDArray[np.int64]:
+def _table(function: object, machine: OtherMachine, form: str) -> NDArray[np.int64]:
     """The layout that a reader's function returns."""
     table = as_table(result_of(function, machine, form=form), form)
     whole = table.dtype.kind in "iu" or bool((table == np.round(table)).all())

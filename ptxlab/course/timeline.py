@@ -69,12 +69,12 @@ class Problem:
     reason: str
 
 
-class Timeline:
+class ProgramTimeline:
     """A program with the state of every resource at every step, and what is undefined.
 
-    >>> Timeline().problems
+    >>> ProgramTimeline().problems
     ()
-    >>> [(problem.step, problem.resource) for problem in Timeline().without("wgmma.fence").problems]
+    >>> [(problem.step, problem.resource) for problem in ProgramTimeline().without("wgmma.fence").problems]
     [('wgmma.mma_async', 'registers of D')]
     """
 
@@ -154,30 +154,30 @@ class Timeline:
 
     # -- other programs ----------------------------------------------------------------------------------
 
-    def moved(self, step: str, to: int) -> Timeline:
+    def moved(self, step: str, to: int) -> ProgramTimeline:
         """With a step before the one that is number `to` now; work keeps its order.
 
-        >>> Timeline().moved("wgmma.commit_group", 0).problems[0].reason[:44]
+        >>> ProgramTimeline().moved("wgmma.commit_group", 0).problems[0].reason[:44]
         'commit_group comes before the product, and m'
         """
         before, after = (
             [each for each in part if each != step] for part in (self.program[:to], self.program[to:])
         )
-        return Timeline([*before, step, *after])
+        return ProgramTimeline([*before, step, *after])
 
-    def without(self, step: str) -> Timeline:
+    def without(self, step: str) -> ProgramTimeline:
         """With a step left out."""
-        return Timeline([each for each in self.program if each != step])
+        return ProgramTimeline([each for each in self.program if each != step])
 
-    def put_back(self, step: str) -> Timeline:
+    def put_back(self, step: str) -> ProgramTimeline:
         """With a step that was left out where a correct kernel has it."""
         later = PROGRAM[PROGRAM.index(step) + 1 :]
         return self.moved(step, next(at for at, other in enumerate(self.program) if other in later))
 
-    def other_wait(self) -> Timeline:
+    def other_wait(self) -> ProgramTimeline:
         """With wait_group 1 instead of 0, or the other way round."""
         swapped = dict(zip(_WAITS, _WAITS[::-1], strict=True))
-        return Timeline([swapped.get(step, step) for step in self.program])
+        return ProgramTimeline([swapped.get(step, step) for step in self.program])
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def picture(program: Sequence[str] = PROGRAM) -> Picture:
     >>> [cell.text for cell in picture().grids[0].cells if cell.row == 3][-2:]
     ['tensor core', 'threads']
     """
-    timeline = Timeline(program)
+    timeline = ProgramTimeline(program)
     shape = (4, len(timeline.program))
     hover = np.full(shape, "", dtype=object)
     cells = []
@@ -301,7 +301,7 @@ def static_html() -> str:
         f"<tr><td><code>{step}</code></td><td>{escape(problem.reason)}</td></tr>"
         for step in PROGRAM
         if step not in WORK
-        for problem in Timeline().without(step).problems
+        for problem in ProgramTimeline().without(step).problems
     ]
     head = "<tr><th>left out</th><th>what is undefined then</th></tr>"
     return f"{picture()._repr_html_()}<table>{head}{''.join(rows)}</table>"

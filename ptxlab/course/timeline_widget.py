@@ -11,7 +11,7 @@ import traitlets
 from ..errors import PtxlabError
 from ..views.palette import DARK, LIGHT, Theme
 from ..views.static_fallback import StaticFallback
-from .timeline import STATE_LANES, STEPS, WORK, Timeline, narrow_lines, runs_of, static_html
+from .timeline import STATE_LANES, STEPS, WORK, ProgramTimeline, narrow_lines, runs_of, static_html
 
 _FOLDER = Path(__file__).parent
 
@@ -46,7 +46,7 @@ class TimelineWidget(StaticFallback, anywidget.AnyWidget):
     shown = traitlets.Dict().tag(sync=True)
 
     def __init__(self) -> None:
-        self.timeline = Timeline()
+        self.timeline = ProgramTimeline()
         super().__init__(shown=_shown(self.timeline))
         self.on_msg(lambda _, content, __: self.change(content))
 
@@ -69,7 +69,7 @@ class TimelineWidget(StaticFallback, anywidget.AnyWidget):
         return static_html()
 
 
-def _changed(timeline: Timeline, message: object) -> Timeline:
+def _changed(timeline: ProgramTimeline, message: object) -> ProgramTimeline:
     match message:
         case {"action": "move", "step": str(step), "to": int(to)} if 0 <= to <= len(timeline.program):
             return timeline.moved(step, to)
@@ -80,11 +80,11 @@ def _changed(timeline: Timeline, message: object) -> Timeline:
         case {"action": "other wait"}:
             return timeline.other_wait()
         case {"action": "reset"}:
-            return Timeline()
+            return ProgramTimeline()
     raise PtxlabError("the page sent a message that the timeline does not know")
 
 
-def _shown(timeline: Timeline) -> dict[str, Any]:
+def _shown(timeline: ProgramTimeline) -> dict[str, Any]:
     """What the page draws."""
     steps = [
         {

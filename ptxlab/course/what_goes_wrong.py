@@ -39,7 +39,7 @@ _LINES = '\n#line 1 "kernel"\n'  # what is inlined belongs to the line that call
 
 
 @dataclass(frozen=True)
-class Launch:
+class ExpectedLaunch:
     """One launch of a kernel: the arguments, which of them it writes, and what should be there."""
 
     blocks: int
@@ -64,7 +64,7 @@ class BrokenKernel:
 
     number: int
     text: str
-    launch: Callable[[], Launch]
+    launch: Callable[[], ExpectedLaunch]
     functions: str  # that it calls
     changed: bool = False  # by the reader: then nothing is folded away
 
@@ -89,7 +89,7 @@ class BrokenKernel:
         """
         return self._run(**options)[0]
 
-    def _run(self, **options: Any) -> tuple[Simulation, Launch]:
+    def _run(self, **options: Any) -> tuple[Simulation, ExpectedLaunch]:
         launch = self.launch()
         options = {"show": False, **options}
         result = self._kernel.simulate(launch.blocks, launch.threads, *launch.arguments, **options)
@@ -153,34 +153,36 @@ def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
     return Kernel(Simulation, built.module, built.function, built.target, built.ptx, text)
 
 
-def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> Launch:
+def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> ExpectedLaunch:
     """A of 16 x K times B by columns; what the kernel is told of their sizes comes last."""
     A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
     D = np.full((16, columns), np.nan, np.float32)
-    return Launch(1, threads, (A, np.ascontiguousarray(B.T), D, *sizes), D, matmul(A, B, instruction=INS))
+    return ExpectedLaunch(
+        1, threads, (A, np.ascontiguousarray(B.T), D, *sizes), D, matmul(A, B, instruction=INS)
+    )
 
 
-def _bias() -> Launch:
+def _bias() -> ExpectedLaunch:
     M, N = 10, 20
     D, bias = (normal_numbers(shape, 2).astype(np.float32) for shape in ((M, N), (N,)))
     out = np.full((M, N), np.nan, np.float32)
-    return Launch(2, 128, (D, bias, out, M, N), out, np.maximum(D + bias, 0))
+    return ExpectedLaunch(2, 128, (D, bias, out, M, N), out, np.maximum(D + bias, 0))
 
 
-def _fragment() -> Launch:
+def _fragment() -> ExpectedLaunch:
     A = np.arange(256, dtype=np.float16).reshape(16, 16)
     B = np.random.default_rng(3).integers(-8, 9, (16, 8)).astype(np.float16)
     D = np.full((16, 8), np.nan, np.float32)
-    return Launch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
+    return ExpectedLaunch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
 
 
-def _row_max() -> Launch:
+def _row_max() -> ExpectedLaunch:
     D = normal_numbers((5, 8), 5).astype(np.float32)
     most = np.full(5, np.nan, np.float32)
-    return Launch(1, 32, (D, most, 5), most, D.max(axis=1))
+    return ExpectedLaunch(1, 32, (D, most, 5), most, D.max(axis=1))
 
 
-_LAUNCHES: tuple[Callable[[], Launch], ...] = (
+_LAUNCHES: tuple[Callable[[], ExpectedLaunch], ...] = (
     lambda: product(128, 32, 48, 1, 32, 48),
     _bias,
     _fragment,
@@ -191,7 +193,7 @@ _LAUNCHES: tuple[Callable[[], Launch], ...] = (
 )
 
 
-def broken_kernels(file: str, launches: Sequence[Callable[[], Launch]]) -> tuple[BrokenKernel, ...]:
+def broken_kernels(file: str, launches: Sequence[Callable[[], ExpectedLaunch]]) -> tuple[BrokenKernel, ...]:
     """The kernels of a file; first in it is what they call beside the functions of lessons 03 and 04."""
     functions, *texts = source_text(file).rstrip("\n").split("\n\n")
     before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
@@ -290,7 +292,7 @@ def line_verdict(
 
 def repaired(
     answer: object, kernel: BrokenKernel, advice: str
-) -> tuple[Simulation, NDArray[np.bool_], Launch]:
+) -> tuple[Simulation, NDArray[np.bool_], ExpectedLaunch]:
     """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
     try:
         whole = _with_lines(kernel.text, answer)

@@ -24,7 +24,7 @@ from .timeline import result_text
 
 
 @dataclass(frozen=True)
-class Finding:
+class FoundDifference:
     """What a search for a difference came to, in a sentence; true if there is a cell of D that differs."""
 
     sentence: str
@@ -37,7 +37,7 @@ class Finding:
         return self.sentence
 
 
-def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
+def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifference:
     """Take small operands on which the two chips differ, as one step to undo; the first cell that differs.
 
     Operands on which they differ already stay. If the chips follow the same rule, or nothing is found in so
@@ -62,12 +62,12 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
         raise PtxlabError(f"D is compared with nothing; choose a chip to compare {chip} with{advice}")
     pair = f"{chip} and {against}"
     if chip == against:
-        return Finding(f"{chip} is compared with itself: choose another chip to compare with")
+        return FoundDifference(f"{chip} is compared with itself: choose another chip to compare with")
     if state.comparison().differ.any():
         return _differing(state, "already differ")
     ins = state.ins
     if GPU not in (chip, against) and model_of(ins, chip).rule == model_of(ins, against).rule:
-        return Finding(f"{pair} use the same rule for this instruction: they always agree")
+        return FoundDifference(f"{pair} use the same rule for this instruction: they always agree")
     model, other = (against, chip) if chip == GPU else (chip, against)
     report = search(
         ins,
@@ -79,12 +79,14 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> Finding:
     )
     if report.difference is None:
         tried = f"{report.mmas:,} products of matrices, {len(report.categories)} kinds of inputs"
-        return Finding(f"{pair} agreed in everything that was tried in {report.seconds:.1f} s ({tried})")
+        return FoundDifference(
+            f"{pair} agreed in everything that was tried in {report.seconds:.1f} s ({tried})"
+        )
     state.commit(state.operation.with_arrays(report.difference.case.operands().arrays))
     return _differing(state, "differ")
 
 
-def _differing(state: ExplorerState, verb: str) -> Finding:
+def _differing(state: ExplorerState, verb: str) -> FoundDifference:
     """The first cell of D that differs, with its two values."""
     chip, against, comparison = state.results.chip, state.results.against, state.comparison()
     row, column = np.argwhere(comparison.differ)[0].tolist()
@@ -96,7 +98,7 @@ def _differing(state: ExplorerState, verb: str) -> Finding:
         if codes is not None
     ]
     values = f"D[{row}][{column}] is {numbers[0]} on {chip} and {numbers[1]} on {against}"
-    return Finding(f"{chip} and {against} {verb} in {cells} of D: {values}", (row, column))
+    return FoundDifference(f"{chip} and {against} {verb} in {cells} of D: {values}", (row, column))
 
 
 # -- why a cell of D has its bits, on two chips side by side ------------------------------------------------

@@ -16,7 +16,7 @@ from ..errors import PtxlabError
 from .bundle import script, style
 from .quiz import Score
 from .serialise import is_same
-from .session import Session
+from .session import PageSession
 from .view import Outgoing, read_only
 
 
@@ -75,7 +75,7 @@ class Page(CheckedMessages, anywidget.AnyWidget):
     _css = style()
     _explorer = traitlets.Unicode(script(), read_only=True).tag(sync=True)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PageSession) -> None:
         self._session = session
         super().__init__()
         session.view.transport = self._transport

@@ -21,7 +21,7 @@ from ..gpu import codegen
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
-from .differences import Finding, find_difference, trace_columns
+from .differences import FoundDifference, find_difference, trace_columns
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import check_figure, figure_of_selection, gpu_note, picture, share_link
 from .instruction_info import instruction_info, threads, toolbar
@@ -139,7 +139,7 @@ class Presenter:
         self.forget_refusal()
         self.show()
 
-    def find_difference(self, seconds: float) -> Finding:
+    def find_difference(self, seconds: float) -> FoundDifference:
         """Take small inputs on which the two chips differ, and select the first cell of D that does."""
         self.preserve_view()
         with self.state.all_or_nothing():

@@ -62,7 +62,7 @@ class QuizVerdict:
     skipped: bool = False
 
 
-class Reading(NamedTuple):
+class ReadAnswer(NamedTuple):
     """An answer as it was understood: right or not, what it names in words, and the cells."""
 
     right: bool
@@ -104,7 +104,7 @@ class Question:
         """The answers, computed from the state."""
         raise NotImplementedError
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         raise NotImplementedError
 
     def check(self, state: ExplorerState, answer: str) -> QuizVerdict:

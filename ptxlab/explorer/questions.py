@@ -31,7 +31,7 @@ from .question import (
     NamedCell,
     Prompt,
     Question,
-    Reading,
+    ReadAnswer,
     Solution,
     bits_words,
     both_forms,
@@ -133,7 +133,7 @@ class Where(MatrixQuestion):
         explanation = via + place_words(state, held, places)
         return Solution(tuple(dict.fromkeys(answers)), explanation, cells)
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         held = held_cell(state, self.cell)
         operand = with_registers(state, held.name)
         lane, register, element = read_place(state, operand, answer)
@@ -142,7 +142,7 @@ class Where(MatrixQuestion):
                 (place.register, None),
                 (place.register, place.element),
             ):
-                return Reading(True)
+                return ReadAnswer(True)
         cells = [
             (place.element, NamedCell(held.name, row, column))
             for place, row, column in operand.holds(lane, register)
@@ -150,10 +150,10 @@ class Where(MatrixQuestion):
         if element is None:
             held_there = cells_words([cell for _, cell in cells])
             words = f"register {register} of {lane_words(state, lane)} holds {held_there}"
-            return Reading(False, words, tuple(cell for _, cell in cells))
+            return ReadAnswer(False, words, tuple(cell for _, cell in cells))
         named = dict(cells)[element]
         where = f"{element_letter(self.name)}{element} of {lane_words(state, lane)}"
-        return Reading(False, f"{where} is {named}", (named,))
+        return ReadAnswer(False, f"{where} is {named}", (named,))
 
 
 @dataclass(frozen=True)
@@ -253,11 +253,11 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
             words += f" The metadata says that it is {dense[0]} of the dense matrix."
         return Solution(tuple(map(str, shown)), words, tuple(shown))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         cell = read_cell(state, answer, self.name)
         if cell in self.solution(state).cells:
-            return Reading(True)
-        return Reading(False, holder_words(state, cell), (cell,))
+            return ReadAnswer(True)
+        return ReadAnswer(False, holder_words(state, cell), (cell,))
 
 
 # -- sparse A --------------------------------------------------------------------------------------------
@@ -306,15 +306,15 @@ class Nibble(CellQuestion):
         answer = NamedCell("E", self.row, chunk)
         return Solution((str(answer),), explanation, (answer, self.cell))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         cell = read_cell(state, answer, "E")
         chunk, _ = nibble_of(state, self.row, self.column)
         if cell == NamedCell("E", self.row, chunk):
-            return Reading(True)
+            return ReadAnswer(True)
         if cell.name != "E":
-            return Reading(False, f"{cell} is not a nibble", (cell,))
+            return ReadAnswer(False, f"{cell} is not a nibble", (cell,))
         columns = chunk_columns(state, cell.column)
-        return Reading(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
+        return ReadAnswer(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
 
 
 @dataclass(frozen=True)
@@ -365,15 +365,15 @@ class Metadata(CellQuestion):
             )
         return Solution((f"0b{nibble:04b}", f"0x{nibble:x}"), explanation, (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         code = read_code(answer, 4)
         if code == int(state.codes("E")[self.row, self.column]):
-            return Reading(True)
+            return ReadAnswer(True)
         groups = state.ins.nibbles.get(code)
         if groups is None:
-            return Reading(False, f"0b{code:04b} is not a nibble that the instruction takes")
+            return ReadAnswer(False, f"0b{code:04b} is not a nibble that the instruction takes")
         columns = listing(columns_of_groups(state, self.column, groups))
-        return Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
+        return ReadAnswer(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
@@ -421,9 +421,9 @@ class Value(CellQuestion):
             explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was"
         return Solution((value,), f"{explanation}.", (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         code = int(state.codes("D")[self.row, self.column])
-        return Reading(same_value(state.ins.d.dtype, answer, code))
+        return ReadAnswer(same_value(state.ins.d.dtype, answer, code))
 
 
 @dataclass(frozen=True)
@@ -522,8 +522,8 @@ class Change(Question):
         )
         return Solution((value,), explanation, (result, cell, factor))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
-        return Reading(same_value(state.ins.d.dtype, answer, self._code(state)))
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
+        return ReadAnswer(same_value(state.ins.d.dtype, answer, self._code(state)))
 
 
 @dataclass(frozen=True)
@@ -584,15 +584,15 @@ class Code(MatrixQuestion):
         explanation = f"{self.cell} = {self._value(state)} is {hexadecimal}: {bits_words(dtype, code)}."
         return Solution((hexadecimal, binary), explanation, (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         dtype = state.operation.operand(self.name).dtype
         code = read_code(answer, dtype.bits)
         expected = int(state.codes(self.name)[self.row, self.column])
         ignored = (1 << dtype.ignored_bits) - 1
         if code | ignored == expected | ignored:
-            return Reading(True)
+            return ReadAnswer(True)
         value = format_value(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
-        return Reading(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
+        return ReadAnswer(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
 
 
 #: Every kind of question, by its name.

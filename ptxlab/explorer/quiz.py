@@ -20,7 +20,7 @@ MOST_QUESTIONS = 100
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnsweredQuestion:
     """A question that was answered, and whether the answer is right."""
 
     question: Question
@@ -40,7 +40,7 @@ class Score:
     answered: int = 0
     skipped: int = 0
     count: int = 0
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[AnsweredQuestion, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.right} of {self.answered}"
@@ -72,7 +72,7 @@ class Quiz:
         self.index = 0
         self.verdict: QuizVerdict | None = None  # on the answer to the question, once there is one
         self.problem = ""  # why the last text was not an answer
-        self._answers: list[Answer] = []
+        self._answers: list[AnsweredQuestion] = []
         self._skipped = 0
         self._changed = changed or (lambda: None)
 
@@ -101,7 +101,7 @@ class Quiz:
             self._changed()
             raise
         self.problem = ""
-        self._answers.append(Answer(question, text, self.verdict.right))
+        self._answers.append(AnsweredQuestion(question, text, self.verdict.right))
         self._changed()
         return self.verdict
 

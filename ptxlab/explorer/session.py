@@ -60,10 +60,10 @@ class Nobody:
         """Registers changed."""
 
 
-class Session:
+class PageSession:
     """The state of an Explorer, what its page shows, and what is done for the page's messages.
 
-    >>> session = Session("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> session = PageSession("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> edit = {"type": "set_cell", "name": "A", "row": 9, "column": 37, "text": "-3"}
     >>> [message] = session.handle({"method": "custom", "content": edit})
     >>> message["method"], sorted(message["state"])

@@ -20,7 +20,7 @@ from .question import (
     NamedCell,
     Prompt,
     Question,
-    Reading,
+    ReadAnswer,
     Solution,
     cells_words,
     plain_text,
@@ -134,7 +134,7 @@ class Word(MatrixQuestion):
         rule = f": {rule_of_d(_form(state))}" if self.name == "D" else ""
         return Solution(answers, f"{words}{rule}.", (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         operand = _operand(state, self.name)
         count = 3 if operand.ctas > 1 else 2
         numbers = _numbers(answer, count, "CTA 0 lane 36 column 3" if count == 3 else "lane 36 column 3")
@@ -143,12 +143,12 @@ class Word(MatrixQuestion):
         as_index(cta, "cta", operand.ctas, "this answer: ")
         as_index(column, "column", 512, "this answer: ")
         if (cta, lane, column) in {(at.cta, at.lane, at.column) for at in self._places(state)}:
-            return Reading(True)
+            return ReadAnswer(True)
         named = f"{_cta(operand, cta)}lane {lane}, column {column}"
         cells = [NamedCell(self.name, row, at) for row, at in operand.holds(lane, column, cta)]
         if not cells:
-            return Reading(False, f"{named} is free")
-        return Reading(False, f"{named} holds {cells_words(cells)}", tuple(cells))
+            return ReadAnswer(False, f"{named} is free")
+        return ReadAnswer(False, f"{named} holds {cells_words(cells)}", tuple(cells))
 
 
 @dataclass(frozen=True)
@@ -211,20 +211,20 @@ class Thread(CellQuestion):
         )
         return Solution((f"thread {thread} register {register}",), words, (self.cell,))
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         ins, load = _form(state), _load(state)
         thread, register = _numbers(answer, 2, "thread 49 register 1")
         as_index(thread, "thread", LANES * ins.cta_group, "this answer: ")
         as_index(register, "register", load.form.registers, "this answer: ")
         if (thread, register) == self._thread_and_register(state):
-            return Reading(True)
+            return ReadAnswer(True)
         parts = load.form.layout.coords()[thread % _WARP].reshape(load.form.registers, -1, 2)
         lane, column = (parts[register, 0] + (load.lane, load.column)).tolist()
         lane += thread // _WARP * _WARP
         held = ins.d.holds(lane % LANES, column, lane // LANES)
         cells = tuple(NamedCell("D", row, at) for row, at in held)
         what = cells_words(cells) if cells else f"lane {lane % LANES}, column {column}, which is free"
-        return Reading(False, f"register {register} of thread {thread} gets {what}", cells)
+        return ReadAnswer(False, f"register {register} of thread {thread} gets {what}", cells)
 
 
 def _load(state: ExplorerState) -> Load:
@@ -349,11 +349,11 @@ class Field(Question):
         words = f"{place} 0b{row.code:0{row.bits}b} = {row.code}: {row.name} is {value}"
         return Solution((value,), f"{words}. {field_meaning(row.name)}.", ())
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         word, row = plain_text(answer), _form(state).traits
         if not re.fullmatch(r"[0-9]{1,4}", word) and word not in (*row.types, *row.results, *row.scales):
             raise PtxlabError(f"found {quoted(answer.strip())}; type a number, or a type of kind::{row.name}")
-        return Reading(word == field_text(self._row(state).value).lower())
+        return ReadAnswer(word == field_text(self._row(state).value).lower())
 
 
 @dataclass(frozen=True)
@@ -417,7 +417,7 @@ those of warps 2, 6.
         )
         return Solution((names,), words, ())
 
-    def _read(self, state: ExplorerState, answer: str) -> Reading:
+    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         if not re.fullmatch(r"(warps?|and|[0-9]{1,2}|[\s,;])+", answer.lower()):
             raise PtxlabError(f"found {quoted(answer.strip())}; type numbers of warps, such as 0, 4")
         warps = [int(number) for number in re.findall(r"\d+", answer)]
@@ -427,6 +427,6 @@ those of warps 2, 6.
             raise PtxlabError("found no number; type numbers of warps, such as 0, 4")
         wrong = [warp for warp in warps if warp not in self._warps(state)]
         if not wrong:
-            return Reading(sorted(warps) == self._warps(state), "there are more")
+            return ReadAnswer(sorted(warps) == self._warps(state), "there are more")
         first = wrong[0] % 4 * _WARP
-        return Reading(False, f"warp {wrong[0]} reaches lanes {first} to {first + _WARP - 1}")
+        return ReadAnswer(False, f"warp {wrong[0]} reaches lanes {first} to {first + _WARP - 1}")

@@ -42,7 +42,7 @@ _CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
 
 
 @dataclass(frozen=True)
-class Side:
+class TransferSide:
     """What an instruction reads or writes: its letter, what it is, its rows and columns, and when."""
 
     label: str
@@ -51,9 +51,9 @@ class Side:
     when: str = ""
 
 
-TENSOR_MEMORY = Side("T", "Tensor memory", ("lane", "column"))
-REGISTERS = Side("R", "Registers", ("thread", "register"))
-SHARED_MEMORY = Side("S", "Shared memory", ("row", "word"))
+TENSOR_MEMORY = TransferSide("T", "Tensor memory", ("lane", "column"))
+REGISTERS = TransferSide("R", "Registers", ("thread", "register"))
+SHARED_MEMORY = TransferSide("S", "Shared memory", ("row", "word"))
 
 
 PATTERNS = ("addresses", "counting", "random", "one-hot", "zeros")
@@ -91,11 +91,11 @@ class TransferOperation(AnyOperation):
 
     @property
     @abstractmethod
-    def ends(self) -> tuple[Side, Side]:
+    def ends(self) -> tuple[TransferSide, TransferSide]:
         """Where words come from, and where they go."""
 
     @property
-    def sides(self) -> dict[str, Side]:
+    def sides(self) -> dict[str, TransferSide]:
         """What A, C and D are."""
         source, target = self.ends
         before = {"C": target} if self.keeps_words else {}
@@ -646,16 +646,16 @@ class MatrixTransfer(TransferOperation):
         return self.ins.family != "movmatrix"
 
     @property
-    def ends(self) -> tuple[Side, Side]:
+    def ends(self) -> tuple[TransferSide, TransferSide]:
         """Memory and registers, in the order of the instruction."""
-        registers = Side("R", "Registers", ("lane", "register"))
+        registers = TransferSide("R", "Registers", ("lane", "register"))
         if not self.has_memory:
             return replace(registers, when="before"), replace(registers, label="R'", when="after")
         title = "Memory" if self.ins.wmma and not self.ins.space else "Shared memory"
         if self.ins.space == "global":
             title = "Global memory"
         axes = ("column", "row") if self.ins.layout == "col" else ("row", "element")
-        memory = Side(title[0], title, axes)
+        memory = TransferSide(title[0], title, axes)
         return (registers, memory) if self.stores else (memory, registers)
 
     @property
@@ -863,7 +863,7 @@ def first_transfer(
     return transfer.placed(number >> 16, number & 0xFFFF, split)
 
 
-def _shape(side: Side, ins: Tcgen05Transfer) -> tuple[int, int]:
+def _shape(side: TransferSide, ins: Tcgen05Transfer) -> tuple[int, int]:
     """Rows and columns of what an instruction reads or writes."""
     if side is REGISTERS:
         return LANES, ins.registers

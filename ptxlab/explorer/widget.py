@@ -16,7 +16,7 @@ from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..views.static_fallback import StaticFallback
-from .differences import Finding
+from .differences import FoundDifference
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
 from .page import CheckedMessages, Observers, Page, ReadOnlyTrait, StateTrait
@@ -24,7 +24,7 @@ from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
 from .serialise import MATRICES
-from .session import Session
+from .session import PageSession
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
 from .transfer import AnyTransfer
@@ -130,7 +130,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         address: int | None = None,
         split: int | None = None,
     ) -> None:
-        self.session = Session(
+        self.session = PageSession(
             ins,
             matrices={"A": A, "B": B, "C": C},
             seed=seed,
@@ -199,7 +199,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         """Cells of D where the two chips differ; all False if D is not compared."""
         return self.state.comparison().differ
 
-    def find_difference(self, seconds: float = 1.0) -> Finding:
+    def find_difference(self, seconds: float = 1.0) -> FoundDifference:
         """Take small inputs on which the two chips differ, and select the first cell of D that does.
 
         What comes back is true if there is one; printed it says what was found. Inputs that differ already

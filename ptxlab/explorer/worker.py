@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..errors import PtxlabError
-from .session import Session
+from .session import PageSession
 from .view import Outgoing
 
 #: What a page shows that was asked for nothing else.
@@ -26,14 +26,14 @@ class Tab:
     """
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: PageSession | None = None
 
     def open(self, asked: str, waiting: str) -> list[Encoded]:
         """Open what was asked for, do what the page sent meanwhile (JSON), and send all that is shown."""
         try:
-            session, problem = Session(asked or DEFAULT), None
+            session, problem = PageSession(asked or DEFAULT), None
         except PtxlabError as error:
-            session, problem = Session(DEFAULT), error
+            session, problem = PageSession(DEFAULT), error
         self._session = session
         answers: list[Outgoing] = []
         for message in json.loads(waiting):

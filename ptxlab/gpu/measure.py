@@ -70,7 +70,7 @@ _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class TimedLoop:
     """A compiled loop whose machine code holds as many matrix instructions as are counted."""
 
     form: Form
@@ -97,7 +97,7 @@ def plan(form: Form, chains: Sequence[int] | None = None) -> list[tuple[int, Thr
 
 def build(
     form: Form, target: str, chains: int = 1, through: Through = "C", contents: Contents = "random"
-) -> Kernel:
+) -> TimedLoop:
     """Generate and compile the loop of an instruction, and check its machine code. Needs no GPU.
 
     An instruction that the chip lacks gets a loop that loads operands anew for each, so that nothing of its
@@ -113,10 +113,10 @@ def build(
     cubin = compile(kernel.source, target, cache=False)
     code = read(disassemble(cubin), target, LOOP_NAME, transfer=transfer)
     _check_code(form, single, code, kernel.statements)
-    return Kernel(form, chains, through, kernel, cubin, str(single))
+    return TimedLoop(form, chains, through, kernel, cubin, str(single))
 
 
-def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> Kernel:
+def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> TimedLoop:
     """As `build`; every wgmma is one instruction of the chip, which the loop itself shows."""
     kernel = loop(form, chains, contents=contents)
     cubin = compile(kernel.source, target, cache=False)
@@ -124,7 +124,7 @@ def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> Ke
     opcode = next(iter(code.tensor), "")
     single = Sass(target, {opcode: 1}, {}, 0, "")
     _check_code(form, single, code, kernel.statements)
-    return Kernel(form, chains, "C", kernel, cubin, str(single))
+    return TimedLoop(form, chains, "C", kernel, cubin, str(single))
 
 
 @lru_cache(maxsize=256)
@@ -181,7 +181,7 @@ class _Timer:
             self.device.set_current()
 
     @contextlib.contextmanager
-    def loaded(self, kernel: Kernel) -> Iterator[object]:
+    def loaded(self, kernel: TimedLoop) -> Iterator[object]:
         """The kernel's function, its operands in place."""
         self._enter()
         driver, bytes_read = self.driver, kernel.loop.input
@@ -203,7 +203,7 @@ class _Timer:
 
     def run(
         self,
-        kernel: Kernel,
+        kernel: TimedLoop,
         function: object,
         blocks: int,
         threads: int,
@@ -235,13 +235,13 @@ class _Timer:
         check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
         return milliseconds / 1000, int(clocks[1] - clocks[0])
 
-    def latency(self, kernel: Kernel, function: object) -> float:
+    def latency(self, kernel: TimedLoop, function: object) -> float:
         """Cycles from one instruction of a chain to the next, on one warp (warpgroup) of the GPU."""
         turns = max(1, _LATENCY_INSTRUCTIONS // kernel.loop.statements)
         runs = [self.run(kernel, function, 1, kernel.form.lanes, turns)[1] for _ in range(3)]
         return min(runs) / (turns * kernel.loop.statements)
 
-    def point(self, kernel: Kernel, function: object, warps: int, seconds: float) -> Point:
+    def point(self, kernel: TimedLoop, function: object, warps: int, seconds: float) -> Point:
         """Throughput with `warps` warps on every SM, measured for about `seconds` seconds."""
         turns = _FIRST_TURNS
         elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
@@ -252,7 +252,7 @@ class _Timer:
             warps, kernel.chains, self._in_a_turn(kernel, warps) * turns / elapsed, cycles / elapsed / 1e6
         )
 
-    def sustained(self, kernel: Kernel, function: object, best: Point, seconds: float) -> Point:
+    def sustained(self, kernel: TimedLoop, function: object, best: Point, seconds: float) -> Point:
         """The best point measured again for `seconds` seconds, with the readings of the sensors."""
         in_a_turn = self._in_a_turn(kernel, best.warps)
         turns = max(1, int(seconds * best.per_second / in_a_turn))
@@ -261,7 +261,7 @@ class _Timer:
         rate, clock = in_a_turn * turns / elapsed, cycles / elapsed / 1e6
         return Point(best.warps, kernel.chains, rate, clock, watch.power, watch.temperature)
 
-    def _in_a_turn(self, kernel: Kernel, warps: int) -> int:
+    def _in_a_turn(self, kernel: TimedLoop, warps: int) -> int:
         """Instructions of all SMs in a turn of the loop."""
         units = 32 * warps // kernel.form.lanes
         return self.multiprocessors * units * kernel.loop.statements
@@ -283,7 +283,7 @@ def warm_up(seconds: float = _WARM_UP) -> None:
 
 
 def measure_built(
-    kernels: Sequence[Kernel],
+    kernels: Sequence[TimedLoop],
     gpu: Gpu,
     *,
     warps: Sequence[int] = (4, 8, 16),
@@ -331,11 +331,11 @@ def measure_built(
 
 
 def _try_points(
-    gpu_timer: _Timer, kernels: Sequence[Kernel], warps: Sequence[int], seconds: float
-) -> tuple[dict[Through, float], list[tuple[Point, Kernel]]]:
+    gpu_timer: _Timer, kernels: Sequence[TimedLoop], warps: Sequence[int], seconds: float
+) -> tuple[dict[Through, float], list[tuple[Point, TimedLoop]]]:
     """Latencies, from kernels with one chain; the throughput of every kernel with each number of warps."""
     latency: dict[Through, float] = {}
-    points: list[tuple[Point, Kernel]] = []
+    points: list[tuple[Point, TimedLoop]] = []
     for kernel in kernels:
         form = kernel.form
         has_latency = kernel.chains == 1 and not (isinstance(form, TransferForm) and stores(form))
@@ -350,7 +350,7 @@ def _try_points(
     return latency, points
 
 
-def sustain(kernel: Kernel, best: Point, seconds: float) -> Point:
+def sustain(kernel: TimedLoop, best: Point, seconds: float) -> Point:
     """The best point once more, for so long that power bounds the clock, with what the sensors say."""
     with timer().loaded(kernel) as function:
         return timer().sustained(kernel, function, best, seconds)
@@ -511,7 +511,7 @@ def _sustain_missing(begun: Record, forms: list[Form], gpu: Gpu, file: Path, end
 
 def _built(
     jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, begun: Record, file: Path, end: float | None
-) -> Iterator[tuple[Measurement | None, list[Kernel]]]:
+) -> Iterator[tuple[Measurement | None, list[TimedLoop]]]:
     """The kernels of each form, with what is known of it; the record is written meanwhile and in the end."""
     saved = time.monotonic()
     try:
@@ -560,10 +560,10 @@ def _begun(file: Path, conditions: Record) -> Record:
 
 def _compiled(
     jobs: dict[Form, list[tuple[int, Through]]], target: str, contents: Contents
-) -> Iterator[tuple[Form, list[Kernel]]]:
+) -> Iterator[tuple[Form, list[TimedLoop]]]:
     """The kernels of each form in turn, compiled ahead in other processes."""
     workers = thread_count()
-    waiting: deque[tuple[Form, list[Future[Kernel | None]]]] = deque()
+    waiting: deque[tuple[Form, list[Future[TimedLoop | None]]]] = deque()
     rest = iter(jobs.items())
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_ignore_interrupts) as pool:
@@ -592,7 +592,7 @@ def _ignore_interrupts() -> None:
 
 def _try_to_build(
     form: Form, target: str, chains: int, through: Through, contents: Contents
-) -> Kernel | None:
+) -> TimedLoop | None:
     """The kernel; None where the compiler is too old for the form, or registers do not suffice for chains."""
     while chains:
         try:

@@ -22,7 +22,7 @@ from .arithmetic import fma_f32
 from .steps import Number, Term, add_up, aligned_number, multiply, number, stored_term
 
 
-class Pair(NamedTuple):
+class Factors(NamedTuple):
     """The codes of the two factors of a product."""
 
     k: int
@@ -41,7 +41,7 @@ class Element:
     ins: ProductForm
     row: int
     column_of_b: int
-    pairs: list[Pair]
+    pairs: list[Factors]
     c_code: int
     scales: list[tuple[Number, int | None]]
     c_shift: int = 0  # C counts 2^-c_shift times
@@ -63,7 +63,7 @@ class Element:
         if ins.structure is not None and nibbles is not None:
             positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
         column_of_b = ins.column_of_b(row, column)
-        pairs = [Pair(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
+        pairs = [Factors(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
         c_code, c_shift = int(c[row, column]), operands.modifiers.scale_input_d
         shift = operands.modifiers.column_shift
         return cls(ins, row, column_of_b + shift, pairs, c_code, scales, c_shift)

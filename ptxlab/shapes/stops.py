@@ -97,7 +97,7 @@ def layout_key(form: Form) -> Hashable:
     return form.family.partition(".")[0], *places, _placing(d)
 
 
-class Question(NamedTuple):
+class StopQuestion(NamedTuple):
     """What is asked at a stop: the sentence, what to type, and every right pair of numbers."""
 
     text: str
@@ -253,7 +253,7 @@ class Stop:
     # -- the question --
 
     @cached_property
-    def question(self) -> Question | None:
+    def question(self) -> StopQuestion | None:
         """About an element of the part that is new; None where there is nothing to place."""
         if self.form.family in CONTROL_FAMILIES:
             return None
@@ -267,7 +267,7 @@ class Stop:
         row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
         places = operand.where(row, column)
         element = f"{self.called(name)}[{row}][{column}]"
-        return Question(
+        return StopQuestion(
             f"Which {operand.holder}, and which of its registers, holds {element}?",
             f"{operand.holder}, register",
             tuple((place.lane, place.register) for place in places),
@@ -306,7 +306,7 @@ Register 2 of lane 5 holds A[1][10..11].
             return Verdict(self.name, "right", f"{question.example.capitalize()}: {given[0]}, {given[1]}.")
         return Verdict(self.name, "wrong", self._hint(question, given))
 
-    def _hint(self, question: Question, given: tuple[int, int]) -> str:
+    def _hint(self, question: StopQuestion, given: tuple[int, int]) -> str:
         firsts, seconds = zip(*question.answers, strict=True)
         if given[::-1] in question.answers:
             return question.hints["swapped"]
@@ -347,20 +347,20 @@ Register 2 of lane 5 holds A[1][10..11].
         return f"Register {register} of {operand.holder} {lane} holds {where}."
 
 
-def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> Question:
+def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
     """About D, or about a scale factor where there are some."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
     which = "column" if name == "D" else f"of {name}'s columns (counted from its first)"
-    return Question(
+    return StopQuestion(
         f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?",
         "lane, column",
         tuple((place.lane, place.column) for place in operand.where(row, column)),
     )
 
 
-def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> Question:
+def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
     """About a word that is copied or shifted; one with elements of two words has two right answers."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.links[:, 0] >= 0)))
@@ -368,7 +368,7 @@ def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> Question:
     target = transfer.ends[1].label
     to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
     rows, words = transfer.ends[0].axes
-    return Question(
+    return StopQuestion(
         f"From which {rows} and which {words} does {target}[{index // to}][{index % to}] come?",
         f"{rows}, {words}",
         tuple(divmod(source, back) for source in sources),

@@ -25,7 +25,7 @@ from ..isa.dtypes import DType
 from ..isa.operand import MatrixOperand
 from ..isa.product_form import ProductForm
 from . import sampling
-from .sampling import Stream
+from .sampling import RandomStream
 
 FLOAT = (
     "wide",
@@ -44,7 +44,7 @@ INTEGER = ("overflow_edge",)
 
 
 def multiplicand(
-    stream: Stream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
+    stream: RandomStream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
     dtype = operand.dtype
@@ -83,7 +83,7 @@ def multiplicand(
     return codes
 
 
-def _wide(stream: Stream, operand: MatrixOperand, shape: tuple[int, ...]) -> NDArray[Any]:
+def _wide(stream: RandomStream, operand: MatrixOperand, shape: tuple[int, ...]) -> NDArray[Any]:
     """Exponent fields; by the number of an MMA, A and B agree on how far they are moved apart."""
     bias = operand.dtype.bias
     if operand.name == "A":
@@ -98,7 +98,7 @@ def _wide(stream: Stream, operand: MatrixOperand, shape: tuple[int, ...]) -> NDA
 
 
 def _sticky(
-    stream: Stream, ins: ProductForm, operand: MatrixOperand, fraction: NDArray[Any]
+    stream: RandomStream, ins: ProductForm, operand: MatrixOperand, fraction: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The first product is the last bit of a subnormal result, or half of it; most others are far below.
 
@@ -134,7 +134,7 @@ def _as_subnormal(
     return np.where(exponent < 1, 0, exponent), np.where(exponent < 1, significand, fraction)
 
 
-def _nan_payloads(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+def _nan_payloads(stream: RandomStream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     """NaN with one bit or random bits of payload, infinities where the type has them, zeros of both signs."""
     has_one_bit = stream.chance(40, shape)
     one_bit = 1 << stream.below(max(dtype.fraction_bits, 1), shape)
@@ -151,7 +151,7 @@ def _nan_payloads(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArr
 
 
 def accumulator(
-    stream: Stream,
+    stream: RandomStream,
     ins: ProductForm,
     category: str,
     shape: tuple[int, ...],
@@ -199,7 +199,7 @@ def accumulator(
     return codes
 
 
-def _opposite(stream: Stream, dtype: DType, total: NDArray[np.float64]) -> NDArray[Any]:
+def _opposite(stream: RandomStream, dtype: DType, total: NDArray[np.float64]) -> NDArray[Any]:
     """Codes of the opposite of the sum, most of them off by a few units in the last place."""
     with np.errstate(all="ignore"):
         codes = dtype.encode(-np.where(np.isnan(total), 1.0, total)).astype(np.uint64)

@@ -19,7 +19,7 @@ from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from . import directed, sampling
-from .sampling import QuickStream, Stream
+from .sampling import QuickStream, RandomStream
 
 __all__ = ["categories", "directed_categories", "make"]
 
@@ -83,7 +83,7 @@ def make(
     _check(ins, category, count, seed)
     ins.check_modifiers(Modifiers(selector=selector))
     selector = int(selector)
-    new_stream = QuickStream if as_flag(quick, "quick") else Stream
+    new_stream = QuickStream if as_flag(quick, "quick") else RandomStream
     # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
     types = (ins.a_type, ins.b_type, ins.d_type)
     name = _STREAM_KEYS.get(category, category)
@@ -132,7 +132,7 @@ def _check(ins: ProductForm, category: str, count: int, seed: int) -> None:
     check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
 
 
-def _fill_copies(stream: Stream, operand: MatrixOperand, registers: NDArray[Any]) -> NDArray[Any]:
+def _fill_copies(stream: RandomStream, operand: MatrixOperand, registers: NDArray[Any]) -> NDArray[Any]:
     """Random bits in all copies of an element but the first, the only one that is read (f16 of WMMA)."""
     if not isinstance(operand, Operand) or operand.layout is None or operand.layout.copies == 1:
         return registers
@@ -142,7 +142,9 @@ def _fill_copies(stream: Stream, operand: MatrixOperand, registers: NDArray[Any]
     return operand.join(elements.reshape(len(registers), operand.lanes, -1))
 
 
-def _metadata(stream: Stream, ins: ProductForm, e: MatrixOperand, count: int, selector: int) -> NDArray[Any]:
+def _metadata(
+    stream: RandomStream, ins: ProductForm, e: MatrixOperand, count: int, selector: int
+) -> NDArray[Any]:
     """Random legal nibbles in the lanes that the selector names, random bits in the others.
 
     Words of tensor memory have no others.

@@ -18,7 +18,7 @@ from ..numerics.trace import trace
 from .case import Case
 
 
-class Element(NamedTuple):
+class CaseElement(NamedTuple):
     """One element of a case, or one register of it: the operand's name, the place, and what is there."""
 
     operand: str
@@ -72,7 +72,7 @@ class Difference:
         return self.case.col
 
     @property
-    def elements(self) -> list[Element]:
+    def elements(self) -> list[CaseElement]:
         """What the case has besides defaults (zeros, the first nibble, scales of 1)."""
         elements = []
         for argument, operand in self.case.ins.inputs.items():
@@ -82,7 +82,7 @@ class Difference:
                 _, row, col = cell
                 code = self.case.code(cell)
                 value = None if is_register or argument == "e" else _value(operand.dtype, code)
-                elements.append(Element(operand.name, row, col, bits, code, value))
+                elements.append(CaseElement(operand.name, row, col, bits, code, value))
         return elements
 
     @property

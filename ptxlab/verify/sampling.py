@@ -41,7 +41,7 @@ _WITHOUT_INFINITY = ("e4m3", "e3m2", "e2m3", "e2m1")
 
 
 def multiplicand(
-    stream: Stream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
+    stream: RandomStream, ins: ProductForm, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
     if operand.dtype.is_float:
@@ -49,7 +49,9 @@ def multiplicand(
     return integer_multiplicand(stream, operand, category, shape)
 
 
-def accumulator(stream: Stream, ins: ProductForm, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def accumulator(
+    stream: RandomStream, ins: ProductForm, category: str, shape: tuple[int, ...]
+) -> NDArray[Any]:
     """Codes of C."""
     if ins.c.dtype.is_float:
         return _float_accumulator(stream, ins, category, shape)
@@ -62,7 +64,7 @@ def accumulator(stream: Stream, ins: ProductForm, category: str, shape: tuple[in
     return np.where(at_maximum, 0x7FFFFFFF - distance, 0x80000000 + distance).astype(np.uint32)
 
 
-def scale(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+def scale(stream: RandomStream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     """Block scales: most of them around 1, some at the ends, a few NaN."""
     code_of_one = dtype.bias << dtype.fraction_bits
     near_one = stream.between(code_of_one - 24, code_of_one + 24, shape)
@@ -75,7 +77,7 @@ def scale(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def integer_multiplicand(
-    stream: Stream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
+    stream: RandomStream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
     dtype = operand.dtype
@@ -119,7 +121,7 @@ def compose(
 
 
 def _float_multiplicand(
-    stream: Stream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
+    stream: RandomStream, operand: MatrixOperand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     dtype = operand.dtype
     if category == "bits":
@@ -161,7 +163,7 @@ def _float_multiplicand(
     return codes
 
 
-def _bottom_exponents(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+def _bottom_exponents(stream: RandomStream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     """Exponent fields of factors whose product is near the smallest result; centres vary along axis 0."""
     bias = dtype.bias
     low, high = max(bias - 100, 1), max(bias - 40, 1)
@@ -172,7 +174,7 @@ def _bottom_exponents(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> N
     return np.where(stream.chance(10, shape), 0, exponent)
 
 
-def _cancelling(stream: Stream, operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[Any]:
+def _cancelling(stream: RandomStream, operand: MatrixOperand, codes: NDArray[Any]) -> NDArray[Any]:
     """Neighbours of A are opposite and rows of B repeat in eights.
 
     Products then cancel whichever elements the metadata of a sparse A select.
@@ -189,7 +191,7 @@ def _cancelling(stream: Stream, operand: MatrixOperand, codes: NDArray[Any]) -> 
 
 
 def _sprinkle(
-    stream: Stream, dtype: DType, codes: NDArray[Any], percent: int, special: list[int]
+    stream: RandomStream, dtype: DType, codes: NDArray[Any], percent: int, special: list[int]
 ) -> NDArray[Any]:
     """Some of the codes replaced by special ones."""
     replaced = stream.chance(percent, codes.shape)
@@ -198,7 +200,7 @@ def _sprinkle(
 
 
 def _float_accumulator(
-    stream: Stream, ins: ProductForm, category: str, shape: tuple[int, ...]
+    stream: RandomStream, ins: ProductForm, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     dtype = ins.c.dtype
     if category == "bits":
@@ -234,7 +236,7 @@ def _float_accumulator(
 # -- random numbers --------------------------------------------------------------------------------------
 
 
-class Stream:
+class RandomStream:
     """Random numbers made from the raw 64-bit output of Philox.
 
     Every call starts a generator of its own, keyed by the stream's key and the number of the call. An array
@@ -288,7 +290,7 @@ class Stream:
         return np.asarray(np.take(choices, self.below(len(choices), shape)))
 
 
-class QuickStream(Stream):
+class QuickStream(RandomStream):
     """The same from one SFC64 generator, all of whose bits are used: several times as fast.
 
     Its numbers depend on the shape of every array that was asked for before.
@@ -305,7 +307,7 @@ class QuickStream(Stream):
         return np.asarray(words.view(dtype)[:count].reshape(shape))
 
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """See `Stream.below`."""
+        """See `RandomStream.below`."""
         if limit > 1 << 32:
             return (self._elements(np.uint64, shape) % np.uint64(limit)).view(np.int64)
         # a multiplication instead of a division; the bias is below 2^-24
@@ -315,7 +317,7 @@ class QuickStream(Stream):
         return numbers.view(np.int64)
 
     def bits(self, count: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """See `Stream.bits`."""
+        """See `RandomStream.bits`."""
         if count == 64:
             return np.asarray(self._elements(np.int64, shape))
         numbers = self._elements(np.uint32 if count <= 32 else np.uint64, shape).astype(np.int64)
@@ -323,10 +325,10 @@ class QuickStream(Stream):
         return numbers
 
     def codes(self, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-        """See `Stream.codes`."""
+        """See `RandomStream.codes`."""
         codes = self._elements(dtype.code_type, shape)
         return np.asarray(codes & dtype.code_type((1 << dtype.bits) - 1))
 
     def chance(self, percent: int, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        """See `Stream.chance`."""
+        """See `RandomStream.chance`."""
         return np.asarray(self._elements(np.uint8, shape) < percent * 256 // 100)

@@ -17,7 +17,7 @@ from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES
 from ..memory.descriptors import TCGEN05_SWIZZLES
-from .grid import BitField, Cell, FieldRole, Grid, Header, Role, State
+from .grid import Cell, FieldRole, FloatField, Grid, Header, Role, State
 from .labels import bit_span
 from .picture import Picture
 
@@ -263,11 +263,11 @@ def _instruction_fields(descriptor: InstructionDescriptor) -> list[_Field]:
 # -- element types ---------------------------------------------------------------------------------------
 
 
-def bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
+def bit_fields(dtype: DType, code: int | None = None) -> list[FloatField]:
     """What the bits of a type are, highest first, with their values if there is a code."""
     text = "" if code is None else f"{code:0{dtype.bits}b}"
     if not dtype.is_float:
-        return [BitField("fraction", dtype.bits, text)]
+        return [FloatField("fraction", dtype.bits, text)]
     parts: list[tuple[FieldRole, int]] = [
         ("sign", int(dtype.signed)),
         ("exponent", dtype.exponent_bits),
@@ -275,10 +275,10 @@ def bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
         ("ignored", dtype.ignored_bits),
     ]
     at = dtype.bits - sum(bits for _, bits in parts)  # an unsigned type in more bits than it has
-    fields = [BitField("ignored", at)] if at else []
+    fields = [FloatField("ignored", at)] if at else []
     for role, bits in parts:
         if bits:
-            fields.append(BitField(role, bits, text[at : at + bits]))
+            fields.append(FloatField(role, bits, text[at : at + bits]))
         at += bits
     return fields
 

@@ -35,7 +35,7 @@ _Density = Literal["normal", "close", "tight"]
 
 
 @dataclass(frozen=True)
-class BitField:
+class FloatField:
     """Neighbouring bits of a float with one meaning; `text` has their values where they are known."""
 
     role: FieldRole
@@ -64,7 +64,7 @@ class Cell:
     state: State = "plain"
     role: Role = ""
     heat: float | None = None
-    fields: tuple[BitField, ...] = ()  # of a float, highest first: its sign and exponent are tinted
+    fields: tuple[FloatField, ...] = ()  # of a float, highest first: its sign and exponent are tinted
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ from .labels import index_range
 _LOST = 8  # lost bits that are shown
 
 
-class Comparison(NamedTuple):
+class OtherResult(NamedTuple):
     """What D is compared with, and by how much it differs."""
 
     name: Literal["exact", "error", "float32"]
@@ -53,17 +53,17 @@ def trace_lines(trace: Trace, lost: Callable[[str], str] = str) -> list[str]:
     return lines
 
 
-def comparisons(trace: Trace) -> list[Comparison]:
+def comparisons(trace: Trace) -> list[OtherResult]:
     """What exact arithmetic and a chain of float32 FMAs give, with the errors in last places of D."""
     digits = 17 if trace.steps[-1].dtype == "f64" else 9
-    rows = [Comparison("exact", decimal(trace.exact, digits))]
+    rows = [OtherResult("exact", decimal(trace.exact, digits))]
     if trace.error is not None:
-        rows.append(Comparison("error", _error(trace, trace.error)))
+        rows.append(OtherResult("error", _error(trace, trace.error)))
     if trace.fma32 is not None:
         remark = "a chain of float32 FMAs"
         if trace.fma32_error is not None:
             remark += f", error {_error(trace, trace.fma32_error)}"
-        rows.append(Comparison("float32", decimal(trace.fma32), remark))
+        rows.append(OtherResult("float32", decimal(trace.fma32), remark))
     return rows
 
 

@@ -11,7 +11,7 @@ import pytest
 from ptxlab import PtxlabError
 from ptxlab.cli.ask import EXAMPLES, answer_json, ask, command_words
 from ptxlab.cli.kernel_page import KernelTab
-from ptxlab.explorer.session import Session
+from ptxlab.explorer.session import PageSession
 from tests.cases import each
 from tools.web import kernel_examples
 
@@ -72,7 +72,7 @@ def test_every_example_of_the_page_has_a_picture() -> None:
 
 
 def test_the_explorer_opens_with_the_element_of_the_question() -> None:
-    view = Session(ask("D[3][5] of mma.m16n8k16.f32.f16").explorer).view
+    view = PageSession(ask("D[3][5] of mma.m16n8k16.f32.f16").explorer).view
     assert (view.selected, view.lane) == ({"name": "D", "row": 3, "column": 5}, 14)
 
 

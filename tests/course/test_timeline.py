@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptxlab import PtxlabError
-from ptxlab.course.timeline import PROGRAM, STEPS, WORK, Timeline, narrow_lines, picture, static_html
+from ptxlab.course.timeline import PROGRAM, STEPS, WORK, ProgramTimeline, narrow_lines, picture, static_html
 from ptxlab.explorer.bundle import style
 
 MOVABLE = [step for step in STEPS if step not in WORK]
@@ -63,7 +63,7 @@ def programs(count: int) -> list[tuple[str, ...]]:
 
 
 def test_the_correct_program_and_each_step_left_out() -> None:
-    timeline = Timeline()
+    timeline = ProgramTimeline()
     assert timeline.program == PROGRAM and not timeline.problems and walk(PROGRAM) == set()
     assert timeline.verdict.startswith("Defined")
     for step in PROGRAM:
@@ -83,7 +83,7 @@ def test_the_correct_program_and_each_step_left_out() -> None:
 def test_any_order_is_judged_as_a_walk_through_it() -> None:
     undefined = 0
     for program in programs(3000):
-        timeline = Timeline(program)
+        timeline = ProgramTimeline(program)
         found = {problem.resource for problem in timeline.problems}
         assert found == walk(program), program
         undefined += bool(found)
@@ -95,7 +95,7 @@ def test_any_order_is_judged_as_a_walk_through_it() -> None:
 
 
 def test_a_step_moves_to_its_place() -> None:
-    timeline = Timeline()
+    timeline = ProgramTimeline()
     at = PROGRAM.index("wgmma.fence")
     assert timeline.moved("wgmma.fence", at).program == PROGRAM
     assert timeline.moved("wgmma.fence", at + 1).program == PROGRAM
@@ -106,11 +106,11 @@ def test_a_step_moves_to_its_place() -> None:
     assert other.left_out == () and other.other_wait().program == PROGRAM
     for program in (PROGRAM[1:], (*PROGRAM, "bar.sync"), (*PROGRAM, "wgmma.wait_group 1"), ("hlt",)):
         with pytest.raises(PtxlabError, match="^program: "):
-            Timeline(program)
+            ProgramTimeline(program)
 
 
 def test_the_picture_says_what_the_timeline_says() -> None:
-    timeline = Timeline(programs(1)[0])
+    timeline = ProgramTimeline(programs(1)[0])
     drawn = picture(timeline.program)
     assert all(problem.reason.removesuffix(".") in drawn.notes for problem in timeline.problems)
     (grid,) = drawn.grids

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab.explorer.session import Session
+from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.worker import Tab
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
@@ -91,7 +91,7 @@ def test_a_tab_opens(name: str) -> None:
     ids=lambda message: message["type"],
 )  # fmt: skip
 def test_a_tab_answers(message: dict[str, Any]) -> None:
-    session = Session(FORMS[0])
+    session = PageSession(FORMS[0])
     session.handle(
         {"method": "custom", "content": {"type": "set_chips", "chip": "sm_90", "against": "sm_80"}}
     )
@@ -107,6 +107,6 @@ def test_a_link_made_elsewhere_opens_with_the_same_bits() -> None:
         "ptxlab:beNodyEsKwyAQANB9jzFrGdqYap1dzxFCER2KxE9RSynBu_cDb_V2CLn1-nQ9lAwEKVlsD6JSPVf2t8Tdetu_"
         "-c4ObQz3zB7TSeXLpmas5YWuRGxywjb_yQkENGYPdBYQS9mAdog2M5AZAtiH3n51BVoWLSZ5NFpqo_S6jnH4ADJELm4"
     )
-    session = Session(link)
+    session = PageSession(link)
     digest = hashlib.sha256(session.view.D["codes"]).hexdigest()[:16]
     assert (session.state.form.mnemonic, digest) == (FORMS[1], "66af558f6647f4da")

@@ -23,7 +23,7 @@ from ptxlab.verify import inputs
 from ptxlab.verify.case import complexity, simpler_codes
 from ptxlab.verify.hunt import _plan, configurations, hunt
 from ptxlab.verify.report import Report
-from ptxlab.verify.sampling import QuickStream, Stream
+from ptxlab.verify.sampling import QuickStream, RandomStream
 from tests.cases import each, refuses
 from tests.sampling import one_in
 from tests.verify.hunt_worker import work
@@ -444,7 +444,7 @@ def test_nan_payloads_are_many() -> None:
 
 
 def test_both_streams_are_fair() -> None:
-    for make_stream in (Stream, QuickStream):
+    for make_stream in (RandomStream, QuickStream):
         stream = make_stream("fair", 1)
         assert abs(stream.chance(30, (100_000,)).mean() - 0.3) < 0.01
         assert abs(stream.below(7, (100_000,)).mean() - 3) < 0.05

@@ -101,12 +101,12 @@ def indented(lines: Sequence[str], depth: int = 1) -> str:
 
 
 @dataclass(frozen=True)
-class Frame:
+class KernelFrame:
     """A kernel around an instruction: the group of its CTAs, and how much tensor memory it takes.
 
     The spellings of what goes around are fields, so that a kernel of one of those can show it.
 
-    >>> Frame(cta_group=1, columns=40).allocated
+    >>> KernelFrame(cta_group=1, columns=40).allocated
     64
     """
 

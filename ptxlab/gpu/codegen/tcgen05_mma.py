@@ -15,7 +15,7 @@ from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_ti
 from . import cpp
 from .cpp import byte_offset
 from .ptx import asm_operands, with_names
-from .tcgen05_memory import FENCE_SHARED, HAND_OVER, Frame, asm, indented, load_words, store_words
+from .tcgen05_memory import FENCE_SHARED, HAND_OVER, KernelFrame, asm, indented, load_words, store_words
 
 _SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
 #: Columns to which operands in tensor memory are aligned.
@@ -75,7 +75,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
     tensors = [form.d, *(tensor for name, tensor in form.tensors.items() if name != "D")]
     tensors += [_table(form)] if form.decompress else []
     places = {tensor.name: _COLUMN_UNIT * at for tensor, at in zip(tensors, _units(tensors), strict=True)}
-    frame = Frame(form.cta_group, max(places[tensor.name] + tensor.columns for tensor in tensors))
+    frame = KernelFrame(form.cta_group, max(places[tensor.name] + tensor.columns for tensor in tensors))
     return _KERNEL.format(
         mnemonic=form.mnemonic,
         code=form.descriptor.code,
@@ -164,7 +164,9 @@ def _descriptors(tiles: dict[str, Tile]) -> list[str]:
     ]
 
 
-def _loads(form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: Frame) -> list[str]:
+def _loads(
+    form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: KernelFrame
+) -> list[str]:
     """Operands to shared memory and to tensor memory, and what makes them seen by the instruction."""
     lines = [f"// {_listing(list(tiles))} to shared memory."]
     for operand in (form.a, form.b):
@@ -311,7 +313,7 @@ def _passed(inputs: list[str]) -> list[str]:
     return [*f"    :: {(',' + chr(10) + ' ' * 7).join(lines)}".splitlines(), '    : "memory");']
 
 
-def _stores(form: Tcgen05Mma, frame: Frame) -> list[str]:
+def _stores(form: Tcgen05Mma, frame: KernelFrame) -> list[str]:
     return [
         "// D to global memory; nobody overwrites anything before all threads have read.",
         *load_words("D", "d_tmem", str(form.d.columns), frame.lanes),

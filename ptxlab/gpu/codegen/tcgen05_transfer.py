@@ -9,7 +9,16 @@ from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
 from .cpp import AsmOperands
 from .ptx import asm_operands, tensor_parts, with_names
-from .tcgen05_memory import FENCE_SHARED, HAND_OVER, Frame, asm, asm_lines, indented, load_words, store_words
+from .tcgen05_memory import (
+    FENCE_SHARED,
+    HAND_OVER,
+    KernelFrame,
+    asm,
+    asm_lines,
+    indented,
+    load_words,
+    store_words,
+)
 
 #: Bytes of shared memory from which tcgen05.cp may copy; every target has them without a launch attribute.
 SHARED_BYTES = 46 * 1024
@@ -66,7 +75,7 @@ def source(form: Tcgen05Transfer, split: int | None = None) -> str:
     """
     loads = form.family == "tcgen05.ld"
     by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
-    frame = Frame(form.cta_group or 1, COLUMNS, issues=not by_warp)
+    frame = KernelFrame(form.cta_group or 1, COLUMNS, issues=not by_warp)
     parameters = {
         "tcgen05.ld": [_WORDS, "unsigned int* R"],
         "tcgen05.st": ["const unsigned int* R", _WORDS, "unsigned int* result"],
@@ -219,7 +228,7 @@ def control_source(form: Tcgen05Control) -> str:
         other = {"alloc": "dealloc", "dealloc": "alloc"}[form.family.removeprefix("tcgen05.")]
         words = [word for word in form.qualifiers if word != "shared::cta"]
         spelling[other] = f"tcgen05.{other}.{'.'.join(words)}"
-    frame = Frame(
+    frame = KernelFrame(
         2 if "cta_group::2" in form.qualifiers else 1,
         columns=1,
         alloc=spelling.get("alloc", ""),

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.course.real_gpu import COL, ROW, Machine, mystery
+from ptxlab.course.real_gpu import COL, ROW, OtherMachine, mystery
 
 INS = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 ZERO = np.zeros((32, 4), dtype=np.uint32)
 
 
-def found_by_halves(machine: Machine, column: int = COL) -> tuple[int, int]:
+def found_by_halves(machine: OtherMachine, column: int = COL) -> tuple[int, int]:
     """Where the mystery machine has A[ROW][column]: B selects it, and bisection finds the slot."""
     B = np.zeros(INS.b.shape)
     B[column] = 1
