@@ -302,7 +302,10 @@ def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
             "tuple of its members, bytes, or a NumPy record"
         )
     if size != parameter.size:
-        raise PtxlabError(f"{what}: found {size} bytes; the kernel takes {parameter.size}")
+        remedy = ""
+        if isinstance(argument, np.ndarray) and argument.ndim:
+            remedy = ", a struct: a tuple of its members, in which an array is its address"
+        raise PtxlabError(f"{what}: found {size} bytes; the kernel takes {parameter.size}{remedy}")
     if isinstance(argument, np.ndarray | np.generic) and argument.dtype.hasobject:
         raise PtxlabError(f"{what}: found Python objects; a kernel takes numbers")
     return bytes(argument) if isinstance(argument, bytes | bytearray) else argument.tobytes()

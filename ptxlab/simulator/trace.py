@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, counted, quoted
 from .events import Access, Inspection, Observer
 from .memory import SHARED_START
 from .ptx.syntax import PtxInstruction, Register
@@ -61,6 +61,10 @@ class WarpTrace(Observer):
         self._first = -1  # lane of the warp in the batch
         self._position = 0  # of the block in the batch
         self._shared = np.zeros(0, dtype=np.uint32)
+
+    def __repr__(self) -> str:
+        more = "" if self.complete else ", and more for which there was no room"
+        return f"<{counted(len(self.steps), 'step')} of warp {self.warp} of block number {self.block}{more}>"
 
     # -- listening -------------------------------------------------------------------------------------------
 

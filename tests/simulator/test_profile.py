@@ -199,6 +199,8 @@ def test_listings_are_highlighted() -> None:
     assert '<span class="keyword">\tst.shared.f32</span>' in page
     shown = ptxlab.views.source("mma.sync.aligned.m8n8k4 {%d0};", "ret;")
     assert '<span class="keyword">ret</span>' in shown._repr_html_() and str(shown).endswith("\nret;")
+    steps = len(result.trace.steps)
+    assert repr(result.trace) == f"<{steps} steps of warp 1 of block number 0>"
     player = result.player()
     assert player.shown["text"][0] == ("keyword", "ld.param.u64")
     player.close()
