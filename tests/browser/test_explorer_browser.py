@@ -480,7 +480,7 @@ def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narr
     expect(legend).to_contain_text("a faint cell there is 0")
     assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
     narrow(1024, 768)  # where D has the numbers of lanes: no line goes through them, but between them
-    expect(legend).to_contain_text("bars: the 4 bits of a nibble, tall is 1")
+    expect(legend).to_contain_text("marks: the quarters of a chunk that its nibble keeps")
     assert [page.evaluate(OPACITY_OF_GAP, column) for column in (0, 1)] == [255, 0]
 
 
@@ -865,6 +865,11 @@ def test_bits_and_captions_do_not_cover_others_on_a_phone(
         for selector in (".ptx-roomy .ptx-bit", ".ptx-caption > *"):
             count, overlapping = page.evaluate(covered, selector)
             assert count and not overlapping, (mnemonic, selector, overlapping)
+        # numbers of two digits are wider than bits: one of each four has its own
+        numbered = """() => [...document.querySelectorAll("[data-operand=D] .ptx-bit")].slice(0, 32)
+          .filter((bit) => getComputedStyle(bit, "::before").visibility === "visible")
+          .map((bit) => Number(bit.dataset.bit))"""
+        assert page.evaluate(numbered) == list(range(31, 0, -4)), mnemonic
 
 
 def test_words_of_memory_come_near(screen: Screen, python: Any, page: Any, narrow: Any, written: Any) -> None:
@@ -1024,6 +1029,13 @@ def test_a_long_number_leaves_the_others_as_they_are(
         assert not page.locator(".ptx-numbers", has_text="numbers are lanes").count()
         assert screen.hover("A", 3, 5).startswith("A[3][5] = -30000 ·")  # all of it
         python("A = ex.A.copy(); A[3, 5] = 1; ex.A = A; ex.C = np.zeros((16, 8))")
+        # without C the quadrant left of B has words
+        said = {"formula": "D = A · B", "legends": "hue: lane // 4, shade: % 4", "status": "A[3][5] = 1"}
+        for part, words in said.items():
+            expect(page.locator(f".ptx-corner > .ptx-{part}")).to_contain_text(words)
+            (place,), (b,) = boxes(page, f".ptx-corner > .ptx-{part}"), boxes(page, "[data-pane=B]")
+            assert b["top"] <= place["top"] < place["bottom"] <= b["bottom"] + 1
+            assert place["right"] <= b["left"]
 
 
 #: Where the numbers on cells begin and end, by pane and line.
@@ -1344,12 +1356,15 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
 def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) -> None:
     """Where cells are pixels, a lens shows those around the pointer with their labels."""
     show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    legend = page.locator(".ptx-legends > .ptx-meaning")
+    expect(legend).to_have_text(["hue: lane // 4, shade: % 4", "grey: core matrices of B"])
     python(
         "ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1;"
         " ex.A = A; ex.view.colour_by = 'warp'"
     )
     page.wait_for_timeout(300)
     assert {f"warp {warp}" for warp in range(4)} <= written()
+    expect(legend).to_have_text(["colour: the warp that holds a cell", "grey: core matrices of B"])
     screen.hover("D", 20, 100)
     page.wait_for_selector(".ptx-tooltip.on .ptx-lens")
     assert {str(value) for value in range(97, 104)} <= written()

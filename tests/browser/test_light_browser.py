@@ -19,6 +19,7 @@ pytestmark = pytest.mark.browser
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE_FP8 = "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16"
 LIT_FIELDS = """nodes => nodes.map((node) => {
@@ -565,18 +566,21 @@ def test_nothing_lies_on_what_is_said(page: Any, folder: Path, name: str, size: 
     [
         (SPARSE, (1024, 768)),  # with two lines of legend below the scene
         (SPARSE, (1440, 900)),
-        ("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3", (1920, 1080)),
+        (SPARSE_FP8, (1920, 1080)),
+        (SPARSE_FP8, (1024, 768)),  # with two lines of words beside the slider
+        ("tcgen05.mma.cta_group::1.kind::f16", (1024, 768)),  # with tensor memory
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (1024, 768)),  # with rows just high enough
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", (1440, 900)),
     ],
 )
 def test_the_timeline_is_on_the_first_screen(
     page: Any, folder: Path, name: str, size: tuple[int, int]
 ) -> None:
-    """Also below the legend, and below the lines above a saved page."""
+    """Also below the legend, and below the lines above a saved page; and so is the question below it."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(saved_page(folder, name))
     page.wait_for_selector(":is(.ptx-frame, .ptx-memory-frame) canvas", state="attached")
-    box = page.locator(".ptx-timeline").bounding_box()
+    box = page.locator(".ptx-timeline" if "ldmatrix" in name else ".ptx-trace-fold").bounding_box()
     assert box["y"] + box["height"] <= size[1]
 
 
@@ -611,5 +615,15 @@ def test_names_of_large_and_scaled_instructions(page: Any, folder: Path) -> None
     assert page.evaluate(INSIDE, ["D", 40, 200])
     assert go_to(page, "lane 3 b0") == "B is in shared memory: no thread holds its elements."
     screen = saved(page, folder, SCALED)
+    screen.hover("D", 9, 5)
+    page.wait_for_timeout(100)
+    wash = """column => {
+      const canvas = document.querySelectorAll("[data-pane=A] canvas")[1];
+      const { x, y, width, height } = document.querySelector(".ptx-explorer").cellRect("A", 9, column);
+      const box = canvas.getBoundingClientRect();
+      const at = [x + width / 2 - box.left, y + height / 2 - box.top].map(Math.floor);
+      return [...canvas.getContext("2d").getImageData(...at, 1, 1).data];
+    }"""  # of the row that is multiplied: the same before and behind the last of its scale factors
+    assert page.evaluate(wash, 9) == page.evaluate(wash, 60) != [0, 0, 0, 0]
     assert go_to(page, "sfa [3] [1]") == "" and selected(page) == ("SFA", 3, 1)
     assert screen.root.locator("[data-operand=SFA] .ptx-field.here").count() == 1

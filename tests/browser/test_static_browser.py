@@ -368,8 +368,8 @@ CORNERS = """() => {
   return Array.from({ length: 128 }, (_, index) => {
     const { x, y, width, height } = explorer.cellRect('D', Math.floor(index / 8), index % 8);
     const small = Math.min(width, height) < 9;
-    const [right, down] = small ? [width / 2 - 0.5, height / 2 - 0.5] : [1.5, 1.5];
-    const at = [(x - box.left + right) * ratio, (y - box.top + down) * ratio].map(Math.floor);
+    const [right, down] = small ? [width / 2 - 1, height / 2 - 1] : [0, 0]; // whole pixels from there
+    const at = [(x - box.left + right) * ratio, (y - box.top + down) * ratio].map(Math.ceil);
     return [...context.getImageData(...at, 1, 1).data].slice(0, 3).join();
   });
 }"""

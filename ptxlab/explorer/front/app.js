@@ -22,7 +22,7 @@ import {
 import { moveHint } from "./tensor/move.js";
 import { FADE } from "./pane/edges.js";
 import { painter, readTheme } from "./matrix/colours.js";
-import { arrange, scrollers, viewHeight } from "./pane/layout.js";
+import { TIMELINE, arrange, scrollers, viewHeight } from "./pane/layout.js";
 import { Toolbar } from "./toolbar/toolbar.js";
 import { Picker } from "./picker/picker.js";
 import { Pane } from "./pane/pane.js";
@@ -272,11 +272,12 @@ export class App {
     this.widestLabels[this.shownLabel] = this.letterCounts().map((letters, index) =>
       Math.max(letters, widest[index]),
     );
-    this.drawParts();
+    const isNew = this.drawParts();
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
     this.problem.update();
     this.timeline.follow();
+    if (isNew && this.timeline.node.offsetHeight > TIMELINE) this.layout(); // its words take more lines
     this.selection.followModel();
     this.updateStatus();
     this.quiz.markFields();
@@ -323,7 +324,7 @@ export class App {
     [this.paneKey, this.shownLabel] = [paneKey, this.quiz.display("label")];
   }
 
-  // Lays everything out again only if something changed its size.
+  // Lays everything out again only if something changed its size, and returns whether it does.
   drawParts() {
     const layoutKey = [
       this.paneKey,
@@ -351,6 +352,7 @@ export class App {
     this.memory.draw();
     this.tensor.draw();
     this.layoutKey = layoutKey;
+    return !isSameLayout;
   }
 
   /** @param {Name[]} shown */

@@ -5,7 +5,7 @@ import { fillBox, setFont, strokeBox } from "../common/canvas.js";
 import { attribute, clamp, make, paint, resizeCanvas, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
-import { numbersShown, showsBars } from "./draw.js";
+import { marksNibbles, numbersShown } from "./draw.js";
 
 const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
 const STATUS_ROOM = 104; // and from which height left for what is pointed at,
@@ -192,7 +192,7 @@ function numberNotes(app) {
       `numbers on ${lanes} are ${holderNoun(app.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
     );
   if (lanes) notes.push("a faint cell there is 0");
-  if (app.panes.some(showsBars)) notes.push("bars: the 4 bits of a nibble, tall is 1");
+  if (app.panes.some(marksNibbles)) notes.push("marks: the quarters of a chunk that its nibble keeps");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }

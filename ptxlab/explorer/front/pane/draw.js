@@ -171,9 +171,9 @@ export function numbersShown(pane) {
   return fitsLaneNumbers(app, layer, laneBlocks(/** @type {Matrix & InLanes} */ (matrix))) ? "lanes" : "";
 }
 
-// Whether nibbles are drawn as bars.
+// Whether nibbles are drawn as marks.
 /** @param {Pane} pane */
-export function showsBars(pane) {
+export function marksNibbles(pane) {
   const nibbles = pane.layers.find(({ name }) => name === "E");
   return Boolean(nibbles) && !pane.isFolded && !layerStyle(pane, /** @type {Layer} */ (nibbles)).digits;
 }
@@ -232,8 +232,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
         drawLines(context, isMasked ? ["?"] : lines, place, style);
       }
     } else if (layer.name === "E" && !isMasked) {
-      context.fillStyle = ink.text;
-      drawNibble(context, binary(matrix.codes[index], 4), place, pane.row);
+      drawNibble(context, ink, Number(matrix.codes[index]), place);
     }
   };
   if (some)
@@ -540,16 +539,14 @@ export function drawDifference(context, ink, { x, y, width, height }) {
   context.stroke();
 }
 
-// A nibble without room for a digit: four bars, tall for 1, low for 0.
-/** @param {CanvasRenderingContext2D} context @param {string} bits @param {Place} place @param {number} row */
-function drawNibble(context, bits, { x, y, width }, row) {
-  const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
-  const tall = row - 1;
-  [...bits].forEach((bit, index) => {
-    const high = bit === "1" ? tall - 1 : 1;
-    const left = x + (width - 4 * bar) / 2 + index * bar;
-    context.fillRect(left, y + tall - high, Math.max(bar - 0.75, 0.75), high);
-  });
+// A nibble without room for its bits: its chunk in four parts, with a mark for each that it keeps. They stand as
+// their cells do in A.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {number} code @param {Place} place */
+function drawNibble(context, ink, code, { x, y, width, height }) {
+  const part = width >= 6 ? Math.floor(width / 4) : width / 4;
+  const left = x + (width - 4 * part) / 2;
+  for (const kept of new Set([code & 3, code >> 2]))
+    fillBox(context, { x: left + kept * part, y, width: part, height }, ink.text, part < 2 ? 0.42 : 0.6);
 }
 
 // Everything that is marked in a pane, as plain data: if it is the same as before, nothing is drawn.
@@ -615,7 +612,7 @@ export function drawPaneMarks(pane) {
   outlineLanes(pane, context, marks);
   for (const { x, y, width, height } of pane.warpNames) context.clearRect(x, y, width, height);
   context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
-  for (const mark of marks.related)
+  for (const mark of marks.related.flatMap(partsApart))
     boxAround(pane, context, mark, { colour: ink.brand, line: 1.5, wash: 0.1 });
   marks.steps.forEach((_, index) => bracketAround(pane, context, marks.steps, index));
   for (const tag of marks.tags) drawValueTag(pane, context, tag);
@@ -661,6 +658,16 @@ function drawSelection(pane, context, { selected, focused, filling }) {
   boxAround(pane, context, mark, { colour, line: focused ? 2.25 : 1.25, wash });
   if (filling)
     boxAround(pane, context, { name, ...filling }, { colour, line: 1.5, wash: 0.07, dash: [5, 3] });
+}
+
+// Scale factors of a row or a column have a box each: between them are cells, which have their own.
+/** @param {Mark} mark @returns {Mark[]} */
+function partsApart({ name, row, column, row2 = row, column2 = column }) {
+  if (!name.startsWith("SF")) return [{ name, row, column, row2, column2 }];
+  const parts = [];
+  for (let down = row; down <= row2; down += 1)
+    for (let right = column; right <= column2; right += 1) parts.push({ name, row: down, column: right });
+  return parts;
 }
 
 // A box around cells; with a halo, a wider one in the colour of the page is below it.

@@ -34,8 +34,8 @@ const LEAST_HEIGHT = 260; // of a scene
 const LOW = 330; // height of a scene that shows one matrix, while the memory of that is below it,
 const HIGHER = 48; // and how much higher it may be for its digits
 const STATUS = 40; // height of the line about what is pointed at
-const TRACE_BUTTON = 22; // of the one below the timeline,
-const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
+const TRACE_BUTTON = 28; // of the button below the timeline,
+export const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
 const AROUND = 40; // height that a notebook takes above and below
 const PASSES = 3; // in which the scene makes room for the legend
 

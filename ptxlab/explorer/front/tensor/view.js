@@ -28,7 +28,7 @@ import {
 import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
-const TENSOR_SHARE = 0.3; // of the view, that the lanes may take
+const TENSOR_SHARE = 0.3; // of the view below the tools, that the lanes may take
 const LEAST_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const READABLE_HEX = 58; // the width of one in hexadecimal
@@ -129,7 +129,7 @@ export class TensorView extends WordArea {
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
-      : Math.max(LEAST_LANES, TENSOR_SHARE * viewHeight(app));
+      : Math.max(LEAST_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
       width: Math.min(wide / columns, move ? MOST_MOVED : 30),
