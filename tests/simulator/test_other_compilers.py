@@ -687,7 +687,7 @@ def test_tuples_are_structs() -> None:
         ((*good[:3], (x[::2], b"\2")), r"its element \[3\]\[0\]: found an array that is not contiguous"),
         ((*good[:3], (x[4:], b"\2")), r"arguments 2\[3\]\[0\] and 3\[0\] of copy: the arrays share"),
         ((), "found a struct of 0 bytes"),
-        (x, "found 128 bytes; the kernel takes 48, a struct: a tuple of its members, in which an array is its"),
+        (x, "found 128 bytes; the kernel takes 48, a struct: a tuple of its members, in which an array"),
     ):  # fmt: skip
         with pytest.raises(PtxlabError, match=sentence):
             kernel.simulate(1, 32, 512, params, view)
