@@ -21,6 +21,12 @@ __all__ = ["KernelTab"]
 LIMIT = 1_000_000  # instructions that warps may execute: a loop that never ends becomes an error
 _ADDRESSES = ("u64", "b64", "s64")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+_DYNAMIC_SHARED = re.compile(r"^\s*\.extern\s+\.shared\b", re.MULTILINE)
+_NO_FIELD = (
+    "{} is a struct or a tensor map, for which this page has no field; in Python, "
+    "ptxlab.kernel(ptx).simulate(...) takes one"
+)
+DYNAMIC_BYTES = 48 << 10  # the most that a launch may add without asking for more
 
 
 class KernelTab:
@@ -50,13 +56,15 @@ class KernelTab:
             {"name": each.name, "type": kind, "array": kind in _ADDRESSES}
             for each, kind in zip(program.function.parameters, program.parameters, strict=True)
         ]
+        structs = [each["name"] for each in parameters if str(each["type"]).startswith("b8[")]
         described = {
             "method": "described",
             "names": names,
             "name": program.name,
             "parameters": parameters,
             "block": "x".join(str(size) for size in block),
-            "problem": "",
+            "shared": str(DYNAMIC_BYTES if _DYNAMIC_SHARED.search(asked["ptx"]) else 0),
+            "problem": _NO_FIELD.format(structs[0]) if structs else "",
         }
         return [encode(described)]
 

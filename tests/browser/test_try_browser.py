@@ -27,6 +27,20 @@ DRAWN, ANSWERED, EDIT = 1.0, 8.0, 0.1
 PATIENCE = 240_000  # milliseconds, for a busy machine
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 MODEL = "document.querySelector('.static-view').model"
+#: How often the numbers of lines are drawn while a text comes in line by line, as from execCommand.
+DRAWN_ANEW = """async (text) => {
+  const [editor, numbers] = ["text", "numbers"].map((name) => document.querySelector(`.ptx-editor-${name}`));
+  let drawn = 0;
+  const { replaceChildren } = numbers;
+  numbers.replaceChildren = (...nodes) => { drawn += 1; replaceChildren.apply(numbers, nodes); };
+  for (let line = 0; line < 200; line += 1) {
+    editor.value = text;
+    editor.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  delete numbers.replaceChildren;
+  return drawn;
+}"""
 #: Addresses of all that is kept.
 KEPT = """async () => {
   const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
@@ -263,6 +277,13 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     assert "100%" in page.evaluate(shares)  # the page's policy forbids style attributes only
     is_for_everybody(page, "The Explorer", "PTX", "Example", "Grid", "Simulate", "line 29", "play the steps")
 
+    triton = (Path(__file__).parents[1] / "adapters" / "ptx" / "softmax.ptx").read_text(encoding="utf-8")
+    assert page.evaluate(DRAWN_ANEW, triton) == 1
+    until(page, "document.querySelector('[aria-label=\"argument softmax_param_5\"]')")
+    sizes = [page.get_by_label(name, exact=True).input_value() for name in ("Block", "Shared")]
+    assert sizes == ["128", "49152"]
+    page.get_by_role("button", name="Simulate").press("Enter")
+    page.wait_for_selector(".kernel-output h2:text('no hazards')", timeout=PATIENCE)
     editor.fill("__global__ void f() {}")
     page.wait_for_selector(".kernel-launch .answer-problem:text('this is no PTX')", timeout=PATIENCE)
     page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ptxlab.explorer.session import PageSession
 from tests.cases import each
 from tools.web import kernel_examples
 
+ADAPTED = Path(__file__).parents[1] / "adapters" / "ptx"
 ASM = 'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},'\
       ' {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(d[0][1]));'  # fmt: skip
 
@@ -145,3 +147,19 @@ def test_examples_of_kernels_run_as_their_first_lines_say(example: dict[str, Any
 def test_a_launch_that_cannot_be_is_refused_in_a_sentence(fields: dict[str, Any], sentence: str) -> None:
     ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry f() { ret; }"
     assert sentence in launched(**{"ptx": ptx, **fields})["problem"]
+
+
+@each(
+    "name, block, shared, problem",
+    [
+        ("softmax", "128", "49152", ""),  # Triton's shared memory is dynamic
+        ("add", "128", "0", ""),
+        ("tilelang_product", "256x1x1", "49152", "main_kernel_param_0 is a struct or a tensor map"),
+    ],
+)
+def test_the_fields_of_a_kernel_of_others(name: str, block: str, shared: str, problem: str) -> None:
+    ptx = (ADAPTED / f"{name}.ptx").read_text(encoding="utf-8")
+    [(text, _)] = KernelTab().describe(json.dumps({"ptx": ptx, "name": ""}))
+    described = json.loads(text)
+    assert (described["block"], described["shared"]) == (block, shared)
+    assert described["problem"].startswith(problem) and bool(described["problem"]) == bool(problem)

@@ -50,9 +50,11 @@ class PtxEditor {
       "aria-label": "PTX",
     });
     this.marks = /** @type {Map<number, { kind: string, text: string }>} */ (new Map());
+    this.isStale = false; // whether the numbers are drawn with the next frame: a text may come line by line
     this.text.addEventListener("input", () => {
       this.marks.clear();
-      this.draw();
+      if (!this.isStale) requestAnimationFrame(() => this.draw());
+      this.isStale = true;
       changed();
     });
     this.text.addEventListener("scroll", () => (this.numbers.scrollTop = this.text.scrollTop));
@@ -79,6 +81,7 @@ class PtxEditor {
   }
 
   draw() {
+    this.isStale = false;
     const count = this.text.value.split("\n").length;
     this.numbers.replaceChildren(
       ...Array.from({ length: count }, (_, index) => {
@@ -261,8 +264,11 @@ class KernelPage {
     else this.model?.update(message.state);
   }
 
-  /** @param {{ names: string[], name?: string, parameters?: KernelParameter[], block?: string, problem: string }} described */
-  describe({ names, name, parameters, block, problem }) {
+  /**
+   * @param {{ names: string[], name?: string, parameters?: KernelParameter[], block?: string, shared?: string,
+   *   problem: string }} described
+   */
+  describe({ names, name, parameters, block, shared, problem }) {
     setOptions(this.name, names, name ?? this.name.value);
     this.problem.textContent = problem;
     this.go.disabled = Boolean(problem);
@@ -272,6 +278,7 @@ class KernelPage {
     const isNew = this.shape !== "";
     this.shape = shape;
     if (isNew && block) this.block.value = block;
+    if (isNew && shared) this.shared.value = shared;
     const values = isNew ? [] : this.values;
     this.list.replaceChildren();
     this.rows = parameters.map((each, index) => new ArgumentRow(this.list, each, values[index] ?? ""));
