@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .errors import PtxlabError, listing, quoted
 from .gpu.compiler import compile_ptx
 from .isa.aliases import instruction_names
+from .numerics.scalar import opcodes
 from .simulation import Simulation
+from .simulator.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
 from .simulator.ptx.syntax import plain_name
@@ -164,11 +168,13 @@ def complete_names(context: CompletionContext) -> SimpleMatcherResult:
     """Names of instructions that begin with what stands after a quote, or in a cell of PTX."""
     from IPython.core.completer import SimpleCompletion
 
-    pattern = _STATEMENT if context.full_text.lstrip().startswith("%%ptx") else _QUOTED
+    cell = context.full_text.lstrip()
+    pattern = _STATEMENT if cell.startswith("%%ptx") else _QUOTED
     written = pattern.search(context.line_with_cursor[: context.cursor_position])
     if written is None:
         return {"completions": []}
-    names = completions(written[1])
+    of_kernel = cell.startswith(("%%ptx", "%%cuda"))  # also in an asm statement
+    names = completions(written[1], _statement_names() if of_kernel else instruction_names())
     return {
         "completions": [SimpleCompletion(name, type="instruction") for name in names],
         "matched_fragment": written[1],
@@ -176,15 +182,28 @@ def complete_names(context: CompletionContext) -> SimpleMatcherResult:
     }
 
 
-def completions(written: str) -> list[str]:
+@lru_cache(maxsize=1)
+def _statement_names() -> tuple[str, ...]:
+    """Names of all instructions that PTX may have here: matrices, arithmetic, and beginnings of the others.
+
+    >>> {"mbarrier.try_wait", "shf.l.wrap.b32"} <= set(_statement_names())
+    True
+    """
+    whole = dict.fromkeys((*instruction_names(), *opcodes()))
+    families = {name.partition(".")[0] for name in instruction_names()}
+    beginnings = (parts for parts in BUILDERS if len(parts) > 1 or parts[0] not in families)
+    return tuple(whole | dict.fromkeys(".".join(parts) for parts in beginnings))
+
+
+def completions(written: str, known: Iterable[str]) -> list[str]:
     """How the name of an instruction may go on: whole names, or its next part where there are too many.
 
-    >>> completions("wgm")
+    >>> completions("wgm", instruction_names())
     ['wgmma.']
-    >>> completions("movmatrix.sync.aligned.m8")
+    >>> completions("movmatrix.sync.aligned.m8", instruction_names())
     ['movmatrix.sync.aligned.m8n8.trans.b16']
     """
-    names = [name for name in instruction_names() if name.startswith(written)]
+    names = [name for name in known if name.startswith(written)]
     if len(names) <= _MOST_NAMES:
         return names
     ends = [name.find(".", len(written)) + 1 or len(name) for name in names]

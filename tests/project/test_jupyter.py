@@ -87,6 +87,20 @@ def test_a_cell_of_cuda_becomes_kernels(shell: Any, capsys: pytest.CaptureFixtur
     assert (x == 1).all()
 
 
+def test_cells_of_ptx_complete_every_instruction(shell: Any) -> None:
+    """Not those of matrices alone; in a string, which ptxlab.instruction takes, only they are offered."""
+    for text, name in (
+        ("  mbarrier.try", "mbarrier.try_wait"),
+        ("  shf.l.wr", "shf.l.wrap.b32"),
+        ("  cp.async.bulk.wait", "cp.async.bulk.wait_group"),
+        ("  movmatrix.sync.aligned.m8", "movmatrix.sync.aligned.m8n8.trans.b16"),
+    ):
+        assert f"%%ptx\n  {name}" in complete(shell, f"%%ptx\n{text}")
+    asm = '%%cuda\n__global__ void f() { asm volatile("mbarrier.try'
+    assert complete(shell, asm) == [f"{asm}_wait"]
+    assert complete(shell, "ptxlab.instruction('shf.l.wr") == []
+
+
 def test_a_template_is_named_with_its_arguments(shell: Any) -> None:
     source = "template <int N> __global__ void put(int* x) { *x = N; }"
     assert "as in --name 'gemm<64, 64>'" in refusal(shell, f"%%cuda\n{source}")
