@@ -143,7 +143,10 @@ class AccessReports:
             first, second = (self._block_name(each) for each in sorted([partner_block, block]))
             partners = f"block {self._block_name(partner_block)}"
             what = f"blocks {first} and {second} both touch {place} and nothing orders them: {{who}} {action}"
-            remedy = "use an atomic operation, give each block bytes of its own, or launch two kernels"
+            remedy = (
+                "use an atomic operation, give each block bytes of its own, launch two kernels, or let a fence "
+                "and then a flag tell of it"
+            )
             if traits_of(access.instruction.opcode).narrow:
                 remedy = _WIDER
             elif access.space == "shared":
