@@ -144,8 +144,8 @@ class AccessReports:
             partners = f"block {self._block_name(partner_block)}"
             what = f"blocks {first} and {second} both touch {place} and nothing orders them: {{who}} {action}"
             remedy = (
-                "use an atomic operation, give each block bytes of its own, launch two kernels, or let a fence "
-                "and then a flag tell of it"
+                "use an atomic operation, give each block bytes of its own, launch two kernels, or let a "
+                "fence and then a flag tell of it"
             )
             if traits_of(access.instruction.opcode).narrow:
                 remedy = _WIDER
