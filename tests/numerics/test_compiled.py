@@ -27,6 +27,7 @@ from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each, refusal, refuses
+from tests.processes import run_python
 from tests.sampling import one_in
 
 
@@ -213,8 +214,7 @@ ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 operands = ptxlab.inputs.make(ins, "moderate", 600)
 print(ins.emulate(operands.a, operands.b, operands.c).shape, compiled._loop())
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "(600, 32, 4) None\n"
+    assert run_python(code).stdout == "(600, 32, 4) None\n"
 
 
 @pytest.mark.slow
@@ -231,8 +231,7 @@ def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
     assert loaded
     code = "import ptxlab.numerics.compiled as c; print(c._loop())"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
-    assert result.stdout.strip() == b"None"
+    assert run_python(code, env=environment).stdout.strip() == "None"
 
 
 SMALL_LOOP = """
@@ -323,28 +322,29 @@ def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_numpy_computes_while_numba_compiles(tmp_path: Path) -> None:
-    """Where nothing is cached, the first product does not wait; later ones have the compiled loop's bits."""
+def test_numpy_computes_while_numba_compiles() -> None:
+    """The first product does not wait for the compiled loop; later ones have its bits."""
     pytest.importorskip("numba")
     code = """
+import threading
 import numpy as np, ptxlab
 from ptxlab._util.progress import bar
 from ptxlab.numerics import compiled
 compiled._PATIENCE = 0.0
+may_begin, compile_loop = threading.Event(), compiled._compile
+compiled._compile = lambda: may_begin.wait(30) and compile_loop()  # or it is read from the cache too soon
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 operands = ptxlab.inputs.make(ins, "moderate", 600)
 first = ins.emulate(operands.a, operands.b, operands.c)
 print(compiled._is_compiled.is_set(), compiled._compilation_note())
 with bar(10, "MMAs", show=True) as tick:
     tick(1, note="a product")
+may_begin.set()
 compiled._compilation.join()
 print(compiled._is_compiled.is_set(), compiled._compilation_note())
 print(np.array_equal(first, ins.emulate(operands.a, operands.b, operands.c)))
 """
-    settings = {**os.environ, "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}  # compiles faster
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings
-    )
+    result = run_python(code)
     assert result.stdout.splitlines() == [
         "False NumPy computes while numba compiles",
         "True ",
