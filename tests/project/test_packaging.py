@@ -25,7 +25,6 @@ SOURCE = PROJECT["project"]["urls"]["Repository"]
 
 #: conda-forge's names where they differ from pip's; cuda-python consists of cuda-bindings and cuda-core.
 CONDA = {"kaleido": "python-kaleido", "cuda-bindings": "cuda-python"}
-OPTIONAL_MODULES = ("anywidget", "ipywidgets", "plotly", "traitlets", "cuda")
 
 
 def files() -> list[Path]:
