@@ -56,6 +56,7 @@ class Case:
     rung: tuple[int, str, str, int] | None = None  # number (0 for sparse), instruction, type of D, size
     kernel: str = ""
     ptx: str = ""
+    test: str = ""  # the name of a kernel of tests/kernels
 
     @property
     def group(self) -> str:
@@ -63,6 +64,16 @@ class Case:
         if self.ptx:
             return "Triton"
         return "others" if zlib.crc32(self.name.encode()) % 2 else "calibrated"
+
+    def launch(self) -> tuple[Any, Any, Any, list[Any], int]:
+        """The kernel, its grid and block, what it is given, and bytes of dynamic shared memory."""
+        if self.test:
+            from tests.simulator.kernel_cases import CASES
+
+            case = CASES[self.test]
+            return case.compiled(), case.grid, case.block, case.inputs(), case.shared
+        kernel = ptxlab.kernel(self.ptx or PROBES, self.kernel)
+        return kernel, self.grid, self.block, self.arrays(), self.shared
 
     def arrays(self) -> list[Any]:
         return [
@@ -169,6 +180,8 @@ def cases() -> Iterator[Case]:
         if size > 1024:
             yield Case(f"sparse f16, {size}", rung=(0, f"{SPARSE}k32.f32.f16.f16", "f16", size))
             yield Case(f"sparse e4m3, {size}", rung=(0, f"{SPARSE}k64.f32.e4m3.e4m3", "bf16", size))
+    for name in ("bit_fields", "collatz", "relaxation", "spin_lock"):  # the others take less than 5 us
+        yield Case(f"{name} of tests/kernels", test=name)
     yield from _of_triton()
 
 
@@ -244,14 +257,12 @@ def on_gpu(case: Case) -> Callable[[], object]:
         return lambda: rung(a, b)
     if case.ptx:
         raise ptxlab.PtxlabError("a driver assembled it for the time that is recorded")
-    kernel = ptxlab.kernel(PROBES, case.kernel)
+    kernel, grid, block, values, shared = case.launch()
     arguments = [
-        torch.from_numpy(each.view(np.int32) if each.dtype == U else each).cuda()
-        if isinstance(each, np.ndarray)
-        else each
-        for each in case.arrays()
+        torch.from_numpy(each.view(f"i{each.itemsize}")).cuda() if isinstance(each, np.ndarray) else each
+        for each in values
     ]
-    return lambda: kernel.launch(case.grid, case.block, *arguments, shared=case.shared)
+    return lambda: kernel.launch(grid, block, *arguments, shared=shared)
 
 
 def _rung(case: Case) -> Any:
@@ -285,8 +296,8 @@ def predicted(case: Case) -> Any:
         zeros = np.zeros((size, size), dtype=np.int8 if "s8" in form else np.float16)
         call = rung.call(zeros, zeros)
         return rung.kernel.profile(call.grid, call.block, *call.arguments, shared=call.shared)
-    kernel = ptxlab.kernel(case.ptx or PROBES, case.kernel)
-    return kernel.profile(case.grid, case.block, *case.arrays(), shared=case.shared)
+    kernel, grid, block, values, shared = case.launch()
+    return kernel.profile(grid, block, *values, shared=shared)
 
 
 def summary(case: Case) -> dict[str, Any]:

@@ -13,10 +13,11 @@ import pytest
 
 import ptxlab
 from benchmarks import predict
-from ptxlab import figures, gemm, views
+from ptxlab import PtxlabError, figures, gemm, views
 from ptxlab.gpu.codegen.loops import loop
 from ptxlab.simulator.timing.code import machine_code, numbered
 from ptxlab.simulator.timing.units import CLOCKWORKS
+from tests.simulator.kernel_cases import CASES
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -330,3 +331,44 @@ def test_times_are_near_those_of_an_h200(name):
     case = next(each for each in predict.cases() if each.name == name)
     measured = json.loads(predict.RECORDED.read_text())[name]
     assert predict.predicted(case).microseconds == pytest.approx(measured, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "microseconds"),  # on an H200
+    [
+        ("local_array", 2.45),
+        ("layer_norm", 2.14),  # its module declares functions before it defines them
+        ("calls", 1.73),
+        ("scan", 2.33),  # blocks wait for others
+        ("ring", 1.54),  # st.async signals an mbarrier
+    ],
+)
+def test_kernels_of_every_kind_have_a_time(name, microseconds):
+    case = CASES[name]
+    profile = case.compiled().profile(case.grid, case.block, *case.inputs(), shared=case.shared)
+    assert profile.microseconds == pytest.approx(microseconds, rel=0.25)
+
+
+def test_what_is_called_takes_time_of_its_own_lines():
+    source = """__device__ __noinline__ float slow(float x) {
+  for (int i = 0; i < 100; ++i) x = __fdividef(1.0f, x + 1);
+  return x;
+}
+extern "C" __global__ void k(float* x) { x[threadIdx.x] = slow(x[threadIdx.x]); }"""
+    profile = ptxlab.kernel(source).profile(1, 32, np.ones(32, np.float32))
+    assert profile.cycles > 3000
+    assert max(profile.stalls, key=lambda line: sum(profile.stalls[line].values())) == 2
+
+
+def test_what_cannot_be_timed_is_told_in_a_sentence():
+    waiting = """extern "C" __global__ void k(volatile int* flags) {
+  while (threadIdx.x == 0 && blockIdx.x && !flags[blockIdx.x - 1]) {}
+  __syncthreads();
+  flags[blockIdx.x] = 1;
+}"""
+    kernel = ptxlab.kernel(waiting)
+    assert kernel.profile(8, 64, np.zeros(8, np.int32)).cycles > 0
+    with pytest.raises(PtxlabError, match="blocks of this launch wait for others"):
+        kernel.profile(2000, 64, np.zeros(2000, np.int32))
+    with pytest.raises(PtxlabError, match="for a debugger"):
+        ptxlab.kernel(COPY, options=["-G"]).profile(1, 32, *np.zeros((2, 32), np.float32), np.int32(32))

@@ -261,6 +261,7 @@ class _Reader(ConstantReader):
         if kind in ("entry", "func"):
             function = replace(self._function(kind == "entry"), linkage=linkage)
             if function.defined or function.name not in functions:
+                functions.pop(function.name, None)  # functions stand where they are defined
                 functions[function.name] = function
         elif kind in _SPACES:
             for variable in self._variables(kind, linkage):

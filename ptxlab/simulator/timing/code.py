@@ -23,12 +23,16 @@ from ..ptx.syntax import Module
 _BYTES = 16  # of a machine instruction
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"[\w$%]+\s*:(?!:)")
+_LINE_DIRECTIVE = re.compile(r"\.(loc|file)\b")
+_TO_LINE_END = re.compile(r"\.(loc|file|version|target|address_size)\b")
 _LISTED = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);")
 _TARGET = re.compile(r"^(\.L_x_\w+):")
 _BRANCH = re.compile(r"`\((\.L_x_\w+)\)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _SHARED = re.compile(r"(\.shared\s+\.align\s+)(\d+)(\s+\.b8\s+[\w$]+\[)")
 _INTERNAL = re.compile(r"^(\$__internal_[^:\n]+):$", re.MULTILINE)
+_DEBUG = re.compile(r"\.target[^\n]*\bdebug\b")
+_FUNCTION = re.compile(r"\.func\s*(?:\([^)]*\)\s*)?([\w$]+)")
 _WIDTH = re.compile(r"(?:LDS|STS)(?:\.\w+)*\.(64|128)\b")
 
 
@@ -103,7 +107,7 @@ def numbered(text: str) -> tuple[str, int]:
         after = _statement_end(plain, place, depth)
         statement = plain[place:after]
         place = after
-        if statement.startswith((".loc", ".file")):
+        if _LINE_DIRECTIVE.match(statement):
             continue
         if depth and not statement.startswith("."):
             count += 1
@@ -119,7 +123,7 @@ def _aligned(match: re.Match[str]) -> str:
 
 def _statement_end(text: str, start: int, depth: int) -> int:
     """Behind a statement: its semicolon, the end of its line for `.loc` and its kin, a function's brace."""
-    if text.startswith((".loc", ".file", ".version", ".target", ".address_size"), start):
+    if _TO_LINE_END.match(text, start):
         end = text.find("\n", start)
         return len(text) if end < 0 else end
     braces = 0
@@ -145,8 +149,11 @@ def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) ->
     Only the first of linked modules has its instructions numbered.
     """
     text, found = numbered(texts[0])
+    reason = "it is compiled for a debugger (-G), without optimisation" if _DEBUG.search(text) else ""
     if len(texts) == 1 and found != count:
-        raise PtxlabError(f"the PTX has {count} instructions, of which {found} were numbered")
+        reason = f"its module has {count} instructions, {found} of them in the text"
+    if reason:
+        raise PtxlabError(f"the time of {entry} cannot be predicted: {reason}")
     key = f"{key_of(text, *texts[1:], entry, target)}.alone.cubin"
     code = read_entry(key)
     if code is None:
@@ -158,9 +165,14 @@ def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) ->
     words = sections.get(f".text.{entry}")
     if words is None:
         raise PtxlabError(f"the machine code has no kernel {entry}")
-    registers = _registers(sections, entry)
     listing = disassemble(code, lines=True)
-    return MachineCode(tuple(_instructions(listing, entry, words)), registers)
+    instructions = _instructions(listing, entry, words)
+    for name in dict.fromkeys(_FUNCTION.findall(text)):  # what it may call
+        if f".text.{name}" in sections and instructions:
+            behind = instructions[-1].address + _BYTES
+            called = _instructions(listing, name, sections[f".text.{name}"])
+            instructions += [replace(each, address=behind + each.address) for each in called]
+    return MachineCode(tuple(instructions), _registers(sections, entry))
 
 
 _KERNEL = "ptxlab_timed_kernel"

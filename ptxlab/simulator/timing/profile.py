@@ -27,6 +27,7 @@ from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, rep
 from .units import Clockwork
 
 _MOST_CLUSTERS = 4  # of a sample
+_MOST_TOGETHER = 1 << 16  # threads of blocks that wait for each other
 _MOST_WAVES = 3  # that are replayed one by one
 _HISTORY = 200_000
 _GRANULE = 256  # registers are given to warps in such pieces
@@ -52,10 +53,20 @@ def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occup
 
 
 def profile(
-    image: Image, setup: Setup, code: MachineCode, chip: Clockwork, *, name: str = "", ptx: bool = False
+    image: Image,
+    setup: Setup,
+    code: MachineCode,
+    chip: Clockwork,
+    *,
+    name: str = "",
+    ptx: bool = False,
+    together: bool = False,
 ) -> LaunchProfile:
-    """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX."""
-    return _sample(_recorded(image, setup, code, chip), name, ptx).profile()
+    """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX.
+
+    With `together` all blocks run at the same time: they may wait for each other.
+    """
+    return _sample(_recorded(image, setup, code, chip, together), name, ptx).profile()
 
 
 class _Recording(NamedTuple):
@@ -73,7 +84,7 @@ class _Recording(NamedTuple):
     shared: int  # bytes of a block
 
 
-def _recorded(image: Image, setup: Setup, code: MachineCode, chip: Clockwork) -> _Recording:
+def _recorded(image: Image, setup: Setup, code: MachineCode, chip: Clockwork, together: bool) -> _Recording:
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
@@ -87,8 +98,18 @@ def _recorded(image: Image, setup: Setup, code: MachineCode, chip: Clockwork) ->
     warps: list[list[int]] = []
     for index in wanted:
         blocks = grid.block_numbers(index * cluster, (index + 1) * cluster)
-        run.chosen(blocks)
+        if not together:
+            run.chosen(blocks)
         warps.append([int(block) * grid.warps + warp for block in blocks for warp in range(grid.warps)])
+    if together:
+        threads = grid.block_count * grid.lanes
+        if threads > _MOST_TOGETHER:
+            raise PtxlabError(
+                f"blocks of this launch wait for others, so that all must be simulated: {threads:,} "
+                f"threads, of at most {_MOST_TOGETHER:,}; a smaller grid can be predicted"
+            )
+        run.chosen(grid.block_numbers(0, grid.block_count))
+        recorder.keep({warp for each in warps for warp in each})
     return _Recording(run, recorder, image.module, warps, grid, code, chip, fits, held, shared)
 
 

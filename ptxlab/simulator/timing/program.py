@@ -41,7 +41,7 @@ from .units import Clockwork, pipe_of
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
 _SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
 _KINDS = {
-    **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS", "SHFL"], SHARED),
+    **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS", "SHFL", "STAS", "REDAS"], SHARED),
     **dict.fromkeys(["LDG", "LD", "LDL", "ATOMG", "ATOM"], LOAD),
     **dict.fromkeys(["STG", "ST", "STL", "RED", "REDG"], STORE),
     **dict.fromkeys(["LDGSTS"], COPY),

@@ -138,6 +138,12 @@ class Recorder(Observer):
             touches.append(Touch(visit=self._visit))
         return touches[-1]
 
+    def keep(self, warps: Set[int]) -> None:
+        """Forget what other warps did."""
+        self.streams = defaultdict(list, {key: each for key, each in self.streams.items() if key in warps})
+        kept = {key: each for key, each in self.touches.items() if key[0] in warps}
+        self.touches = defaultdict(list, kept)
+
     # -- memory ----------------------------------------------------------------------------------------------
 
     def accessed(self, access: Access) -> None:
