@@ -41,6 +41,12 @@ DRAWN_ANEW = """async (text) => {
   delete numbers.replaceChildren;
   return drawn;
 }"""
+PAPER = """() => {
+  const player = document.createElement("div");
+  player.className = "ptx-profile";
+  document.body.append(player);
+  return getComputedStyle(player).backgroundColor;
+}"""
 #: Addresses of all that is kept.
 KEPT = """async () => {
   const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
@@ -289,7 +295,10 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
     page.wait_for_selector(".try-progress:has-text('works offline')", timeout=PATIENCE)
     page.context.set_offline(True)
     try:
+        page.emulate_media(color_scheme="dark")
         page.reload()
+        assert page.evaluate(PAPER) == "rgb(28, 28, 28)"  # of the player, on a page that opens in the dark
+        page.emulate_media(color_scheme="light")
         wait_for_python(page)
         page.goto(page.url.replace("kernel.html", f"?ins={S4}"))
         wait_for_python(page)

@@ -173,11 +173,12 @@ export class StaticModel {
   }
 }
 
-// The theme of the system, which the view follows by an attribute of the body that it watches.
+// The theme of the system, which views and style sheets follow by an attribute of the body.
 function followTheme() {
   const theme = matchMedia("(prefers-color-scheme: dark)");
   const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches));
   theme.addEventListener("change", follow);
+  follow();
 }
 
 // Draw the page from its data, or say why not.
@@ -186,8 +187,8 @@ export async function openPage(draw) {
   const page = document.getElementById("page") ?? document.body;
   const notes = make("p", "static-notes", page);
   try {
-    await draw(page, notes, JSON.parse(document.getElementById("saved")?.textContent ?? ""));
     followTheme();
+    await draw(page, notes, JSON.parse(document.getElementById("saved")?.textContent ?? ""));
   } catch (error) {
     const reason = error instanceof Error ? error.message : error;
     notes.textContent = `This page could not be drawn: ${reason}. It needs a browser from 2023 or later.`;
