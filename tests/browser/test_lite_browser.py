@@ -44,6 +44,8 @@ KEPT = """async () => {
   const file = await window.jupyterapp.serviceManager.contents.get("progress.json", { content: true });
   return file.format === "base64" ? atob(file.content) : JSON.stringify(file.content);
 }"""
+#: A service worker of another folder, as try/ has one, which JupyterLite leaves alone.
+ANOTHER = "navigator.serviceWorker.register('../service-worker.js', { scope: '../other/' }).then(() => null)"
 #: What a line prints in the kernel of the notebook.
 PRINTED = """async (code) => {
   const asked = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({ code });
@@ -138,12 +140,14 @@ def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(addr
             assert "There is no compiler (NVRTC) here" in shown and "written like yours" in shown
 
     page.wait_for_selector("html[data-offline=ready]", state="attached")
+    page.evaluate(ANOTHER)
     page.context.set_offline(True)
     try:
         assert page.evaluate("fetch('../nothing').catch(() => 'offline')") == "offline"
         open_lesson(page, address, lessons[-1])
         printed = page.evaluate(PRINTED, "import ptxlab; print(len(ptxlab.progress().__repr__()) > 0)")
         assert printed.strip() == "True"
+        assert page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 2
         page.goto(f"{address}lite/tree/index.html?never=opened")  # no kernel: what the browser has kept
         page.wait_for_function("window.jupyterapp?.serviceManager")
         kept = json.loads(page.evaluate(KEPT))

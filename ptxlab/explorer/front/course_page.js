@@ -22,8 +22,8 @@ async function waitForKernel(app) {
   await context?.session?.kernel?.info;
 }
 
-// JupyterLite, when a service worker controls it for the first time, forgets all of this origin but those whose
-// version it has noted; without a network it could not register them again.
+// JupyterLite, when a service worker controls it for the first time, unregisters all of this origin, that of try/
+// among them, unless its version is noted.
 /** @param {ServiceWorker} worker */
 function noteVersion({ scriptURL }) {
   const { appVersion } = JSON.parse(document.querySelector("#jupyter-config-data")?.textContent ?? "{}");
