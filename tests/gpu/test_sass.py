@@ -261,11 +261,7 @@ def test_nonsense_is_no_machine_code(tools: None, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_the_command(
-    tools: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
-
+def test_the_command(tools: None, capsys: pytest.CaptureFixture[str]) -> None:
     def printed(*words: str) -> str:
         assert main(words) == 0
         return capsys.readouterr().out

@@ -83,7 +83,6 @@ def _cached_properties(name: str) -> Iterator[doctest.DocTest]:
 @each("test", examples, ids=lambda test: test.name)
 @pytest.mark.slow
 def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     try:
         doctest.DebugRunner(verbose=False).run(test, clear_globs=False)
