@@ -24,7 +24,7 @@ from .jupyter import FLAGS, Lab, Shown
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explorer.png"
 FILM = PICTURE.with_name("explorer-film.webp")
-SIZE = (1000, 760)  # of the film
+SIZE = (1200, 900)  # of the film, so that all digits are drawn, also of an edited row
 MOVES = 5  # pictures of a pointer on its way
 MARGIN = 10
 CELL = """\
