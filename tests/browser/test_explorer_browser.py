@@ -480,7 +480,7 @@ def test_sparse_cells_have_a_legend(screen: Screen, python: Any, page: Any, narr
     expect(legend).to_contain_text("a faint cell there is 0")
     assert page.evaluate(SEEN, [".ptx-legends", ".ptx-timeline", ".ptx-trace-fold", "[data-pane=D]"])
     narrow(1024, 768)  # where D has the numbers of lanes: no line goes through them, but between them
-    expect(legend).to_contain_text("marks: the quarters of a chunk that its nibble keeps")
+    expect(legend).to_contain_text("marks: the quarters a nibble keeps")
     assert [page.evaluate(OPACITY_OF_GAP, column) for column in (0, 1)] == [255, 0]
 
 

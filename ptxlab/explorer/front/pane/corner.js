@@ -192,7 +192,7 @@ function numberNotes(app) {
       `numbers on ${lanes} are ${holderNoun(app.instruction)}s; zoom in for ${label === "value" ? "values" : label}`,
     );
   if (lanes) notes.push("a faint cell there is 0");
-  if (app.panes.some(marksNibbles)) notes.push("marks: the quarters of a chunk that its nibble keeps");
+  if (app.panes.some(marksNibbles)) notes.push("marks: the quarters a nibble keeps");
   if (rounded) notes.push(`numbers of ${rounded} are rounded to fit; point at a cell for all digits`);
   return notes;
 }
