@@ -797,8 +797,9 @@ without_call: dict[str, str] = {
     "Operation.with_arrays": "trusts its arguments: with_registers checks them",
     "Operation.with_codes": "trusts its arguments: with_matrix checks them",
     **{
-        f"{kind}.{name}": "trusts its arguments: pack_codes, unpack_codes and compress check them"
+        f"{kind}.{name}": "trusts its arguments: encode, decode, pack_codes and their kin check them"
         for kind, names in {
+            "DType": ("encode_array", "decode_array"),
             "Operand": ("to_registers", "from_registers", "unpack_as", "join", "split", "check_words"),
             "TensorOperand": ("to_registers", "from_registers", "unpack_as", "check_words"),
             "Instruction": ("compress_codes",),
