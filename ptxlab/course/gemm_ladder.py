@@ -180,7 +180,11 @@ def by_stages() -> Picture:
         values[f"{name}, predicted"] = float(predicted[key])
         values[f"{name}, H200"] = float(RATES[9] if key == "9" else STAGE_RATES[int(name[0])])
     title = "Rung 9 with 2, 3 and 4 stages: TFLOP/s, predicted and on an H200"
-    return bars(values, title, (f"f16, {SIZE} x {SIZE} x {SIZE}",), text="{:.0f}".format)
+    notes = (
+        f"f16, {SIZE} x {SIZE} x {SIZE}",
+        "with 4 stages an H200 takes the predicted 2.3 million cycles, at 1.4 GHz instead of 1.6",
+    )
+    return bars(values, title, notes, text="{:.0f}".format)
 
 
 def gains() -> Picture:
