@@ -19,7 +19,7 @@ from .builders import Context, builds, unsupported
 from .hazard import threads_text
 from .loads import combination, combined
 from .machine import Frame, Machine, MachineStep
-from .mbarriers import Change, barrier_place, check_masks, update_barriers, update_in_blocks
+from .mbarriers import BarrierChange, barrier_place, check_masks, update_barriers, update_in_blocks
 from .memory import SHARED_START, in_block
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
@@ -106,7 +106,7 @@ def _copy_arrives(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.synchronised(instruction, "cp.async.mbarrier.arrive", threads, places)
         if counted:  # otherwise the pending count goes up by one, and down again
             one = np.ones(threads.count, dtype=np.int64)
-            update_barriers(machine, instruction, threads, places, Change.arrive(one))
+            update_barriers(machine, instruction, threads, places, BarrierChange.arrive(one))
 
     return MachineStep(instruction, execute)
 
@@ -177,7 +177,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
                 there = in_block(write_to[ours], rank)
                 machine.memory.store(instruction, to, some, there, values, "async")
         if barrier is not None:
-            change = Change.receive(sizes)
+            change = BarrierChange.receive(sizes)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return MachineStep(instruction, execute)
@@ -245,7 +245,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
             some = Threads.listed(threads.batch, threads.indices[number])
             load_boxes(machine.memory, instruction, some, copies)
         if barrier is not None:
-            change = Change.receive(bytes_)
+            change = BarrierChange.receive(bytes_)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return MachineStep(instruction, execute)
@@ -286,7 +286,9 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
             update = combined(combine, values)
             machine.memory.update(instruction, "shared", threads, places, bits, update)
         sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
-        update_barriers(machine, instruction, threads, signal(machine, frame, threads), Change.receive(sizes))
+        update_barriers(
+            machine, instruction, threads, signal(machine, frame, threads), BarrierChange.receive(sizes)
+        )
 
     return MachineStep(instruction, execute)
 
@@ -320,7 +322,7 @@ def _try_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
         if not everywhere:
             machine.memory.store(instruction, "shared", threads, places, words, "async")
         masks = np.full(threads.count, (1 << size) - 1) if everywhere else None
-        change = Change.receive(np.full(threads.count, 4 * len(words), dtype=np.int64))
+        change = BarrierChange.receive(np.full(threads.count, 4 * len(words), dtype=np.int64))
         update_in_blocks(machine, instruction, threads, signals, change, masks)
 
     return MachineStep(instruction, execute)

@@ -429,7 +429,7 @@ def line_name(instruction: PtxInstruction) -> str:
     return f"line {instruction.source_line}{called}" if instruction.location else line_text(instruction)
 
 
-class Report:
+class HazardLog:
     """Collects hazards: one for each kind and pair of lines, with a count; or raises the first."""
 
     def __init__(

@@ -37,7 +37,7 @@ from .arguments import (
 from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
-from .hazard import HazardError, Report
+from .hazard import HazardError, HazardLog
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, Special, plain_name
 from .result import Result
@@ -190,7 +190,7 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
         traced = None if trace is False else _traced(shape, trace)
         variables = tuple(self._image.shared_variables(shape.shared))
-        report = Report(
+        report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
         setup = Setup(shape, tuple(values), model, report if check else None, most, traced)
@@ -491,7 +491,7 @@ def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:
     return divmod(number, shape.warps)
 
 
-def _add_earlier(error: PtxlabError, report: Report) -> None:
+def _add_earlier(error: PtxlabError, report: HazardLog) -> None:
     """Let an error that ends a simulation name the hazards before it."""
     earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
     for hazard in earlier[:5]:

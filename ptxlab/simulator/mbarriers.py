@@ -66,7 +66,7 @@ class BarrierState(NamedTuple):
         return np.asarray(low.astype(np.uint64) | self.phase.astype(np.uint64) << _PHASE)
 
 
-class Change(NamedTuple):
+class BarrierChange(NamedTuple):
     """What threads do at mbarriers: a number of arrivals and of bytes for each.
 
     Bytes are announced (positive), or have come (negative). With `drop` their arrivals are not expected in
@@ -78,26 +78,26 @@ class Change(NamedTuple):
     drop: bool = False
 
     @classmethod
-    def arrive(cls, count: NDArray[Any], drop: bool = False) -> Change:
+    def arrive(cls, count: NDArray[Any], drop: bool = False) -> BarrierChange:
         """So many arrivals."""
         return cls(count, np.zeros_like(count), drop)
 
     @classmethod
-    def announce(cls, count: NDArray[Any]) -> Change:
+    def announce(cls, count: NDArray[Any]) -> BarrierChange:
         """So many bytes are to come."""
         return cls(np.zeros_like(count), count)
 
     @classmethod
-    def receive(cls, count: NDArray[Any]) -> Change:
+    def receive(cls, count: NDArray[Any]) -> BarrierChange:
         """So many bytes have come."""
         return cls(np.zeros_like(count), -count)
 
-    def select(self, index: NDArray[np.intp]) -> Change:
+    def select(self, index: NDArray[np.intp]) -> BarrierChange:
         """That of some threads."""
-        return Change(self.arrivals[index], self.bytes[index], self.drop)
+        return BarrierChange(self.arrivals[index], self.bytes[index], self.drop)
 
 
-def _changed(words: NDArray[Any], change: Change) -> NDArray[Any]:
+def _changed(words: NDArray[Any], change: BarrierChange) -> NDArray[Any]:
     """mbarriers after one change each."""
     pending, count, tx, phase = BarrierState.of(words)
     if (change.arrivals > pending).any():
@@ -118,7 +118,7 @@ def update_barriers(
     instruction: PtxInstruction,
     threads: Threads,
     places: NDArray[Any],
-    change: Change,
+    change: BarrierChange,
     wanted: bool = False,
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
@@ -163,7 +163,7 @@ def update_in_blocks(
     instruction: PtxInstruction,
     threads: Threads,
     places: NDArray[Any],
-    change: Change,
+    change: BarrierChange,
     masks: NDArray[Any] | None,
 ) -> None:
     """As `update_barriers`, or at the mbarrier of each block of the cluster that the mask names.
@@ -184,7 +184,9 @@ def update_in_blocks(
             update_barriers(machine, instruction, some, in_block(places[ours], there), change.select(ours))
 
 
-def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Change) -> NDArray[Any] | None:
+def _changed_together(
+    words: NDArray[Any], which: NDArray[np.intp], change: BarrierChange
+) -> NDArray[Any] | None:
     """mbarriers after arrivals of several threads; None if a phase may end before the last of them.
 
     `which` says the barrier of each thread.
@@ -194,7 +196,7 @@ def _changed_together(words: NDArray[Any], which: NDArray[np.intp], change: Chan
     total = np.bincount(which, weights=change.arrivals, minlength=len(words)).astype(np.int64)
     if (total > BarrierState.of(words).pending).any():
         return None
-    return _changed(words, Change.arrive(total, change.drop))
+    return _changed(words, BarrierChange.arrive(total, change.drop))
 
 
 # -- instructions --------------------------------------------------------------------------------------------
@@ -224,8 +226,8 @@ def _arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
             count = amount
         machine.synchronised(instruction, "mbarrier.arrive", threads, places)
         if announces:
-            update_barriers(machine, instruction, threads, places, Change.announce(amount))
-        change = Change.arrive(count, drop)
+            update_barriers(machine, instruction, threads, places, BarrierChange.announce(amount))
+        change = BarrierChange.arrive(count, drop)
         states = update_barriers(machine, instruction, threads, places, change, wanted)
         if wanted:
             write(frame, threads, states)
@@ -245,7 +247,7 @@ def _count_bytes(instruction: PtxInstruction, context: Context) -> MachineStep:
         amount = number(machine, frame, threads).astype(np.int64)
         if announces:
             machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
-        change = Change.announce(amount) if announces else Change.receive(amount)
+        change = BarrierChange.announce(amount) if announces else BarrierChange.receive(amount)
         update_barriers(machine, instruction, threads, places, change)
 
     return MachineStep(instruction, execute)

@@ -18,7 +18,7 @@ from .arguments import Array, KernelArgument, Struct, values_of
 from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer
-from .hazard import Hazard, Report
+from .hazard import Hazard, HazardLog
 from .machine import Launch, Machine, Program
 from .memory import (
     HEAP_BYTES,
@@ -53,7 +53,7 @@ class Setup:
     grid: Grid
     arguments: tuple[KernelArgument, ...]
     model: str | None = None
-    report: Report | None = None  # where checks write; None if nothing is checked
+    report: HazardLog | None = None  # where checks write; None if nothing is checked
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
 

@@ -28,7 +28,7 @@ from .builders import Context, builds, unsupported
 from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
-from .mbarriers import Change, check_masks, update_barriers
+from .mbarriers import BarrierChange, check_masks, update_barriers
 from .memory import RANK_SHIFT, UNIT, TensorMemory
 from .operands import Read, address, items_of, reader, readers, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
@@ -151,7 +151,7 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
 def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, places: NDArray[Any]) -> None:
     one = np.ones(threads.count, dtype=np.int64)
     machine.synchronised(instruction, "mbarrier.arrive", threads, places)
-    update_barriers(machine, instruction, threads, places, Change.arrive(one))
+    update_barriers(machine, instruction, threads, places, BarrierChange.arrive(one))
 
 
 # -- ld, st --------------------------------------------------------------------------------------------------

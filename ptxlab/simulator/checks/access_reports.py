@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..hazard import Report, lanes_text, line_name, line_text
+from ..hazard import HazardLog, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .clocks import Clocks
@@ -27,7 +27,7 @@ _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads o
 OtherVerb = Literal["wrote", "reads"]
 
 
-class Touch(NamedTuple):
+class ShadowTouch(NamedTuple):
     """An access to one piece of memory: the entries of the shadow that it touches, and which thread does."""
 
     access: Access
@@ -62,7 +62,7 @@ class Touch(NamedTuple):
 class Unordered(NamedTuple):
     """Entries of an access that nothing orders behind what another instruction did to them before."""
 
-    touch: Touch
+    touch: ShadowTouch
     before: NDArray[Any]  # the stamps that all entries of the access have
     which: NDArray[np.intp]  # the entries
     other: PtxInstruction
@@ -94,7 +94,7 @@ class AccessReports:
     """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
 
     def __init__(
-        self, report: Report, values: DoubtfulValues, batch: Batch, clocks: Clocks, launched: int
+        self, report: HazardLog, values: DoubtfulValues, batch: Batch, clocks: Clocks, launched: int
     ) -> None:
         self._report = report
         self._clocks = clocks
@@ -212,7 +212,7 @@ class AccessReports:
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
         self._add("missing wait", touch, unordered.which, span, what, remedy, other)
 
-    def at_once(self, touch: Touch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
+    def at_once(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
         lanes = self._batch.block_lanes
         first = int(which[0])
@@ -226,7 +226,7 @@ class AccessReports:
             remedy = _WIDER
         self._add("race", touch, which, span, what, remedy, touch.access.instruction)
 
-    def unwritten(self, touch: Touch, which: NDArray[np.intp]) -> None:
+    def unwritten(self, touch: ShadowTouch, which: NDArray[np.intp]) -> None:
         """Bytes of shared memory are read that nobody wrote."""
 
         def account(threads: NDArray[Any]) -> Account:
@@ -238,7 +238,7 @@ class AccessReports:
         _, what, remedy, span = account(touch.threads[which])
         self._add("uninitialised memory", touch, which, span, what, remedy, account=account)
 
-    def unfenced_store(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
+    def unfenced_store(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
@@ -253,7 +253,7 @@ class AccessReports:
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
         self._add(kind, touch, which, span, what, remedy, other)
 
-    def overtaken_load(self, touch: Touch, which: NDArray[np.intp], other: PtxInstruction) -> None:
+    def overtaken_load(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """A bulk copy over what a load, perhaps still under way, reads without a proxy fence after it."""
         span = self._span(touch, which)
         what = (
@@ -264,7 +264,7 @@ class AccessReports:
         self._add("missing proxy fence", touch, which, span, what, remedy, other)
 
     def unfenced_barrier(
-        self, touch: Touch, threads: NDArray[Any], place: int, other: PtxInstruction
+        self, touch: ShadowTouch, threads: NDArray[Any], place: int, other: PtxInstruction
     ) -> None:
         """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
         instruction = touch.access.instruction
@@ -282,7 +282,7 @@ class AccessReports:
     def _add(
         self,
         kind: str,
-        touch: Touch,
+        touch: ShadowTouch,
         which: NDArray[np.intp],
         span: tuple[int, int],
         what: str,
@@ -315,7 +315,7 @@ class AccessReports:
                 return np.asarray(which[ours])
         return which
 
-    def _span(self, touch: Touch, which: NDArray[np.intp]) -> tuple[int, int]:
+    def _span(self, touch: ShadowTouch, which: NDArray[np.intp]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
         first, last = touch.shadow.span(touch.entries[which])
         if touch.access.space == "shared":
@@ -324,7 +324,7 @@ class AccessReports:
             return first - start, last - start
         return first, last
 
-    def _place(self, touch: Touch, span: tuple[int, int]) -> str:
+    def _place(self, touch: ShadowTouch, span: tuple[int, int]) -> str:
         first, last = span
         if touch.access.space == "shared":
             return self._report.shared_place(first, last)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
-from ..hazard import Report, lanes_text
+from ..hazard import HazardLog, lanes_text
 from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .access_reports import AccessReports, IdleReads, OtherVerb, Touch, Traits, Unordered, traits_of
+from .access_reports import AccessReports, IdleReads, OtherVerb, ShadowTouch, Traits, Unordered, traits_of
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .doubtful import DoubtfulValues
@@ -38,7 +38,7 @@ class AccessCheck(Observer):
 
     def __init__(
         self,
-        report: Report,
+        report: HazardLog,
         values: DoubtfulValues,
         guesses: Collection[int],
         load_uses: Callable[[PtxInstruction], LoadUses | None],
@@ -216,7 +216,7 @@ class AccessCheck(Observer):
     def _in_shared(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
         entries, count = shadow.entries_of(piece, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
-        touch = Touch(access, piece, shadow, entries, threads, count)
+        touch = ShadowTouch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
         unordered = self._unordered(before, threads, strong, traits.narrow, "wrote")
@@ -267,7 +267,7 @@ class AccessCheck(Observer):
         shadow.note_reads()
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
-        touch = Touch(access, piece, shadow, entries, threads, count)
+        touch = ShadowTouch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
             unordered = self._unordered(before, threads, strong, traits.narrow, "wrote", True)
             if unordered is not None:
@@ -368,7 +368,7 @@ class AccessCheck(Observer):
 
     # -- noting ----------------------------------------------------------------------------------------------
 
-    def _write(self, touch: Touch, stamps: NDArray[Any], strong: bool) -> None:
+    def _write(self, touch: ShadowTouch, stamps: NDArray[Any], strong: bool) -> None:
         shadow, entries, threads = touch.shadow, touch.entries, touch.threads
         shadow.writer[entries] = stamps
         if strong:
@@ -389,7 +389,7 @@ class AccessCheck(Observer):
             self._separate_if(touch.access.space == "shared")
             self._reports.at_once(touch, winner, np.flatnonzero(other))
 
-    def _check_blocks(self, touch: Touch) -> None:
+    def _check_blocks(self, touch: ShadowTouch) -> None:
         """Threads of several blocks update the same bytes in one instruction of scope .cta."""
         last = np.zeros(len(touch.shadow.writer), dtype=np.int64)
         last[touch.entries] = np.arange(len(touch.entries))
@@ -400,7 +400,7 @@ class AccessCheck(Observer):
             self._separate_if(touch.access.space == "shared")
             self._reports.at_once(touch, others, apart)
 
-    def _note_read(self, touch: Touch, traits: Traits) -> None:
+    def _note_read(self, touch: ShadowTouch, traits: Traits) -> None:
         access, piece, threads = touch.access, touch.piece, touch.threads
         shadow, entries = touch.shadow, touch.entries
         stamp = self._time << TIME_SHIFT
@@ -542,7 +542,7 @@ class AccessCheck(Observer):
             threads[blocks[ours]], times[blocks[ours]] = event.threads[ours], self._time
             self._initialised[place] = event.instruction, threads, times
 
-    def _check_initialised(self, touch: Touch) -> None:
+    def _check_initialised(self, touch: ShadowTouch) -> None:
         """Whether a fence came after mbarrier.init before something asynchronous arrives there."""
         clocks, piece = self._clocks, touch.piece
         blocks, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
@@ -711,7 +711,7 @@ class AccessCheck(Observer):
 
     def _report_unordered(
         self,
-        touch: Touch,
+        touch: ShadowTouch,
         before: NDArray[Any],
         which: NDArray[np.intp],
         other_verb: OtherVerb,
@@ -747,7 +747,9 @@ class AccessCheck(Observer):
             else:
                 self._reports.race(unordered, self._idle_reads(unordered))
 
-    def _own_rows(self, touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _own_rows(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
         """Which entries are rows of A that the warp that multiplies them wrote, and knows of."""
         owners, stamps = touch.owners[which], before[which]
         lanes, writers = touch.threads[which] + 32 * owners, stamps & ID
@@ -820,7 +822,7 @@ class AccessCheck(Observer):
             )
         return f"wait for its mbarrier{at} with mbarrier.try_wait first"
 
-    def _check_proxy(self, touch: Touch, before: NDArray[Any]) -> None:
+    def _check_proxy(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
         """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
         if not plain.any():
@@ -842,7 +844,7 @@ class AccessCheck(Observer):
             if other is not None:
                 self._reports.unfenced_store(touch, bad[times == time], other)
 
-    def _check_overtaking(self, touch: Touch, before: NDArray[Any]) -> None:
+    def _check_overtaking(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
         """Loads that may be under way when a bulk copy, another proxy, overwrites global memory.
 
         What was loaded has not been used so far, and no `fence.proxy.async` came after it.
@@ -899,7 +901,7 @@ class _ReadFrom:
         return meet
 
 
-def _different(touch: Touch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
+def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
     """Those that write something else than what is there: equal values do no harm."""
     content, data = touch.content, touch.piece.data
     if content is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
-from ..hazard import Report, line_text
+from ..hazard import HazardLog, line_text
 from ..ptx.syntax import (
     Address,
     Function,
@@ -99,7 +99,7 @@ class DoubtfulValues(Observer):
 
     def __init__(
         self,
-        report: Report,
+        report: HazardLog,
         owners: dict[int, Function],
         unwritten: Callable[[str], set[int]],
         flows: dict[int, Flow],

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
-from ..hazard import Report, line_name, line_text
+from ..hazard import HazardLog, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
@@ -69,7 +69,7 @@ class LocalMemory:
 class ClusterPresence:
     """Watches what the blocks of a batch, which begins at a time, do in each other's shared memory."""
 
-    def __init__(self, report: Report, batch: Batch, clocks: Clocks, begun: int) -> None:
+    def __init__(self, report: HazardLog, batch: Batch, clocks: Clocks, begun: int) -> None:
         self._report = report
         self._batch = batch
         self._clocks = clocks
@@ -145,7 +145,7 @@ class _Flight:
 class TensorCheck(Observer):
     """Looks for missing waits in tensor memory."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: HazardLog) -> None:
         self._report = report
 
     def begin(self, batch: Batch) -> None:
@@ -255,7 +255,7 @@ class _Change:
 class TensorMapCheck(Observer):
     """Looks for tensor maps that TMA may see as they were before."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: HazardLog) -> None:
         self._report = report
         self._changes: dict[int, _Change] = {}  # by address
         self._acquired: dict[tuple[int, int], int] = {}  # by blocks of the grid and addresses

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
-from ..hazard import Report, lanes_text
+from ..hazard import HazardLog, lanes_text
 from ..ptx.dataflow import basic_blocks, constants, register_bits, successors
 from ..ptx.syntax import Function, Immediate, Module, PtxInstruction, Register, Vector, registers_of
 from ..threads import Batch, Threads
@@ -221,7 +221,7 @@ def _fills(instruction: PtxInstruction, written: set[int]) -> bool:
 class RegisterCheck(Observer):
     """Looks for hazards in registers, and for missing lanes."""
 
-    def __init__(self, report: Report, plans: RegisterPlans) -> None:
+    def __init__(self, report: HazardLog, plans: RegisterPlans) -> None:
         self._report = report
         self._plans = plans
         self._machine: Inspection | None = None

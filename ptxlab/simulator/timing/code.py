@@ -65,7 +65,7 @@ class MachineInstruction:
 
 
 @dataclass(frozen=True)
-class MachineCode:
+class KernelCode:
     """A kernel's machine code, and the registers of each thread."""
 
     instructions: tuple[MachineInstruction, ...]
@@ -143,7 +143,7 @@ def _statement_end(text: str, start: int, depth: int) -> int:
 
 
 @lru_cache(maxsize=32)
-def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) -> MachineCode:
+def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) -> KernelCode:
     """The machine code of a kernel; `count` is how many instructions its module has.
 
     Only the first of linked modules has its instructions numbered.
@@ -172,7 +172,7 @@ def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) ->
             behind = instructions[-1].address + _BYTES
             called = _instructions(listing, name, sections[f".text.{name}"])
             instructions += [replace(each, address=behind + each.address) for each in called]
-    return MachineCode(tuple(instructions), _registers(sections, entry))
+    return KernelCode(tuple(instructions), _registers(sections, entry))
 
 
 _KERNEL = "ptxlab_timed_kernel"
@@ -378,7 +378,7 @@ def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[
     return [replace(each, loops=count) for each, count in zip(code, around, strict=True)]
 
 
-def widths(code: MachineCode) -> dict[int, int]:
+def widths(code: KernelCode) -> dict[int, int]:
     """Bytes that a lane accesses in shared memory at once, by PTX instruction, where the opcode says it.
 
     The assembler joins accesses to neighbouring words.
@@ -391,6 +391,6 @@ def widths(code: MachineCode) -> dict[int, int]:
     return found
 
 
-def counters(code: MachineCode) -> set[int]:
+def counters(code: KernelCode) -> set[int]:
     """PTX instructions that add one in shared memory: lanes that do it at one word take one access."""
     return {each.origin for each in code.instructions if each.opcode.startswith("ATOMS.POPC")}

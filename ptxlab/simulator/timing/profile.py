@@ -20,7 +20,7 @@ from ..result import line_of, work_of
 from ..simulate import Run, Setup
 from ..threads import Grid
 from ..traffic import SECTOR
-from .code import MachineCode, counters, instruction_numbers, widths
+from .code import KernelCode, counters, instruction_numbers, widths
 from .program import Cache, Expansion, Streams, streams
 from .record import Recorder
 from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
@@ -55,7 +55,7 @@ def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occup
 def profile(
     image: Image,
     setup: Setup,
-    code: MachineCode,
+    code: KernelCode,
     chip: Clockwork,
     *,
     name: str = "",
@@ -77,14 +77,14 @@ class _Recording(NamedTuple):
     module: Module
     warps: list[list[int]]  # of each cluster, by their numbers in the launch
     grid: Grid
-    code: MachineCode
+    code: KernelCode
     chip: Clockwork
     fits: Occupancy
     held: int  # clusters at a time
     shared: int  # bytes of a block
 
 
-def _recorded(image: Image, setup: Setup, code: MachineCode, chip: Clockwork, together: bool) -> _Recording:
+def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, together: bool) -> _Recording:
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)

@@ -17,7 +17,7 @@ from ...gpu.records import Measurement, measured
 from ...isa.product_form import ProductForm
 from ..ptx.dataflow import basic_blocks
 from ..ptx.syntax import Immediate, Module, PtxInstruction
-from .code import MachineCode, MachineInstruction
+from .code import KernelCode, MachineInstruction
 from .record import Recorder, Touch
 from .replay import (
     BARRIER,
@@ -101,7 +101,7 @@ class Expansion:
     """How PTX instructions become machine instructions."""
 
     def __init__(
-        self, module: Module, code: MachineCode, forms: dict[int, ProductForm], chip: Clockwork
+        self, module: Module, code: KernelCode, forms: dict[int, ProductForm], chip: Clockwork
     ) -> None:
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
