@@ -29,7 +29,7 @@ from .first_kernel import INS, LOAD, MMA
 from .gemm_ladder import first_own_line
 from .how_fast import Span, over_time
 from .reader_kernels import (
-    Passage,
+    Reading,
     compiled,
     first_hazard,
     kernel,
@@ -309,7 +309,7 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Passage:
+def part(part: str) -> Reading:
     """A part of kernel 5, with its explanation.
 
     >>> part("turns").source[:2]

@@ -25,7 +25,7 @@ from .answers import numbers, result_of, whole_numbers
 from .block_scaling import LARGEST_VALUE, error, restore
 from .block_scaling import quantise as quantise_blocks
 from .checking import Sentences, checks, correct, drawn, otherwise, when
-from .reader_kernels import Passage, reading, recorded, source_text
+from .reader_kernels import Reading, reading, recorded, source_text
 
 _Matrix = NDArray[np.float64]
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
@@ -267,7 +267,7 @@ STOPS = {
 PARTS = [name for name, _ in STOPS]
 
 
-def part_of_kernel(part: str) -> Passage:
+def part_of_kernel(part: str) -> Reading:
     """A part of the kernel, with its explanation.
 
     >>> len(part_of_kernel("scales").lines)

@@ -28,7 +28,7 @@ from .barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_gr
 from .checking import Sentences, checks, correct, otherwise, when
 from .first_kernel import INS, LOAD, MMA, STORE
 from .reader_kernels import (
-    Passage,
+    Reading,
     compiled,
     kernel,
     normal_numbers,
@@ -229,7 +229,7 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Passage:
+def part(part: str) -> Reading:
     """A part of the ring, with its explanation.
 
     >>> len(part("consumers").lines)

@@ -107,7 +107,7 @@ def _has_compiler() -> bool:
 # -- a kernel read part by part ------------------------------------------------------------------------------
 
 
-class Passage(NamedTuple):
+class Reading(NamedTuple):
     """A part of a source with what is to be seen there."""
 
     source: str
@@ -120,7 +120,7 @@ class Passage(NamedTuple):
         return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
 
 
-def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Passage:
+def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Reading:
     """A part of a kernel with its explanation: from the first line of a stop to the next.
 
     A stop has a name, a text that its first line contains, and an explanation.
@@ -136,7 +136,7 @@ def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Pas
     first, last = [*firsts[1:], len(lines)][at : at + 2]
     while not lines[last - 1].strip():
         last -= 1
-    return Passage(source, range(first + 1, last + 1), list(stops.values())[at])
+    return Reading(source, range(first + 1, last + 1), list(stops.values())[at])
 
 
 # -- the reader's kernels ------------------------------------------------------------------------------------

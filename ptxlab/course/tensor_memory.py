@@ -19,7 +19,7 @@ from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers
 from .checking import Sentences, checks, correct, drawn, otherwise, when
-from .reader_kernels import Passage, reading
+from .reader_kernels import Reading, reading
 
 WARP = 32
 _CELL_COLUMNS = 32  # of tensor memory, in the picture of what is allocated
@@ -307,7 +307,7 @@ STOPS = {
 PARTS = [name for name, _ in STOPS]
 
 
-def part(source: str, stop: str) -> Passage:
+def part(source: str, stop: str) -> Reading:
     """A part of the kernel of a tcgen05.mma, with its explanation.
 
     >>> import ptxlab

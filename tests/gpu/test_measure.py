@@ -102,7 +102,7 @@ def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "timer", _PretendedGpu)
     form = ptxlab.instruction(_F16)
     chain, kernel, narrow = (
-        engine.Kernel(form, chains, "C", Loop("", 16, b"", 0, threads), b"", "native: 1 HMMA")
+        engine.TimedLoop(form, chains, "C", Loop("", 16, b"", 0, threads), b"", "native: 1 HMMA")
         for chains, threads in ((1, 512), (4, 512), (1, 256))
     )
     result = engine.measure_built([chain, kernel], Gpu("pretended", "sm_90a"), seconds=0.01, sustained=0.02)
