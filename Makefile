@@ -35,7 +35,7 @@ exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `
 	@$(MAKE) --no-print-directory loops
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
-check:  ## what answers in 90 seconds: the linters, the type checker and the quick tests
+check:  ## what answers in two minutes: the linters, the type checker and the quick tests
 	+@$(TOGETHER) quick-tests
 
 .PHONY: quick-tests
