@@ -207,7 +207,7 @@ function meanings(app) {
   if (by === "lane" && app.instruction.tensor)
     rows.push(["colour of D: the lane of tensor memory that holds a cell", colours[13]]);
   else if (by === "lane")
-    rows.push(["hue: lane // 4, shade: % 4", colours[12], colours[13], colours[14], colours[15]]);
+    rows.push(["hue: lane // 4, shade:\u00a0%\u00a04", colours[12], colours[13], colours[14], colours[15]]);
   else if (by === "register" || by === "warp") rows.push([`colour: the ${by} that holds a cell`, colours[5]]);
   else if (by === "core matrix" || by === "bank")
     rows.push([`colour: the ${by} of a cell in shared memory`, colours[13]]);
