@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from ptxlab.cli import main
@@ -157,6 +156,7 @@ _SARIF = {
 @pytest.mark.needs("cuda.core")
 def test_sarif_of_a_script_that_fails(script, capfd: pytest.CaptureFixture[str]) -> None:
     """It is as its schema asks, whatever the script and its children print, and names files as URIs."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema comes with the lab")
     noise = "import os\nos.write(1, b'noise')\nos.system('echo noise')\n"
     assert main(["check", script(noise + _COLUMNS + _BOUNDS, "my script.py"), "--sarif"]) == 1
     out, err = capfd.readouterr()
