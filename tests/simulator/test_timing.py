@@ -367,7 +367,9 @@ def test_what_cannot_be_timed_is_told_in_a_sentence():
   flags[blockIdx.x] = 1;
 }"""
     kernel = ptxlab.kernel(waiting)
-    assert kernel.profile(8, 64, np.zeros(8, np.int32)).cycles > 0
+    profile = kernel.profile(8, 64, np.zeros(8, np.int32))
+    assert profile.cycles > 0
+    assert profile.work.l2 == kernel.simulate(8, 64, np.zeros(8, np.int32)).work.l2  # of all blocks, once
     with pytest.raises(PtxlabError, match="blocks of this launch wait for others"):
         kernel.profile(2000, 64, np.zeros(2000, np.int32))
     with pytest.raises(PtxlabError, match="for a debugger"):

@@ -82,6 +82,7 @@ class _Recording(NamedTuple):
     fits: Occupancy
     held: int  # clusters at a time
     shared: int  # bytes of a block
+    simulated: int  # clusters, of which the others are not in `warps`
 
 
 def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, together: bool) -> _Recording:
@@ -110,7 +111,8 @@ def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, tog
             )
         run.chosen(grid.block_numbers(0, grid.block_count))
         recorder.keep({warp for each in warps for warp in each})
-    return _Recording(run, recorder, image.module, warps, grid, code, chip, fits, held, shared)
+    simulated = clusters if together else len(warps)
+    return _Recording(run, recorder, image.module, warps, grid, code, chip, fits, held, shared, simulated)
 
 
 def _typical(clusters: int, groups: int, held: int) -> list[int]:
@@ -135,7 +137,7 @@ _GOLDEN = 0.618  # parts that are far from each other, however many
 
 def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
     """What was recorded, as streams of machine instructions."""
-    run, recorder, module, warps, grid, code, chip, fits, held, shared = recording
+    run, recorder, module, warps, grid, code, chip, fits, held, shared, simulated = recording
     cluster = grid.cluster_size
     groups, clusters = chip.sms // cluster, grid.block_count // cluster
     active = min(clusters, groups) * cluster
@@ -171,7 +173,7 @@ def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
         least_cycles=_contended(recorder, warps, clusters, chip),
         hot_clock=min(hot, default=chip.clock),
         overhead=chip.launch + (chip.first_access if everything else 0),
-        work=_work(run, grid, clusters / len(warps), float(data.touch[:, 3].sum())),
+        work=_work(run, grid, clusters / simulated, float(data.touch[:, 3].sum()) * clusters / len(warps)),
         instructions=expansion.instructions,
         ptx=ptx,
         name=name,
@@ -296,7 +298,7 @@ def _unit(row: NDArray[np.float64]) -> str:
 
 
 def _work(run: Run, grid: Grid, scale: float, fresh: float) -> Work:
-    """What the launch moves and multiplies, from the clusters of the sample; `fresh` sectors are DRAM's."""
+    """What the launch moves and multiplies, from what was simulated; `fresh` sectors are DRAM's."""
     outcome = run.outcome()
     work = work_of(outcome.profile, outcome.touched.footprint, grid.block_count)
     return Work(
@@ -305,7 +307,7 @@ def _work(run: Run, grid: Grid, scale: float, fresh: float) -> Work:
         fma={name: int(count * scale) for name, count in work.fma.items()},
         wavefronts=int(work.wavefronts * scale),
         l2=int(work.l2 * scale),
-        dram=int(SECTOR * fresh * scale),
+        dram=int(SECTOR * fresh),
     )
 
 
