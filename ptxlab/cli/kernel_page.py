@@ -21,7 +21,6 @@ __all__ = ["KernelTab"]
 LIMIT = 1_000_000  # instructions that warps may execute: a loop that never ends becomes an error
 _ADDRESSES = ("u64", "b64", "s64")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
-_DYNAMIC_SHARED = re.compile(r"^\s*\.extern\s+\.shared\b", re.MULTILINE)
 _NO_FIELD = (
     "{} is a struct or a tensor map, for which this page has no field; in Python, "
     "ptxlab.kernel(ptx).simulate(...) takes one"
@@ -56,6 +55,8 @@ class KernelTab:
             {"name": each.name, "type": kind, "array": kind in _ADDRESSES}
             for each, kind in zip(program.function.parameters, program.parameters, strict=True)
         ]
+        variables = program.module.variables.values()
+        is_dynamic = any(each.space == "shared" and each.linkage == "extern" for each in variables)
         structs = [each["name"] for each in parameters if str(each["type"]).startswith("b8[")]
         described = {
             "method": "described",
@@ -63,7 +64,7 @@ class KernelTab:
             "name": program.name,
             "parameters": parameters,
             "block": "x".join(str(size) for size in block),
-            "shared": str(DYNAMIC_BYTES if _DYNAMIC_SHARED.search(asked["ptx"]) else 0),
+            "shared": str(DYNAMIC_BYTES if is_dynamic else 0),
             "problem": _NO_FIELD.format(structs[0]) if structs else "",
         }
         return [encode(described)]

@@ -303,7 +303,14 @@ class Kernel(Generic[R]):
         if self._image is None:
             self._image = Image(self.module, self.function, self._texts)
         self._image.check_shared(shape.shared)
-        code = machine_code(self._texts, self.name, clockwork.target, len(list(self.module.instructions)))
+        if self.module.debug:
+            raise PtxlabError(
+                f"the time of {self.name} cannot be predicted: it is compiled for a debugger (-G), without "
+                "optimisation"
+            )
+        count = len(list(self.module.instructions))
+        functions = tuple(name for name, each in self.module.functions.items() if not each.entry)
+        code = machine_code(self._texts, self.name, clockwork.target, count, functions)
         setup = Setup(shape, tuple(values))
         ptx = self.source is self.ptx
         predict = partial(profile, self._image, setup, code, clockwork, name=self.title, ptx=ptx)

@@ -31,8 +31,6 @@ _BRANCH = re.compile(r"`\((\.L_x_\w+)\)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _SHARED = re.compile(r"(\.shared\s+\.align\s+)(\d+)(\s+\.b8\s+[\w$]+\[)")
 _INTERNAL = re.compile(r"^(\$__internal_[^:\n]+):$", re.MULTILINE)
-_DEBUG = re.compile(r"\.target[^\n]*\bdebug\b")
-_FUNCTION = re.compile(r"\.func\s*(?:\([^)]*\)\s*)?([\w$]+)")
 _WIDTH = re.compile(r"(?:LDS|STS)(?:\.\w+)*\.(64|128)\b")
 
 
@@ -143,17 +141,19 @@ def _statement_end(text: str, start: int, depth: int) -> int:
 
 
 @lru_cache(maxsize=32)
-def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) -> KernelCode:
-    """The machine code of a kernel; `count` is how many instructions its module has.
+def machine_code(
+    texts: tuple[str, ...], entry: str, target: str, count: int, functions: tuple[str, ...] = ()
+) -> KernelCode:
+    """The machine code of a kernel, and of functions that it may call; its module has `count` instructions.
 
     Only the first of linked modules has its instructions numbered.
     """
     text, found = numbered(texts[0])
-    reason = "it is compiled for a debugger (-G), without optimisation" if _DEBUG.search(text) else ""
     if len(texts) == 1 and found != count:
-        reason = f"its module has {count} instructions, {found} of them in the text"
-    if reason:
-        raise PtxlabError(f"the time of {entry} cannot be predicted: {reason}")
+        raise PtxlabError(
+            f"the time of {entry} cannot be predicted: its module has {count} instructions, {found} of "
+            "them in the text"
+        )
     key = f"{key_of(text, *texts[1:], entry, target)}.alone.cubin"
     code = read_entry(key)
     if code is None:
@@ -167,7 +167,7 @@ def machine_code(texts: tuple[str, ...], entry: str, target: str, count: int) ->
         raise PtxlabError(f"the machine code has no kernel {entry}")
     listing = disassemble(code, lines=True)
     instructions = _instructions(listing, entry, words)
-    for name in dict.fromkeys(_FUNCTION.findall(text)):  # what it may call
+    for name in functions:
         if f".text.{name}" in sections and instructions:
             behind = instructions[-1].address + _BYTES
             called = _instructions(listing, name, sections[f".text.{name}"])
