@@ -233,7 +233,9 @@ def _frameworks() -> list[str]:
     imported = [name for name in _ADAPTERS if name in sys.modules]
     if imported:
         return imported
-    installed = [name for name in _ADAPTERS if find_spec(name.partition(".")[0]) is not None]
+    specs = {name: find_spec(name.partition(".")[0]) for name in _ADAPTERS}
+    # A folder without __init__.py has no origin: it may be a framework's examples beside the program.
+    installed = [name for name, spec in specs.items() if spec is not None and spec.origin is not None]
     for name in installed:
         try:
             import_module(name)

@@ -129,6 +129,17 @@ def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
+def test_a_folder_with_the_name_of_a_framework_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout of its examples may lie beside the program."""
+    (tmp_path / "framework_of_examples").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sessions, "_ADAPTERS", {"framework_of_examples": "triton"})
+    refuses("neither Triton nor Numba's CUDA target", ptxlab.simulating().__enter__)
+    assert "framework_of_examples" not in sys.modules
+
+
 class _RawKernel:
     """As CuPy's."""
 
