@@ -239,7 +239,7 @@ def _frameworks() -> list[str]:
     for name in installed:
         try:
             import_module(name)
-        except ImportError:
+        except Exception:  # of an installation that does not work; a program that uses it imports it itself
             continue
         imported.append(name)
     if not imported:

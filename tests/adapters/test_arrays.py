@@ -140,6 +140,16 @@ def test_a_folder_with_the_name_of_a_framework_is_none(
     assert "framework_of_examples" not in sys.modules
 
 
+@pytest.mark.parametrize("fault", ["import ctypes; ctypes.CDLL('./no_such_library')", "raise ValueError"])
+def test_a_framework_that_cannot_be_imported_is_left_out(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "framework_at_fault.py").write_text(fault)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sessions, "_ADAPTERS", {"framework_at_fault": "triton"})
+    refuses("neither Triton nor Numba's CUDA target", ptxlab.simulating().__enter__)
+
+
 class _RawKernel:
     """As CuPy's."""
 
