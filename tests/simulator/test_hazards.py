@@ -628,6 +628,27 @@ def test_loads_in_vain_of_what_others_load_and_overwrite(count: int, rows: int, 
     assert [each.kind for each in hazards] == ["race"] * used and (x == 1 / min(count, 32)).all()
 
 
+_UNROLLED = """
+__global__ void halve(float* x, float* y, int n, int used) {
+  for (int i = threadIdx.x; i < n; i += 2 * blockDim.x) {
+    int j = i + blockDim.x;
+    float a = x[min(n - 1, i)], b = x[min(n - 1, j)];
+    if (i < n) x[i] = a / 2;
+    if (j < n) x[j] = b / 2;
+    else if (used) y[threadIdx.x] = b;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_a_load_in_vain_behind_others_that_were_used(used: int) -> None:
+    """All loads of the first iteration are used; in the second some threads load the last element in vain."""
+    x, y = np.ones(200, np.float32), np.zeros(64, np.float32)
+    hazards = ptxlab.kernel(_UNROLLED).simulate(1, 64, x, y, 200, used, show=False).hazards
+    assert [each.kind for each in hazards] == ["race"] * used and (x == 0.5).all()
+
+
 _IN_ONE_BLOCK = r"""
 __global__ void reverse(int* x, const int* used) {
   __shared__ int s[64];

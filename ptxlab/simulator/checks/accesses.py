@@ -450,7 +450,7 @@ class AccessCheck(Observer):
             self._values.watch(uses)
             if key not in self._read_from:
                 self._read_from[key] = _ReadFrom(access, self._batch.size)
-            self._read_from[key].add(access)
+            self._read_from[key].add(access, self._time)
         return number
 
     def _warpgroups(self, access: Access) -> tuple[NDArray[np.int64], list[int]]:
@@ -779,13 +779,15 @@ class AccessCheck(Observer):
             return None
         writers = np.repeat(pairs[0], lanes)
         others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)
-        keep = others != writers
+        since = np.zeros(len(others), dtype=np.int64)
         read, access = self._read_from[id(unordered.other)], unordered.touch.access
         alone = access.space != "shared" or self._batch.grid.cluster_size == 1
         if alone and access.space == read.space and access.instruction.parts[0] in ("st", "atom", "red"):
-            keep &= read.overlaps(others, access, writers)
-        writers, others = writers[keep], others[keep]
+            since = read.since(others, access, writers)
+        keep = (others != writers) & (since <= self._time)
+        writers, others, since = writers[keep], others[keep], since[keep]
         known = self._clocks.known(writers, others, written=unordered.everywhere)  # as in `_unordered`
+        known = np.maximum(known, since - 1)  # a use may have the time of the load, if no access is between
         spread = np.arange(32)[np.arange(32) & ~uses.lane_bits == 0]
         others = (others[:, None] & ~uses.lane_bits | spread).reshape(-1)  # whoever may have got it from them
         if self._values.were_used(uses, others, np.repeat(known, len(spread))):
@@ -863,42 +865,44 @@ class AccessCheck(Observer):
 
 
 class _ReadFrom:
-    """The addresses at which each thread of a batch has executed a load, as long as they are few."""
+    """Where each thread of a batch has executed a load, and when first, as long as the addresses are few."""
 
     _NOWHERE, _MOST = -1, 64
+    _NEVER = np.iinfo(np.int64).max
 
     def __init__(self, access: Access, size: int) -> None:
         self.space, self._width, self._size = access.space, access.width, size
-        self._executions: list[NDArray[np.int64]] = []  # of each thread one after the other
+        #: Addresses and times, of each thread one after the other.
+        self._executions: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
 
-    def add(self, access: Access) -> None:
+    def add(self, access: Access, time: int) -> None:
         """Threads execute the load."""
         if access.space != self.space:  # generic addresses
             self.space = "several"
         if len(self._executions) > self._MOST:
             return
         threads, addresses = access.threads, access.addresses.astype(np.int64)
-        for before in self._executions:
+        for before, _ in self._executions:
             new = before[threads] != addresses
             if not new.any():
                 return
             threads, addresses = threads[new], addresses[new]
-        before = self._executions[-1] if self._executions else np.zeros(self._size, dtype=np.int64)
-        if (before[threads] != self._NOWHERE).any():
-            before = np.full(self._size, self._NOWHERE, dtype=np.int64)
-            self._executions.append(before)
-        before[threads] = addresses
+        if not self._executions or (self._executions[-1][0][threads] != self._NOWHERE).any():
+            self._executions.append((np.full(self._size, self._NOWHERE), np.zeros(self._size, np.int64)))
+        before, times = self._executions[-1]
+        before[threads], times[threads] = addresses, time
 
-    def overlaps(self, threads: NDArray[Any], access: Access, writers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each of the threads may have read what its writer writes in an access."""
-        meet = np.full(len(threads), len(self._executions) > self._MOST)
+    def since(self, threads: NDArray[Any], access: Access, writers: NDArray[Any]) -> NDArray[np.int64]:
+        """When each of the threads may first have read what its writer writes in an access, or `_NEVER`."""
+        since = np.full(len(threads), 0 if len(self._executions) > self._MOST else self._NEVER)
         places = np.zeros(self._size, dtype=np.int64)
         places[access.threads] = access.addresses
         written = places[writers]
-        for addresses in self._executions:
+        for addresses, times in self._executions:
             read = addresses[threads]
-            meet |= (read < written + access.width) & (written < read + self._width) & (read >= 0)
-        return meet
+            meet = (read < written + access.width) & (written < read + self._width) & (read >= 0)
+            since[meet] = np.minimum(since[meet], times[threads[meet]])
+        return since
 
 
 def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
