@@ -5,8 +5,8 @@ up tensor maps and launches through the CUDA runtime, and its kernels to PTX. He
 runtime that the host's code calls are functions of Python, and a launch goes to the simulator with the bytes
 of its parameters. What is changed in the DSL while a session is open: `Compiler.jit`, the options of a
 compilation (it keeps the PTX, with line numbers), the architecture, `_Tensor` (arrays of the host count as
-global memory), `HardwareInfo`, the number of devices, the cache of compiled functions, and calls of functions
-with TVM FFI, which take arrays themselves.
+global memory), `HardwareInfo`, the number of devices, `initialize_cuda_context`, the cache of compiled
+functions, and calls of functions with TVM FFI, which take arrays themselves.
 """
 
 from __future__ import annotations
@@ -441,6 +441,7 @@ def install() -> Callable[[], None]:
         (executor, "run_compiled_program", run),
         (compiled, "num_devices", 1),
         (compiled, "_load_cuda_library", load),
+        (cutlass.cuda, "initialize_cuda_context", lambda device_id=0, flags=0: None),
         (info, "__init__", lambda self, device_id=0: None),
         (info, "get_max_active_clusters", lambda self, cluster_size, stream=None: _sms() // cluster_size),
         (info, "get_device_multiprocessor_count", lambda self: _sms()),

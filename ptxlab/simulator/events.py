@@ -77,6 +77,7 @@ class TensorAccess:
     columns: range
     lanes: int = ALL_LANES  # a bit for each
     asynchronous: bool = False
+    elsewhere: bool = False  # the address names lanes of another warp
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,14 @@ _KINDS = (
         "for Blackwell",
     ),
     HazardKind(
+        "lanes of warp 0",
+        "tcgen05.ld or tcgen05.st of another warp names lanes 0 to 31 of tensor memory; here each warp of a "
+        "warpgroup has its own 32 lanes then",
+        "the lanes of the warp in the address: add (warp % 4 * 32) << 16",
+        grade="note",
+        published='the PTX ISA, "Access restrictions", asks for it; DeepGEMM leaves it out for all warps',
+    ),
+    HazardKind(
         "tensor memory kept",
         "A block ends and has not freed all of the tensor memory that it allocated",
         "tcgen05.dealloc of every tcgen05.alloc, before the block ends",

@@ -180,15 +180,17 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
         results = []
         for number, (index, block) in enumerate(zip(leaders.indices, leaders.blocks, strict=True)):
             warp = int(index - block * machine.batch.block_lanes) // 32 % 4
-            start = int(places[number])
-            _check_lanes(instruction, warp, start)
+            named = int(places[number])
+            start = _own_lanes(instruction, warp, named)
             words, ours = _memory(machine).words[block], slice(32 * warp, 32 * warp + 32)
             touched = _touched(form, start & 0xFFFF, split)
             warp_threads = threads.indices[threads.indices >> 5 == index >> 5]
             kind = "read" if loads else "write"
             lanes = (0xFFFFFFFF if form.shape == "32x32b" else 0xFFFF) << (start >> 16)
             for columns in touched:
-                access = TensorAccess(instruction, kind, warp_threads, int(block), columns, lanes)
+                access = TensorAccess(
+                    instruction, kind, warp_threads, int(block), columns, lanes, elsewhere=start != named
+                )
                 machine.tensor_accessed(access)
             if loads:
                 results.append(_flat(tensor_memory.load(form, words, start, split))[ours])
@@ -218,13 +220,17 @@ def _flat(registers: NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]) -> NDA
     return np.concatenate([part if part.ndim == 2 else part[:, None] for part in parts], axis=-1)
 
 
-def _check_lanes(instruction: PtxInstruction, warp: int, start: int) -> None:
-    lane = start >> 16
+def _own_lanes(instruction: PtxInstruction, warp: int, named: int) -> int:
+    """Where a warp's lanes begin if an address names that; the first 32 are each warp's own."""
+    lane = named >> 16
+    if lane < 32:
+        return named + (32 * warp << 16)
     if lane // 32 != warp:
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} of warp {warp} begins in lane {lane}; that warp may "
             f"touch lanes {32 * warp} to {32 * warp + 31}"
         )
+    return named
 
 
 # -- what one thread issues ----------------------------------------------------------------------------------

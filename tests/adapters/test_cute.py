@@ -16,7 +16,7 @@ cutlass = pytest.importorskip(
     "cutlass.cute", reason="CuTe DSL is not installed (pip install nvidia-cutlass-dsl)"
 )
 
-from cutlass import cute  # noqa: E402
+from cutlass import cuda, cute  # noqa: E402
 from cutlass.cute.runtime import from_dlpack  # noqa: E402
 
 from . import cute_kernels as kernels  # noqa: E402
@@ -37,6 +37,7 @@ def arrays() -> tuple[Any, Any, Any]:
 def test_functions_compile_and_launch_in_the_session(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
+        cuda.initialize_cuda_context()
         given = [from_dlpack(each).mark_layout_dynamic() for each in arrays]
         compiled = cute.compile(kernels.add, *given)
         compiled(*given)

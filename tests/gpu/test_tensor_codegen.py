@@ -324,6 +324,19 @@ def test_kernels_copy_what_is_emulated() -> None:
     assert np.array_equal(result, words)
 
 
+def test_a_commit_of_the_pair_is_waited_for_with_any_scope() -> None:
+    """It tells of asynchronous work, as copies do: CUTLASS names no scope, its primitives name .cta."""
+    commit = instruction("tcgen05.commit.cta_group::2.mbarrier::arrive::one.multicast::cluster.b64")
+    wait = "mbarrier.try_wait.parity.shared::cta.b64"
+    source = codegen.source(commit)
+    assert wait in source
+    source = source.replace(wait, "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64")
+    kernel = ptxlab.kernel(source, tcgen05_transfer.kernel_name(commit), target="sm_100a")
+    words, result = np.arange(256, dtype=np.uint32), np.zeros(256, dtype=np.uint32)
+    simulated = kernel.simulate(2, 128, words, result)
+    assert np.array_equal(result, words) and not simulated.hazards and not simulated.notes
+
+
 @pytest.fixture
 def simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A B200 whose launches are simulated."""
@@ -373,7 +386,7 @@ def test_run_gives_what_emulate_gives(simulated_gpu: None) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "sentence"),
     [
-        ("warp * 32 << 16", "0", "of warp 1 begins in lane 0; that warp may touch lanes 32 to 63"),
+        ("warp * 32 << 16", "96 << 16", "of warp 0 begins in lane 96; that warp may touch lanes 0 to 31"),
         ("[%0], 32;", "[%0], 48;", "asks for 48 columns; it takes 32, 64, 128, 256 or 512"),
         ("0x04040010u", "0x04040050u", "bit 6 is 1, but is reserved"),
     ],

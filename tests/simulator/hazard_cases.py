@@ -69,6 +69,7 @@ HAZARDS = {
     "remote_data": "narrow scope",
     "bulk_over_loads": "missing proxy fence",
     "loaded_early": "tcgen05.ld without wait",
+    "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
 }
@@ -80,6 +81,9 @@ _TWO_BLOCKS = {
 }  # fmt: skip
 
 
+_TENSOR_MEMORY = {"columns_kept", "loaded_early", "first_lanes"}
+
+
 @cache
 def _compiled(fixed: bool, target: str) -> Any:
     options = ["-DFIXED"] if fixed else []
@@ -88,7 +92,7 @@ def _compiled(fixed: bool, target: str) -> Any:
 
 def variant(name: str, fixed: bool) -> Any:
     """A kernel of the file; all of a target are compiled at once."""
-    kernel = copy(_compiled(fixed, "sm_100a" if name in ("columns_kept", "loaded_early") else "sm_90a"))
+    kernel = copy(_compiled(fixed, "sm_100a" if name in _TENSOR_MEMORY else "sm_90a"))
     kernel.function = kernel.module.functions[name]
     kernel._image = None
     return kernel

@@ -71,8 +71,10 @@ class AccessCheck(Observer):
         #: By block and address of an mbarrier: other blocks that arrive there, and up to when they vouch for
         #: what they wrote.
         self._remote_arrivals: dict[tuple[int, int], dict[int, int]] = {}
-        #: mbarriers at which copies of other blocks arrive, which count as telling everything.
+        #: mbarriers at which copies of other blocks arrive, which count as telling everything, and those at
+        #: which their threads do: what tcgen05.commit tells of is asynchronous work, as with copies.
         self._remote_completions: set[tuple[int, int]] = set()
+        self._remote_threads: set[tuple[int, int]] = set()
         self._unscoped: dict[int, tuple[PtxInstruction, NDArray[Any]]] = {}  # arrivals there without a scope
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
@@ -585,6 +587,8 @@ class AccessCheck(Observer):
         for owner, place, block in set(zip(owners.tolist(), places.tolist(), blocks.tolist(), strict=True)):
             arrivals = self._remote_arrivals.setdefault((owner, place), {})
             arrivals[block] = max(time, arrivals.get(block, 0))
+            if parts[0] != "tcgen05":
+                self._remote_threads.add((owner, place))
             if not wide:
                 self._reports.unscoped_arrivals[owner, block] = instruction
 
@@ -602,7 +606,7 @@ class AccessCheck(Observer):
                 times[other % size] = time
             np.maximum(clocks.cluster_writes[block], times, out=clocks.cluster_writes[block])
         if "cta" in event.instruction.parts:
-            remote = event.threads[[key in self._remote_arrivals for key in keys]]
+            remote = event.threads[[key in self._remote_threads for key in keys]]
             if len(remote):
                 what = "wait{s} for an mbarrier of its block, where another block arrives,"
                 self._report_scope(event.instruction, remote, what)

@@ -168,6 +168,12 @@ class TensorCheck(Observer):
 
     def tensor_accessed(self, access: TensorAccess) -> None:
         """Threads, or an instruction that a thread issues, read or write tensor memory."""
+        if access.elsewhere:
+            self._report.add(
+                "lanes of warp 0", access.instruction, self._batch, access.threads,
+                "{who} name{s} lanes of tensor memory that only warp 0 of its warpgroup may touch",
+                space="tensor",
+            )  # fmt: skip
         for flight in self._flights:
             same_issuer = access.asynchronous and flight.access.threads[0] == access.threads[0]
             if flight.touches(access) and not same_issuer:

@@ -598,4 +598,18 @@ extern "C" __global__ void loaded_early(u32* x) {  // registers of tcgen05.ld, u
         asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");
     }
 }
+
+extern "C" __global__ void first_lanes(u32* x) {  // tensor memory of warp 1, by the lanes of warp 0
+    __shared__ u32 columns;
+    if (threadIdx.x < 32)
+        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: "r"(shared_address(&columns)) : "memory");
+    __syncthreads();
+    u32 place = columns + (threadIdx.x / 32 * 32 << 16), loaded;
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};\ntcgen05.wait::st.sync.aligned;" :: "r"(place), "r"(x[threadIdx.x]) : "memory");
+    IF_BROKEN(place = columns;)
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];\ntcgen05.wait::ld.sync.aligned;" : "=r"(loaded) : "r"(place) : "memory");
+    x[threadIdx.x] = loaded + 1;
+    __syncthreads();
+    if (threadIdx.x < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");
+}
 #endif
