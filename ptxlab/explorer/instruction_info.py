@@ -15,7 +15,7 @@ from ..isa.layout import Layout
 from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_memory import TensorOperand
 from ..views import Grid, palette
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
@@ -38,7 +38,7 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         "m": ins.m,
         "n": ins.n,
         "k": ins.k,
-        "lanes": threads(ins),
+        "lanes": state.threads,
         "mma_count": ins.mma_count,
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
@@ -72,16 +72,6 @@ def lane_colours() -> dict[str, list[list[str]]]:
     light = palette.lane_shades(palette.PAPER, palette.INK, palette.LEAST_ON_LIGHT)
     dark = palette.lane_shades(palette.DARK.paper, "#000000", palette.LEAST_ON_DARK)
     return {"light": [list(pair) for pair in light], "dark": [list(pair) for pair in dark]}
-
-
-def threads(ins: Product) -> int:
-    """The threads whose registers are shown: a warp, a warpgroup; of tcgen05 a warpgroup in each CTA.
-
-    >>> import ptxlab
-    >>> threads(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"))
-    256
-    """
-    return LANES * ins.cta_group if isinstance(ins, Tcgen05Mma) else ins.lanes
 
 
 def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from .differences import FoundDifference, find_difference, trace_columns
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import check_figure, figure_of_selection, gpu_note, picture, share_link
-from .instruction_info import instruction_info, threads, toolbar
+from .instruction_info import instruction_info, toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .question import Question
@@ -85,12 +85,6 @@ class Presenter:
         self._finding = ""  # what the search for a difference came to, until the next change
 
     # -- what there is ------------------------------------------------------------------------------------
-
-    @property
-    def threads(self) -> int:
-        """The threads whose registers can be shown."""
-        transfer = self.state.transfer
-        return threads(self.state.ins) if transfer is None else transfer.threads
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, int]]:
@@ -191,8 +185,8 @@ class Presenter:
 
     def _reset_look(self) -> None:
         """Begin with another instruction: nothing is selected, and nothing was sent."""
-        self.view.lane = min(self.view.lane, self.threads - 1)
-        self.view.pinned = [lane for lane in self.view.pinned if lane < self.threads]
+        self.view.lane = min(self.view.lane, self.state.threads - 1)
+        self.view.pinned = [lane for lane in self.view.pinned if lane < self.state.threads]
         self.view.selected = self.view.candidates = {}
         self.trace.cell, self._gpu_time = None, ""
         self._sent, self._shown, self._toolbar_sources = {}, self.state.form, ()
@@ -313,7 +307,9 @@ class Presenter:
 
     def show_lanes(self) -> None:
         """Send the registers of the lanes that are shown; a transfer shows all of them already."""
-        shown = [lane for lane in self.view.lanes if lane < self.threads and self.state.transfer is None]
+        shown = [
+            lane for lane in self.view.lanes if lane < self.state.threads and self.state.transfer is None
+        ]
         self.view.lane_registers = {
             str(lane): lane_registers(self.state, lane, self._known_registers) for lane in shown
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.targets import GENERATIONS
+from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tensor_memory import LANES
 from ..numerics import has
 from ..numerics.emulate import codes_of_d, model_of
 from ..numerics.models import why_no_model
@@ -80,9 +83,9 @@ class Results:
         """Whether there is a D to show."""
         return self.chip != NOBODY
 
-    @property
+    @cached_property
     def available(self) -> tuple[str, ...]:
-        """What can compute D: the models, and the GPU if it has the instruction."""
+        """What can compute D: the models, and the GPU if it has the instruction; the driver is asked once."""
         return (*self.models, GPU) if gpu.available(self.ins) else self.models
 
     @property
@@ -264,6 +267,18 @@ class ExplorerState:
                 "this is for instructions that multiply"
             )
         raise AttributeError(f"the state of the Explorer has no {name}")
+
+    @property
+    def threads(self) -> int:
+        """The threads whose registers are shown: a warp, a warpgroup; of tcgen05.mma a warpgroup in each CTA.
+
+        >>> import ptxlab
+        >>> ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16")).threads
+        256
+        """
+        if self.transfer is not None:
+            return self.transfer.threads
+        return LANES * self.ins.cta_group if isinstance(self.ins, Tcgen05Mma) else self.ins.lanes
 
     @property
     def chips(self) -> tuple[str, str | None]:

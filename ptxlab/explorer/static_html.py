@@ -25,7 +25,6 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
 from .export import page_address
-from .instruction_info import threads
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
 from .question import Question
@@ -117,7 +116,7 @@ def _saved_product(
     what_is_saved = "bits" if cells else "bits and steps"
     return {
         "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
-        "lanes": columns([lane_registers(state, lane) for lane in range(threads(ins))]),
+        "lanes": columns([lane_registers(state, lane) for lane in range(state.threads)]),
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),

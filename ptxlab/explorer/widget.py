@@ -222,7 +222,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     @lane.setter
     def lane(self, lane: int) -> None:
-        self.view.lane = as_index(lane, "lane", self._presenter.threads)
+        self.view.lane = as_index(lane, "lane", self.state.threads)
 
     @property
     def lanes(self) -> list[int]:
@@ -238,7 +238,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     @lanes.setter
     def lanes(self, lanes: Sequence[int] | NDArray[np.integer]) -> None:
-        last = self._presenter.threads - 1
+        last = self.state.threads - 1
         allowed = f"up to {MAX_PINNED} different lanes can be shown side by side, from 0 to {last}"
         is_list = isinstance(lanes, list | tuple | range | np.ndarray) and getattr(lanes, "ndim", 1) == 1
         if not is_list or not 0 < len(lanes) <= MAX_PINNED:
@@ -349,7 +349,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             as_int(column, "column"),
             as_flag(pack, "pack"),
         )
-        chosen = None if thread is None else as_index(thread, "thread", self._presenter.threads)
+        chosen = None if thread is None else as_index(thread, "thread", self.state.threads)
         self.session.show_load(request)
         if chosen is not None:
             self.lane = chosen

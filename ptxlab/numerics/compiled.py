@@ -24,7 +24,7 @@ from ..isa.dtypes import DType, dtype
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from .fused_step import Alignment, Array, DTypes, FusedCodes, FusedStep
+from .fused_sum import Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
 
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes a second
 #: to read what it has compiled.
@@ -124,6 +124,40 @@ def _compile() -> None:
 def _compilation_note() -> str:
     compiles = _compilation is not None and _compilation.is_alive()
     return "NumPy computes while numba compiles" if compiles else ""
+
+
+def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
+    """Codes of D in one step; C and D have one type.
+
+    Elements of A that are not stored make no products; scales are powers of two that multiply every product.
+    C counts 2^-c_shift times.
+
+    >>> f16, f32 = dtype("f16"), dtype("f32")
+    >>> codes = FusedCodes(f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]]))
+    >>> step = FusedStep((f16, f16, f32, f32), Alignment(fraction_bits=25, result_bits=23, floor=-133))
+    >>> int(f32.decode(fused_dot(codes, step))[0, 0])   # added one by one in f32, both would be lost
+    16777218
+    """
+    batch, flat = codes.batch, codes.flat()
+    rows, columns = codes.c.shape[-2:]
+    products = len(flat.c) * rows * columns * codes.a.shape[-1]
+    plain = flat.scales is None and not c_shift
+    if plain and serves(step.dtypes, products, codes.b.shape[-2]):
+        d = _compiled_dot(flat, step)
+    else:
+        d = fused_blocks(flat, step, c_shift)
+    return d.reshape(*batch, rows, columns)
+
+
+def _compiled_dot(codes: FusedCodes, step: FusedStep) -> Array:
+    """Codes of D for codes with one batch axis, by numba's loop; by NumPy where that leaves them out."""
+    down, across = side_by_side(codes)
+    parts = codes.divided(down, across)
+    d, special = fused_codes(parts, step)
+    if special.any():
+        d[special] = fused_blocks(parts.select(special), step)
+    whole = d.reshape(len(codes.c), down, across, *d.shape[1:]).swapaxes(2, 3)
+    return whole.reshape(codes.c.shape).astype(step.dtypes[3].code_type, copy=False)
 
 
 def side_by_side(codes: FusedCodes) -> tuple[int, int]:

@@ -8,18 +8,96 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
-from .compiled import fused_codes, serves, side_by_side
-from .fused_step import Alignment, Array, FusedCodes, FusedStep
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
 _BLOCK = 1 << 17  # elements of D worked on at a time: NumPy's loops are long
 _IN_CACHE = 1 << 16  # elements of D summed at a time: product, integer, sum and scale stay in the cache
+
+
+Array: TypeAlias = NDArray[Any]
+
+#: Of A, B, C and D.
+DTypes: TypeAlias = tuple[DType, DType, DType, DType]
+
+
+class Alignment(NamedTuple):
+    """The numbers of one fused step: see `rules.Fused`."""
+
+    fraction_bits: int
+    result_bits: int
+    floor: int
+
+
+class FusedStep(NamedTuple):
+    """The types of A, B, C and D, and how products and C are aligned and cut."""
+
+    dtypes: DTypes
+    alignment: Alignment
+
+    @property
+    def numbers(self) -> tuple[int, int, int, bool]:
+        """Bits of fraction kept in the sum, its floor, bits of fraction kept of D, whether it is rounded."""
+        nearest = self.dtypes[3].name == "f16"
+        kept = self.dtypes[3].fraction_bits if nearest else self.alignment.result_bits
+        return self.alignment.fraction_bits, self.alignment.floor, kept, nearest
+
+
+class FusedCodes(NamedTuple):
+    """Codes of A [..., M, K], B [..., K, N] and C [..., M, N], and what says how they count.
+
+    `stored` [..., M, K] says which elements of A exist; None if all do. `scales` are ue8m0 codes for the rows
+    of A [..., M, blocks of K] and the columns of B [..., blocks, N].
+    """
+
+    a: Array
+    b: Array
+    c: Array
+    stored: Array | None = None
+    scales: tuple[Array, Array] | None = None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The common batch axes."""
+        arrays = (self.a, self.b, self.c, self.stored, *(self.scales or ()))
+        return np.broadcast_shapes(*(codes.shape[:-2] for codes in arrays if codes is not None))
+
+    def flat(self) -> FusedCodes:
+        """The same with one batch axis."""
+        batch = self.batch
+        return self._map(
+            lambda codes: np.broadcast_to(codes, batch + codes.shape[-2:]).reshape(-1, *codes.shape[-2:])
+        )
+
+    def select(self, which: slice | Array) -> FusedCodes:
+        """Those of some MMAs of one batch axis."""
+        return self._map(lambda codes: codes[which])
+
+    def divided(self, down: int, across: int) -> FusedCodes:
+        """Smaller MMAs of one batch axis: rows in `down` parts, columns in `across` parts; without scales."""
+        count, rows, columns = self.c.shape
+
+        def of_rows(codes: Array) -> Array:
+            parts = codes.reshape(count, down, 1, rows // down, -1)
+            whole = np.broadcast_to(parts, (count, down, across, *parts.shape[3:]))
+            return whole.reshape(-1, *parts.shape[3:])
+
+        b = np.moveaxis(self.b.reshape(count, 1, -1, across, columns // across), 2, 3)
+        b = np.broadcast_to(b, (count, down, *b.shape[2:])).reshape(-1, *b.shape[3:])
+        c = self.c.reshape(count, down, rows // down, across, columns // across).swapaxes(2, 3)
+        stored = None if self.stored is None else of_rows(self.stored)
+        return FusedCodes(of_rows(self.a), b, c.reshape(-1, *c.shape[3:]), stored)
+
+    def _map(self, change: Callable[[Array], Array]) -> FusedCodes:
+        stored = None if self.stored is None else change(self.stored)
+        scales = None if self.scales is None else (change(self.scales[0]), change(self.scales[1]))
+        return FusedCodes(change(self.a), change(self.b), change(self.c), stored, scales)
 
 
 def _empty(shape: tuple[int, ...], *numbers: type[np.generic]) -> list[Array]:
@@ -114,41 +192,7 @@ def _power(exponent: Array) -> Array:
     return (field << 52).view(np.float64)
 
 
-def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
-    """Codes of D in one step; C and D have one type.
-
-    Elements of A that are not stored make no products; scales are powers of two that multiply every product.
-    C counts 2^-c_shift times.
-
-    >>> f16, f32 = dtype("f16"), dtype("f32")
-    >>> codes = FusedCodes(f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]]))
-    >>> step = FusedStep((f16, f16, f32, f32), Alignment(fraction_bits=25, result_bits=23, floor=-133))
-    >>> int(f32.decode(fused_dot(codes, step))[0, 0])   # added one by one in f32, both would be lost
-    16777218
-    """
-    batch, flat = codes.batch, codes.flat()
-    rows, columns = codes.c.shape[-2:]
-    products = len(flat.c) * rows * columns * codes.a.shape[-1]
-    plain = flat.scales is None and not c_shift
-    if plain and serves(step.dtypes, products, codes.b.shape[-2]):
-        d = _compiled(flat, step)
-    else:
-        d = _fused_blocks(flat, step, c_shift)
-    return d.reshape(*batch, rows, columns)
-
-
-def _compiled(codes: FusedCodes, step: FusedStep) -> Array:
-    """Codes of D for codes with one batch axis, by numba's loop; by NumPy where that leaves them out."""
-    down, across = side_by_side(codes)
-    parts = codes.divided(down, across)
-    d, special = fused_codes(parts, step)
-    if special.any():
-        d[special] = _fused_blocks(parts.select(special), step)
-    whole = d.reshape(len(codes.c), down, across, *d.shape[1:]).swapaxes(2, 3)
-    return whole.reshape(codes.c.shape).astype(step.dtypes[3].code_type, copy=False)
-
-
-def _fused_blocks(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
+def fused_blocks(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
     """Codes of D for codes with one batch axis, block by block."""
     out = np.empty(codes.c.shape, dtype=step.dtypes[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))

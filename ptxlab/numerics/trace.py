@@ -15,8 +15,8 @@ from ..errors import PtxlabError, quoted
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
-from .element import Element
 from .emulate import model_of
+from .rules.base import Element
 from .steps import Term, Trace, add_up, number
 
 

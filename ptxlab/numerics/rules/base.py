@@ -1,18 +1,26 @@
-"""What every rule has, and the element codes that rules work on."""
+"""What every rule has, and what it works on: the element codes of a batch, or what goes into one element."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import PtxlabError
+from ...isa.dtypes import DType
+from ...isa.instruction_descriptor import ZeroColumnMask
 from ...isa.operation import Operation
+from ...isa.product_form import ProductForm
+from ...isa.sparsity import check_nibbles
 from ...isa.tcgen05 import Tcgen05Mma
-from ..element import Element, codes_of_a, codes_of_b, codes_of_c, nibbles_of, scales_of
-from ..steps import Step
+from ..arithmetic import fma_f32
+from ..steps import Number, Step, Term, add_up, aligned_number, multiply, number, stored_term
 
 Array = NDArray[Any]
 
@@ -92,3 +100,193 @@ class Codes:
 
         b = np.swapaxes(apart(np.swapaxes(self.b, -1, -2)), -1, -2)
         return replace(self, a=apart(self.a), b=b, c=apart(self.c))
+
+
+# -- codes with the modifiers applied ---------------------------------------------------------------------
+
+
+def codes_of_c(operands: Operation) -> Array:
+    """C's codes; zeros for scale-d = 0 or enable-input-d = 0, which leaves C out."""
+    codes, modifiers = operands.codes("C"), operands.modifiers
+    return codes if modifiers.scale_d and modifiers.enable_input_d else np.zeros_like(codes)
+
+
+def codes_of_a(operands: Operation) -> Array:
+    """A's codes; negating A or B negates every product."""
+    ins = operands.ins
+    a = operands.codes("stored" if ins.sparse else "A")
+    return a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1)) if negated(operands) else a
+
+
+def codes_of_b(operands: Operation) -> Array:
+    """B's codes; zeros in the columns that a mask leaves out."""
+    codes, zeros = operands.codes("B"), zero_columns(operands)
+    codes = used_columns(operands, codes)
+    return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
+
+
+def used_columns(operands: Operation, b: Array) -> Array:
+    """The columns of B that are multiplied: its N from where the zero-column mask of tcgen05.mma.ws says."""
+    ins = operands.ins
+    if not isinstance(ins, Tcgen05Mma) or not ins.ws:
+        return b
+    first = operands.modifiers.column_shift
+    return b[..., first : first + ins.n]
+
+
+def zero_columns(operands: Operation) -> NDArray[np.bool_] | None:
+    """Columns of B that count as zeros: [n], or None where all count as they are."""
+    if not operands.modifiers.zero_column_mask:
+        return None
+    mask = ZeroColumnMask.decode(operands.modifiers.zero_column_mask)
+    return mask.zeros(operands.ins.m, operands.ins.n)
+
+
+def negated(operands: Operation) -> bool:
+    """Whether every product changes its sign: A or B is negated, not both."""
+    ins, modifiers = operands.ins, operands.modifiers
+    if isinstance(ins, Tcgen05Mma):
+        return ins.descriptor.negate_a != ins.descriptor.negate_b
+    return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
+
+
+def nibbles_of(operands: Operation) -> Array | None:
+    """The metadata nibbles that the selector chooses; None for a dense instruction."""
+    ins = operands.ins
+    if ins.structure is None:
+        return None
+    return check_nibbles(ins.structure, operands.codes("E"), ins.nibbles)
+
+
+def scales_of(operands: Operation) -> tuple[Array, Array] | None:
+    """Codes of the block scales that the modifiers choose; None without block scales.
+
+    >>> from ptxlab.isa.parse import parse_mma
+    >>> kind = "kind::mxf4.block_scale.scale_vec::2X"
+    >>> ins = parse_mma(f"mma.sync.aligned.m16n8k64.row.col.{kind}.f32.e2m1.e2m1.f32.ue8m0")
+    >>> operands = Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
+    >>> hex(scales_of(operands)[0][0, 0])
+    '0x7f'
+    """
+    if operands.ins.scale_a is None:
+        return None
+    return operands.codes("SFA"), operands.codes("SFB")
+
+
+# -- one element ------------------------------------------------------------------------------------------
+
+
+class Factors(NamedTuple):
+    """The codes of the two factors of a product."""
+
+    k: int
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Element:
+    """The inputs of D[row][column]: pairs of factors in the order in which A is stored, C, and block scales.
+
+    `column_of_b` differs from `column` for the four stacked MMAs of m8n8k4. `scales` has value and exponent
+    of the scales of A's blocks, then of B's.
+    """
+
+    ins: ProductForm
+    row: int
+    column_of_b: int
+    pairs: list[Factors]
+    c_code: int
+    scales: list[tuple[Number, int | None]]
+    c_shift: int = 0  # C counts 2^-c_shift times
+
+    @classmethod
+    def of(cls, operands: Operation, row: int, column: int) -> Element:
+        """The inputs of one element of one instruction."""
+        ins = operands.ins
+        if operands.batch:
+            raise PtxlabError(f"a trace is of one {ins.mnemonic}, found a batch of shape {operands.batch}")
+        a, b, c = codes_of_a(operands), codes_of_b(operands), codes_of_c(operands)
+        scales: list[tuple[Number, int | None]] = []
+        codes = scales_of(operands)
+        if codes is not None and ins.scale_a is not None:
+            of_element = (*codes[0][row], *codes[1][:, column])
+            scales = [aligned_number(int(code), ins.scale_a.dtype) for code in of_element]
+        positions: Sequence[int] = range(ins.k)
+        nibbles = nibbles_of(operands)
+        if ins.structure is not None and nibbles is not None:
+            positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
+        column_of_b = ins.column_of_b(row, column)
+        pairs = [Factors(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
+        c_code, c_shift = int(c[row, column]), operands.modifiers.scale_input_d
+        shift = operands.modifiers.column_shift
+        return cls(ins, row, column_of_b + shift, pairs, c_code, scales, c_shift)
+
+    @property
+    def c(self) -> Number:
+        """The value of C, scaled."""
+        return multiply(number(self.c_code, self.ins.c_type), Fraction(1, 1 << self.c_shift))
+
+    def c_term(self, code: int, float_type: DType) -> Term:
+        """C, scaled; of another type where a chip converts it first."""
+        return stored_term("C", code, float_type).times(Fraction(1, 1 << self.c_shift), -self.c_shift)
+
+    def product(
+        self, index: int, dtypes: tuple[DType, DType] | None = None, codes: tuple[int, int] | None = None
+    ) -> Term:
+        """The product of that index; of other types and codes where a compiler converts its factors first."""
+        pair = self.pairs[index]
+        a_type, b_type = dtypes or (self.ins.a.dtype, self.ins.b.dtype)
+        a_code, b_code = codes or (pair.a, pair.b)
+        (x, x_exponent), (y, y_exponent) = aligned_number(a_code, a_type), aligned_number(b_code, b_type)
+        origin = {"factors": (x, y), "k": (pair.k,), "row": self.row, "column": self.column_of_b}
+        if self.ins.bit_op == "xor":
+            return Term.whole("product", Fraction(pair.a ^ pair.b), None, **origin)
+        exponent = None if x_exponent is None or y_exponent is None else x_exponent + y_exponent
+        places = a_type.fraction_bits + b_type.fraction_bits
+        return self._scaled(index, Term.whole("product", multiply(x, y), exponent, places=places, **origin))
+
+    def block_sums(self, size: int) -> list[Term]:
+        """Block-scaled e2m1.
+
+        Exact sums of `size` products, times the scales of their block, aligned by the scales' exponents.
+        """
+        sums = []
+        for first in range(0, len(self.pairs), size):
+            block = self.pairs[first : first + size]
+            plain = add_up(
+                multiply(number(pair.a, self.ins.a_type), number(pair.b, self.ins.b_type)) for pair in block
+            )
+            places = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
+            k = tuple(pair.k for pair in block)
+            sums.append(self._scaled(first, Term.whole("block", plain, 0, places=places, k=k)))
+        return sums
+
+    def _scaled(self, index: int, term: Term) -> Term:
+        """Times the scales of the block that it is in."""
+        if not self.scales or self.ins.scale_a is None:
+            return term
+        blocks = len(self.scales) // 2
+        block = index * blocks // len(self.pairs)
+        for scale, exponent in (self.scales[block], self.scales[blocks + block]):
+            term = term.times(scale, exponent, self.ins.scale_a.dtype.fraction_bits)
+        return term
+
+    @cached_property
+    def products(self) -> list[Term]:
+        """All of them, in the order in which A is stored."""
+        return [self.product(index) for index in range(len(self.pairs))]
+
+    def fma32(self) -> float | None:
+        """A chain of float32 FMAs from C, k ascending: what ordinary code would compute."""
+        ins = self.ins
+        if not ins.a.dtype.is_float or ins.a_type == "f64" or self.scales:
+            return None
+        with np.errstate(all="ignore"):
+            total = np.asarray(ins.c.dtype.decode([self.c_code])).astype(np.float32)
+            total = total * np.float32(2.0**-self.c_shift)
+            _, a_codes, b_codes = zip(*sorted(self.pairs), strict=True)
+            a, b = (ins.a.dtype.decode(a_codes), ins.b.dtype.decode(b_codes))
+            for x, y in zip(a.astype(np.float32), b.astype(np.float32), strict=True):
+                total = fma_f32(x, y, total)
+        return float(total[0])

@@ -9,9 +9,8 @@ import numpy as np
 from ...isa.operand import MatrixOperand
 from ...isa.operation import Operation
 from ..arithmetic import exact_product
-from ..element import Element, codes_of_c, negated, nibbles_of, used_columns, zero_columns
 from ..steps import Step, Term, add_up
-from .base import Array, Rule
+from .base import Array, Element, Rule, codes_of_c, negated, nibbles_of, used_columns, zero_columns
 
 
 @dataclass(frozen=True)

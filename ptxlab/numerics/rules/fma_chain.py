@@ -9,9 +9,8 @@ import numpy as np
 from ...isa.dtypes import dtype
 from ...isa.operation import Operation
 from ..arithmetic import fma
-from ..element import Element
 from ..steps import Rounding, Step, stored_term, unaligned_step
-from .base import Array, Codes, Rule
+from .base import Array, Codes, Element, Rule
 
 _QUIET = np.uint64(0x0008000000000000)  # the bit that makes a NaN quiet
 _INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives

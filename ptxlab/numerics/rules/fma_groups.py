@@ -9,9 +9,8 @@ import numpy as np
 from ...isa.dtypes import DType, dtype
 from ...isa.operation import Operation
 from ..arithmetic import fma_f32
-from ..element import Element
 from ..steps import Step, Term, add_step, convert, convert_step, stored_term, unaligned_step
-from .base import Array, Codes, Rule
+from .base import Array, Codes, Element, Rule
 
 
 @dataclass(frozen=True)

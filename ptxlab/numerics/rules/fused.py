@@ -10,12 +10,10 @@ import numpy as np
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.operation import Operation
-from ..compiled import WIDE, fused_registers, serves
-from ..element import Element, negated
-from ..fused_step import Alignment, FusedCodes, FusedStep
-from ..fused_sum import block_scaled_dot, convert_codes, fused_dot, round_sum
+from ..compiled import WIDE, fused_dot, fused_registers, serves
+from ..fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot, convert_codes, round_sum
 from ..steps import Step, Term, add_up, convert, convert_step, result_lsb, stored_term
-from .base import Array, Codes, Rule, of_turns
+from .base import Array, Codes, Element, Rule, negated, of_turns
 
 
 @dataclass(frozen=True, repr=False)

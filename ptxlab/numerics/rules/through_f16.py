@@ -9,11 +9,10 @@ import numpy as np
 
 from ...isa.dtypes import dtype
 from ...isa.operation import Operation
-from ..element import Element
-from ..fused_step import FusedCodes, FusedStep
-from ..fused_sum import fused_dot
+from ..compiled import fused_dot
+from ..fused_sum import FusedCodes, FusedStep
 from ..steps import Step, add_step, convert, stored_term
-from .base import Array, Codes, Rule
+from .base import Array, Codes, Element, Rule
 from .fused import Fused, aligned_step
 
 
