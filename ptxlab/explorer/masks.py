@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from ..errors import PtxlabError, quoted
 from ..isa.instruction_descriptor import ZeroColumnMask
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
+from ..views.labels import index_runs
 
 MASKS = ("disable_output_lane", "zero_column_mask")
 
@@ -41,7 +41,7 @@ def mask_text(name: str, mask: int) -> str:
     if not mask:
         return ""
     if name == "disable_output_lane":
-        return _ranges(disabled_lanes(mask))
+        return index_runs(disabled_lanes(mask))
     columns = ZeroColumnMask.decode(mask)
     plain = ZeroColumnMask(columns.use, columns.skip, shift=columns.shift)
     if columns != plain:
@@ -101,14 +101,3 @@ def zero_columns(ins: Tcgen05Mma, mask: int) -> list[int]:
     if not mask:
         return []
     return [int(column) for column in ZeroColumnMask.decode(mask).zeros(ins.m, ins.n).nonzero()[0]]
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """``0..3, 16``."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}..{last}" for first, last in runs)

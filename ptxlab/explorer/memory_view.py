@@ -30,7 +30,7 @@ from ..memory.fragment_access import (
     place_lines,
 )
 from ..memory.swizzle import SharedLayout
-from ..views.labels import index_range
+from ..views.labels import index_runs
 from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
 from .state import ExplorerState, MemoryRequest
 
@@ -444,16 +444,8 @@ def _suppliers(layout: MemoryLayout) -> list[list[int]]:
 # -- sentences -------------------------------------------------------------------------------------------
 
 
-def _runs(numbers: Sequence[int]) -> str:
-    """``0..3, 8``: consecutive numbers are joined."""
-    ordered = sorted(set(numbers))
-    starts = [number for number in ordered if number - 1 not in ordered]
-    ends = [number for number in ordered if number + 1 not in ordered]
-    return ", ".join(index_range(first, last - first + 1) for first, last in zip(starts, ends, strict=True))
-
-
 def _lanes(lanes: Sequence[int]) -> str:
-    return f"lane{'' if len(set(lanes)) == 1 else 's'} {_runs(lanes)}"
+    return f"lane{'' if len(set(lanes)) == 1 else 's'} {index_runs(lanes)}"
 
 
 def _summary(ins: Product, layout: MemoryLayout) -> str:
@@ -591,18 +583,18 @@ def _wavefront_text(access: Access, wavefront: int) -> str:
     if access.is_matrix:
         text = f"row {served[0] % 8} of matrix {group}, whose address {_lanes(served)} supplies"
         if len(served) > 1:
-            rows = _runs([lane % 8 for lane in served])
+            rows = index_runs([lane % 8 for lane in served])
             text = f"rows {rows} of matrix {group}, whose addresses {_lanes(served)} supply"
     else:
         text = f"{access.name} of {_lanes(served)}"
     if not colliding:
-        return f"{text}; banks {_runs(banks)}, no conflict"
-    where = f"bank{'' if len(shared_banks) == 1 else 's'} {_runs(sorted(shared_banks))}"
+        return f"{text}; banks {index_runs(banks)}, no conflict"
+    where = f"bank{'' if len(shared_banks) == 1 else 's'} {index_runs(sorted(shared_banks))}"
     return f"{text}; {_lanes(sorted(colliding))} want different words of {where}"
 
 
 def _register_step(layout: MemoryLayout, access: Access, registers: list[int]) -> dict[str, Any]:
-    names = f"{'register' if len(registers) == 1 else 'registers'} {_runs(registers)}"
+    names = f"{'register' if len(registers) == 1 else 'registers'} {index_runs(registers)}"
     text = f"{access.name} is done: every lane has {names} of {layout.operand.name}"
     if layout.operand.name == "D":
         text = f"{access.name} takes {names} of D from every lane"
@@ -616,7 +608,7 @@ def _core_steps(layout: MemoryLayout) -> list[dict[str, Any]]:
     for number in range(total):
         rows, columns = np.nonzero(wavefronts == number)
         row, column = layout.operand.axes
-        place = f"{row} {_runs(rows.tolist())}, {column} {_runs(columns.tolist())}"
+        place = f"{row} {index_runs(rows.tolist())}, {column} {index_runs(columns.tolist())}"
         text = f"wavefront {number + 1} of {total}: the core matrix with {place}; every bank once"
         steps.append(_step(text, number))
     return steps

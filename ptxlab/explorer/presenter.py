@@ -23,7 +23,7 @@ from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
 from .differences import FoundDifference, find_difference, trace_columns
 from .edits import Edit, SetChips, change_instruction, make_edits
-from .export import check_figure, figure_of_selection, gpu_note, picture, share_link
+from .export import check_figure, figure_of_selection, gpu_note, picture
 from .instruction_info import instruction_info, toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
@@ -41,7 +41,6 @@ from .serialise import (
     sources,
 )
 from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
-from .static_html import page_data
 from .tensor_view import Load, find_load, load_data, thread_of
 from .timeline import dot_product_steps
 from .transfer import AnyTransfer
@@ -316,21 +315,6 @@ class Presenter:
 
     # -- export -------------------------------------------------------------------------------------------
 
-    def link(self, view_traits: Mapping[str, Any]) -> str:
-        """Everything as a text to send."""
-        state, look = self.state, dict(view_traits)
-        if state.memory is not None:
-            look["memory"] = _without_none(state.memory)
-        if state.load != LoadRequest() and isinstance(state.form, Tcgen05Mma):
-            look["load"] = _without_none(state.load)
-        return share_link(state, look)
-
-    def page_data(self, link: str, **limits: int) -> dict[str, Any]:
-        """What a saved page holds."""
-        cell = self.trace.cell_or_first
-        questions = self.quiz.questions if self.state.transfer is None else []
-        return page_data(self.state, self.view, link, self.trace.data, cell, questions, **limits)
-
     def figure(self, what: str | None, title: bool, options: Mapping[str, Any]) -> Any:
         """A Plotly figure."""
         state, view = self.state, self.view
@@ -342,10 +326,6 @@ class Presenter:
         cell = self.trace.cell_or_first
         drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
         return chart(drawn, title=title)
-
-
-def _without_none(request: object) -> dict[str, Any]:
-    return {name: value for name, value in vars(request).items() if value is not None}
 
 
 # -- panels beside the matrices of an instruction that multiplies: memory, a tcgen05.ld, the trace, the quiz

@@ -21,7 +21,7 @@ from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from .edits import Edit, SetValues, make_edits
-from .export import is_link, open_link, page_address, python_code
+from .export import is_link, open_link, page_address, python_code, share_link
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .protocol import (
@@ -45,7 +45,7 @@ from .protocol import (
 from .quiz import choose_questions
 from .refusals import explorable, explorable_candidates
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
-from .static_html import page_text
+from .static_html import pack, page_data, page_text
 from .transfer import AnyTransfer, first_transfer
 from .view import SHAREABLE, Outgoing, View
 
@@ -117,13 +117,20 @@ class PageSession:
     @property
     def link(self) -> str:
         """Everything as a text that `ptxlab.explore` and the page open."""
-        values = {name: getattr(self.view, name) for name in SHAREABLE}
-        changed = {name: value for name, value in values.items() if value != self._first_view[name]}
-        return self.presenter.link(changed)
+        state, values = self.state, {name: getattr(self.view, name) for name in SHAREABLE}
+        look = {name: value for name, value in values.items() if value != self._first_view[name]}
+        if state.memory is not None:
+            look["memory"] = _without_none(state.memory)
+        if state.load != LoadRequest() and isinstance(state.form, Tcgen05Mma):
+            look["load"] = _without_none(state.load)
+        return share_link(state, look)
 
     def page_data(self, **limits: int) -> dict[str, Any]:
         """What a saved page holds."""
-        return self.presenter.page_data(self.link, **limits)
+        trace, quiz = self.presenter.trace, self.presenter.quiz
+        questions = quiz.questions if self.state.transfer is None else []
+        cell = trace.cell_or_first
+        return page_data(self.state, self.view, self.link, trace.data, cell, questions, **limits)
 
     # -- what a page asks for -----------------------------------------------------------------------------
 
@@ -193,7 +200,7 @@ class PageSession:
             return python_code(self.state)
         if format == "link":
             return page_address(self.link)
-        return page_text("", self.state.form.mnemonic, self.page_data())
+        return page_text("", self.state.form.mnemonic, pack(self.page_data()))
 
     # -- what a link carries ------------------------------------------------------------------------------
 
@@ -218,6 +225,10 @@ class PageSession:
         if not isinstance(message, ShowMemory | ShowLoad):
             raise PtxlabError(f"this link shows {name} as {quoted(value)}, which the Explorer does not know")
         self._answer(message)
+
+
+def _without_none(request: object) -> dict[str, Any]:
+    return {name: value for name, value in vars(request).items() if value is not None}
 
 
 @contextmanager

@@ -258,7 +258,7 @@ def write_packed(
 ) -> Path:
     """Write the page that a module of front/ opens, with more style sheets."""
     target = check_path(path)
-    page = _packed_text(title, name, packed, module, *sheets)
+    page = page_text(title, name, packed, module, *sheets)
     try:
         write_atomically(target, page)
     except OSError as error:
@@ -266,14 +266,10 @@ def write_packed(
     return target
 
 
-def page_text(title: str, name: str, saved: Mapping[str, Any]) -> str:
-    """The page of an Explorer as a text."""
-    return _packed_text(title, name, pack(saved))
-
-
-def _packed_text(
+def page_text(
     title: str, name: str, packed: Mapping[str, Any], module: str = "saved_page", *sheets: str
 ) -> str:
+    """The page that a module of front/ opens, as a text."""
     title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
     code, look = script(module), style("saved_page", *sheets)
     return FRAME.substitute(

@@ -26,7 +26,7 @@ from .question import (
     plain_text,
 )
 from .state import ExplorerState
-from .tensor_view import Load, field_meaning, field_text, tensor_load
+from .tensor_view import FIELD_MEANINGS, Load, field_text, tensor_load
 
 _WARP = 32
 _WORDS = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # of an answer with numbers
@@ -347,7 +347,7 @@ class Field(Question):
         value = field_text(row.value)
         place = f"Bit {row.low} is" if row.bits == 1 else f"Bits {row.low + row.bits - 1}..{row.low} are"
         words = f"{place} 0b{row.code:0{row.bits}b} = {row.code}: {row.name} is {value}"
-        return Solution((value,), f"{words}. {field_meaning(row.name)}.", ())
+        return Solution((value,), f"{words}. {FIELD_MEANINGS[row.name]}.", ())
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         word, row = plain_text(answer), _form(state).traits

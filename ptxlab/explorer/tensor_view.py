@@ -156,7 +156,7 @@ def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
         fitting = [each for each, form in counts.items() if _fits(form, request.column, _used_columns(ins))]
         count = max((each for each in fitting if counts[each].registers <= _USUAL_COUNT), default=1)
     if count not in counts:
-        raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {_times(counts)} times")
+        raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {listing(counts, 8)} times")
     form = counts[count]
     if request.lane not in _lanes(request.shape):
         raise PtxlabError(
@@ -171,10 +171,6 @@ def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
             f"{columns} are allocated, so it begins in column 0 to {columns - form.columns}"
         )
     return Load(form, request.lane, request.column)
-
-
-def _times(counts: Mapping[int, Tcgen05Transfer]) -> str:
-    return listing([str(count) for count in counts], 8)
 
 
 def _fits(form: Tcgen05Transfer, column: int, allocated: int) -> bool:
@@ -265,8 +261,8 @@ def _load_summary(load: Load) -> str:
 
 # -- the instruction descriptor --------------------------------------------------------------------------
 
-#: What a field of the descriptor says, in a sentence; {A} and {B} are not needed: names speak.
-_MEANINGS = {
+#: What each field of the descriptor says, in a sentence without its full stop.
+FIELD_MEANINGS = {
     "selector": "Sparsity selector: which of four columns of metadata is read",
     "sparse": "Whether A is sparse: the mnemonic says so, too",
     "saturate": "Whether integer sums stop at the largest and the smallest s32",
@@ -320,16 +316,11 @@ def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
         "bits": field.bits,
         "code": field.code,
         "text": field_text(field.value),
-        "meaning": field_meaning(field.name),
+        "meaning": FIELD_MEANINGS[field.name],
         "choices": [[text, _obstacle(ins, field, text)] for text in choices],
         # m and n are typed: there are many, and what is wrong with one is worth a sentence
         "typed": field.name in ("m", "n"),
     }
-
-
-def field_meaning(name: str) -> str:
-    """What a field of the descriptor says, in a sentence without its full stop."""
-    return _MEANINGS[name]
 
 
 def field_text(value: object) -> str:

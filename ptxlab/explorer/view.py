@@ -249,8 +249,6 @@ def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> di
         raise PtxlabError(f"selection: found {quoted(selection)}; {expected}") from None
     if name not in shapes:
         raise PtxlabError(f"selection: there is no matrix {quoted(name)}; there are {', '.join(shapes)}")
-    row = as_int(selection[1], "row of the selection")
-    column = as_int(selection[2], "column of the selection")
     rows, columns = shapes[name]
     if not (0 <= row < rows and 0 <= column < columns):
         raise PtxlabError(

@@ -298,22 +298,22 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
         parts.append(f'<rect width="100%" height="100%" fill="{paper}"/>')
     parts.append(f'<g font-family="{SANS}" font-size="12" fill="{ink}">')
     if chart.titled:
-        parts.append(_text(4, 20, chart.title, 'font-size="15" font-weight="bold"'))
+        parts.append(svg_text(4, 20, chart.title, 'font-size="15" font-weight="bold"'))
         parts += [
-            _text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"') for i, note in enumerate(notes)
+            svg_text(4, 20 + _NOTE_HEIGHT * (i + 1), note, 'opacity="0.75"') for i, note in enumerate(notes)
         ]
     for value in up:
         y = y_of(value)
         parts.append(f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{ink}" stroke-opacity="0.15"/>')
-        parts.append(_text(_LEFT - 8, y + 4, f"{value:g}", 'text-anchor="end"'))
+        parts.append(svg_text(_LEFT - 8, y + 4, f"{value:g}", 'text-anchor="end"'))
     for value in across:
-        parts.append(_text(x_of(value), top + plot_height + 18, f"{value:g}", 'text-anchor="middle"'))
+        parts.append(svg_text(x_of(value), top + plot_height + 18, f"{value:g}", 'text-anchor="middle"'))
     axes = f"M{_LEFT} {top}V{top + plot_height}H{right}"
     parts.append(f'<path d="{axes}" fill="none" stroke="{ink}" stroke-opacity="0.6"/>')
-    parts.append(_text((_LEFT + right) / 2, height - 12, chart.x_title, 'text-anchor="middle"'))
+    parts.append(svg_text((_LEFT + right) / 2, height - 12, chart.x_title, 'text-anchor="middle"'))
     middle = top + plot_height / 2
     parts.append(
-        _text(14, middle, chart.y_title, f'text-anchor="middle" transform="rotate(-90 14 {middle:g})"')
+        svg_text(14, middle, chart.y_title, f'text-anchor="middle" transform="rotate(-90 14 {middle:g})"')
     )
     parts += ["</g>", *_lines(chart, x_of, y_of), *_legend(chart, right, top, ink), "</svg>", ""]
     return "\n".join(parts)
@@ -343,9 +343,10 @@ def _legend(chart: LineChart, right: float, top: float, ink: str) -> list[str]:
         parts.append(
             f'<path d="M{right + 14} {y:g}h24" stroke="{chart.colour_of(line)}" stroke-width="2.5"{dash}/>'
         )
-        parts.append(_text(right + 44, y + 4, line.name))
+        parts.append(svg_text(right + 44, y + 4, line.name))
     return [*parts, "</g>"]
 
 
-def _text(x: float, y: float, text: str, attributes: str = "") -> str:
+def svg_text(x: float, y: float, text: str, attributes: str = "") -> str:
+    """A line of text in SVG, from its left end or as the attributes say."""
     return f'<text x="{x:g}" y="{y:g}" {attributes}>{escape(text, quote=False)}</text>'

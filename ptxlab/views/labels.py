@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 import numpy as np
@@ -35,6 +35,18 @@ def bit_span(low: int, high: int) -> str:
 def index_range(first: int, size: int) -> str:
     """Consecutive indices: ``8..15``, or ``8`` for one."""
     return str(first) if size == 1 else f"{first}..{first + size - 1}"
+
+
+def index_runs(numbers: Iterable[int]) -> str:
+    """Several indices in order, consecutive ones joined.
+
+    >>> index_runs([8, 0, 1, 2, 3])
+    '0..3, 8'
+    """
+    ordered = sorted(set(numbers))
+    starts = [number for number in ordered if number - 1 not in ordered]
+    ends = [number for number in ordered if number + 1 not in ordered]
+    return ", ".join(index_range(first, last - first + 1) for first, last in zip(starts, ends, strict=True))
 
 
 def element_names(prefix: str, indices: Sequence[int]) -> str:

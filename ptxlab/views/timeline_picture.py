@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, quoted
 from . import palette
-from .charts import ticks
+from .charts import svg_text, ticks
 from .drawing import PAGE, SANS
 from .launch_profile import REASON_WORDS, reason_colour
 from .picture import require_plotly
@@ -174,8 +174,8 @@ class Timeline:
         width = (right - _LEFT) / (self.end - self.start)
         parts: list[str] = []
         if self.titled:
-            parts.append(_text(4, 18, self.title, 'font-size="15" font-weight="bold"'))
-            parts.append(_text(4, 38, self.subtitle, 'opacity="0.75"'))
+            parts.append(svg_text(4, 18, self.title, 'font-size="15" font-weight="bold"'))
+            parts.append(svg_text(4, 38, self.subtitle, 'opacity="0.75"'))
         paths: dict[str, list[str]] = {}
         for stripe in self.stripes(_BINS):
             x = _LEFT + (stripe.start - self.start) * width
@@ -193,12 +193,14 @@ class Timeline:
             y = top + (first + last) / 2 * height
             if first // each % self._named == 0:
                 name = f"{self._holder} {first // each}"
-                parts.append(_text(_LEFT - 10, y + 4, name, 'text-anchor="end"'))
+                parts.append(svg_text(_LEFT - 10, y + 4, name, 'text-anchor="end"'))
             edge = f"M{_LEFT - 4} {top + first * height + 1:.1f}V{top + last * height - 2:.1f}"
             parts.append(f'<path d="{edge}" stroke="{ink}" stroke-opacity="0.5"/>')
         y = top + self.warps * height + 6
         for name, part in self.busy(_BINS).items():
-            parts.append(_text(_LEFT - 10, y + _TRACK - 8, _TRACK_NAMES.get(name, name), 'text-anchor="end"'))
+            parts.append(
+                svg_text(_LEFT - 10, y + _TRACK - 8, _TRACK_NAMES.get(name, name), 'text-anchor="end"')
+            )
             parts.append(_area(part, y, ink, right))
             y += _TRACK
         y += 4
@@ -209,8 +211,8 @@ class Timeline:
             fits = x + _LETTER / 2 * len(text) <= PAGE
             if x <= right + 1:
                 at, anchor = (x, "middle") if fits else (PAGE, "end")
-                parts.append(_text(at, y + 16, text, f'text-anchor="{anchor}"'))
-        parts.append(_text(_LEFT - 10, y + 16, "cycle", 'text-anchor="end"'))
+                parts.append(svg_text(at, y + 16, text, f'text-anchor="{anchor}"'))
+        parts.append(svg_text(_LEFT - 10, y + 16, "cycle", 'text-anchor="end"'))
         legend, y = _legend(sorted(paths, key=_reasons().index), y + 36, right)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{PAGE}" height="{y:g}" '
@@ -381,10 +383,6 @@ def _legend(reasons: list[str], y: float, right: float) -> tuple[list[str], floa
         parts.append(
             f'<rect x="{x:g}" y="{y - 10:g}" width="12" height="12" fill="{reason_colour(reason)}"/>'
         )
-        parts.append(_text(x + 17, y, reason))
+        parts.append(svg_text(x + 17, y, reason))
         x += room + 10
     return parts, y + 14
-
-
-def _text(x: float, y: float, text: str, attributes: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" {attributes}>{escape(text, quote=False)}</text>'

@@ -664,7 +664,7 @@ def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
         return {**state, "words": list(player.words), "states": list(player.states)}
 
     page.expose_function("step_of", answer)
-    script = player._esm.replace("export default {", "const widget = {")
+    script = player._esm.replace("export default ", "const widget = ")
     path = tmp_path / "player.html"
     path.write_text(PLAYER.format(css=player._css, script=script), encoding="utf-8")
     page.goto(path.as_uri())
@@ -793,7 +793,7 @@ def test_a_walk_from_stop_to_stop(page: Any, tmp_path: Path, monkeypatch: pytest
 
     name = f"answerOfWalk{id(walk)}"  # of this run of the test: it may be run again
     page.expose_function(name, answer)
-    script = walk.bar._esm.replace("export default {", "const { render } = {")
+    script = walk.bar._esm.replace("export default ", "const { render } = ")
     path = tmp_path / "walk.html"
     path.write_text(
         TIMELINE.replace("window.answer", f"window.{name}").format(

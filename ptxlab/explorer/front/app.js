@@ -1,7 +1,7 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, afterPaint, clamp, isTouch, nextTask, write } from "./common/util.js";
+import { make, afterPaint, clamp, consume, isTouch, nextTask, write } from "./common/util.js";
 import {
   MATRICES,
   cellsOf,
@@ -734,8 +734,7 @@ function listenForUndo(app) {
       const letter = undoLetter(event);
       if (!letter || typing === event.target || app.picker.opened || app.isStatic) return;
       if (app.panes.some((pane) => pane.editing && pane.input === event.target)) return;
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
       app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
     },
     true,

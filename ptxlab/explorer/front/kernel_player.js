@@ -1,6 +1,6 @@
 // A simulated kernel with a slider through time. Python sends what a step shows; the page asks for steps.
 
-import { hex, make, makeIcon, write, resizeCanvas } from "./common/util.js";
+import { hex, make, makeIcon, write, resizeCanvas, widgetOf } from "./common/util.js";
 import { Player } from "./common/player.js";
 
 /**
@@ -217,10 +217,4 @@ export class KernelPlayer extends Player {
 const makeRegion = (parent, classes, label) =>
   make("div", classes, parent, { tabindex: 0, role: "group", "aria-label": label });
 
-export default {
-  /** @param {{ model: PlayerModel, el: HTMLElement }} widget */
-  render({ model, el }) {
-    const player = new KernelPlayer(model, el);
-    return () => player.stop();
-  },
-};
+export default widgetOf(KernelPlayer);

@@ -1,11 +1,6 @@
 // The Explorer, as a widget shows it.
 
 import { App } from "./app.js";
+import { widgetOf } from "./common/util.js";
 
-export default {
-  /** @param {{ model: Model, el: HTMLElement }} widget */
-  render({ model, el }) {
-    const app = new App(model, el);
-    return () => app.stop();
-  },
-};
+export default widgetOf(App);

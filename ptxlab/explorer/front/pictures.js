@@ -1,6 +1,6 @@
 // The pictures of a lesson, one after the other, on the bar of the Explorer's timeline.
 
-import { make, reducedMotion, write } from "./common/util.js";
+import { make, reducedMotion, widgetOf, write } from "./common/util.js";
 import { shareKeys } from "./common/notebook_keys.js";
 import { Player } from "./common/player.js";
 
@@ -86,10 +86,4 @@ export class Pictures extends Player {
   }
 }
 
-export default {
-  /** @param {{ model: PictureModel, el: HTMLElement }} widget */
-  render({ model, el }) {
-    const pictures = new Pictures(model, el);
-    return () => pictures.stop();
-  },
-};
+export default widgetOf(Pictures);

@@ -1,5 +1,7 @@
 // What a page in a tab has instead of a notebook's comm: a model whose Python runs in a worker.
 
+import { PageModel } from "./page_model.js";
+
 // A message of Python: its JSON names the places of the bytes that come beside it.
 /** @param {EncodedMessage} encoded @returns {any} */
 export function decodeMessage([text, buffers]) {
@@ -12,20 +14,14 @@ export function decodeMessage([text, buffers]) {
   return message;
 }
 
-export class LiveModel {
+export class LiveModel extends PageModel {
   /** @param {Traits} state what is shown before Python has loaded @param {(message: any) => void} toWorker */
   constructor(state, toWorker) {
-    this.state = state;
+    super(state);
     this.toWorker = toWorker;
-    this.listeners = /** @type {Listener[]} */ ([]);
     this.unsaved = /** @type {Set<keyof Traits>} */ (new Set());
     this.waiting = /** @type {object[] | null} */ ([]); // for Python; null when it is there
     this.whenWaiting = () => {};
-  }
-
-  /** @template {keyof Traits} K @param {K} name */
-  get(name) {
-    return this.state[name];
   }
 
   /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
@@ -87,24 +83,6 @@ export class LiveModel {
       if (message.method === "update") this.update(message.state);
       else this.notify("msg:custom", addressed(message.content));
     }
-  }
-
-  /** @param {string} event @param {ExportAnswer} [message] */
-  notify(event, message = {}) {
-    for (const listener of this.listeners) if (listener.event === event) listener.call(message);
-  }
-
-  /** @param {string} events @param {Listener["call"]} call */
-  on(events, call) {
-    for (const event of events.split(" ")) this.listeners.push({ event, call });
-  }
-
-  /** @param {string} [events] @param {Listener["call"]} [call] */
-  off(events, call) {
-    const names = events?.split(" ");
-    this.listeners = this.listeners.filter(
-      (listener) => (names && !names.includes(listener.event)) || (call && call !== listener.call),
-    );
   }
 }
 

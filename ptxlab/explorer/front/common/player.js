@@ -1,7 +1,7 @@
 // The bar under what goes step by step: an instruction, a simulated kernel, the pictures of a lesson. It is
 // played, dragged, stepped, moved by keys; its parts have names. What a step looks like is its owner's.
 
-import { attribute, clamp, hasModifier, make, makeButton, write } from "./util.js";
+import { attribute, clamp, consume, hasModifier, make, makeButton, write } from "./util.js";
 
 const LONGEST = 1000; // of a slider with parts
 
@@ -216,8 +216,7 @@ export class Player {
       Enter: () => this.toggle(),
     };
     if (!does[event.key]) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     does[event.key]();
   }
 }

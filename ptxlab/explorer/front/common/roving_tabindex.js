@@ -1,6 +1,6 @@
 // One tab stop for a group of controls: Tab enters and leaves it, arrow keys move inside it.
 
-import { attribute } from "./util.js";
+import { attribute, consume } from "./util.js";
 
 const HORIZONTAL = ["ArrowLeft", "ArrowRight"];
 const VERTICAL = ["ArrowUp", "ArrowDown"];
@@ -45,8 +45,7 @@ export function roveTabindex(group, selector, next) {
       if (!target.matches(selector) || isEditingText(target)) return;
       const to = next(usable(), target, event.ctrlKey ? `Ctrl+${event.key}` : event.key);
       if (!to) return;
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
       if (to !== target) to.focus();
     },
     true,

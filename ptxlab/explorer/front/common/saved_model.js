@@ -1,5 +1,6 @@
 // What a saved page has instead of Python: packed data, and a model that answers from it.
 
+import { PageModel } from "./page_model.js";
 import { make } from "./util.js";
 import { StaticQuiz } from "../quiz/saved.js";
 
@@ -54,13 +55,12 @@ function firstState({ state }) {
 }
 
 // What anywidget's model does for the view, without Python.
-export class StaticModel {
+export class StaticModel extends PageModel {
   /** @param {SavedPage} saved */
   constructor(saved) {
+    super(firstState(saved));
     this.saved = saved;
-    this.state = firstState(saved);
     this.quiz = new StaticQuiz(saved.quiz);
-    this.listeners = /** @type {Listener[]} */ ([]);
     this.justRefused = false; // whether an edit was refused in this event
     this.showLanes();
   }
@@ -68,18 +68,13 @@ export class StaticModel {
   // Show another page's data: the next stop of a walk.
   /** @param {SavedPage} saved */
   open(saved) {
-    const before = this.state;
+    const before = { ...this.state };
     this.saved = saved;
-    this.state = firstState(saved);
+    Object.assign(this.state, firstState(saved));
     this.quiz = new StaticQuiz(saved.quiz);
     this.showLanes();
     for (const name of /** @type {(keyof Traits)[]} */ (Object.keys(this.state)))
       if (this.state[name] !== before[name]) this.notify(`change:${name}`);
-  }
-
-  /** @template {keyof Traits} K @param {K} name */
-  get(name) {
-    return this.state[name];
   }
 
   /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
@@ -98,24 +93,6 @@ export class StaticModel {
       "lane_registers",
       Object.fromEntries([lane, ...pinned].map((each) => [each, registersOf(this.saved.lanes, each)])),
     );
-  }
-
-  /** @param {string} event */
-  notify(event) {
-    for (const listener of this.listeners) if (listener.event === event) listener.call({});
-  }
-
-  /** @param {string} events @param {Listener["call"]} call */
-  on(events, call) {
-    for (const event of events.split(" ")) this.listeners.push({ event, call });
-  }
-
-  /** @param {string} [events] @param {Listener["call"]} [call] */
-  off(events, call) {
-    /** @param {Listener} listener */
-    const gone = (listener) =>
-      (!events || events.split(" ").includes(listener.event)) && (!call || call === listener.call);
-    this.listeners = this.listeners.filter((listener) => !gone(listener));
   }
 
   save_changes() {}

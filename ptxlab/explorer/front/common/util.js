@@ -74,6 +74,16 @@ export function onMouse(node, type, call) {
   });
 }
 
+// What anywidget loads: a view of a model, which stops when it is no longer shown.
+/** @template M @param {new (model: M, el: HTMLElement) => { stop(): void }} View */
+export const widgetOf = (View) => ({
+  /** @param {{ model: M, el: HTMLElement }} widget */
+  render({ model, el }) {
+    const view = new View(model, el);
+    return () => view.stop();
+  },
+});
+
 // The focus, without scrolling the page.
 /** @param {Element | null | undefined} node */
 export const focusOn = (node) =>

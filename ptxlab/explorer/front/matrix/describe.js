@@ -5,17 +5,20 @@ import { LANES } from "../tensor/map.js";
 import { editText, holderOf, indexOfCell, lanesOf } from "./matrix.js";
 import { moveFacts, linkedWords } from "../tensor/move.js";
 
-// "4..7, 36": consecutive lanes are joined; bits are counted from the highest down.
-/** @param {number[]} lanes */
-function runs(lanes, step = 1) {
+// "4..7" and "36": consecutive numbers are joined; bits are counted from the highest down.
+/** @param {number[]} numbers */
+export function joinedRuns(numbers, step = 1) {
   const ranges = /** @type {[number, number][]} */ ([]);
-  for (const lane of lanes) {
+  for (const number of numbers) {
     const last = ranges.at(-1);
-    if (last && last[1] === lane - step) last[1] = lane;
-    else ranges.push([lane, lane]);
+    if (last && last[1] === number - step) last[1] = number;
+    else ranges.push([number, number]);
   }
-  return ranges.map(([first, last]) => (last === first ? first : `${first}..${last}`)).join(", ");
+  return ranges.map(([first, last]) => (last === first ? `${first}` : `${first}..${last}`));
 }
+
+/** @param {number[]} numbers */
+const runs = (numbers, step = 1) => joinedRuns(numbers, step).join(", ");
 
 // What holds an element: a lane is one of the 32 of a warp; those of a warpgroup are its threads, 0 to 127.
 /** @param {{ lanes: number }} instruction */

@@ -1,7 +1,7 @@
 // The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
 // Ctrl+R fill inside a range. Python decides on the numbers.
 
-import { make } from "../common/util.js";
+import { consume, make } from "../common/util.js";
 
 const LEAST_BOX = 6; // of a selection that has a handle, in pixels
 const HANDLE = 9;
@@ -40,8 +40,7 @@ export class FillHandle {
   start(event) {
     // with Shift the range is extended to the cell below the handle
     if (event.button !== 0 || event.shiftKey) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.node.setPointerCapture(event.pointerId);
     this.filling = { to: null, other: withCtrl(event) };
     for (const type of KEYS) window.addEventListener(type, this.press, true);
@@ -70,8 +69,7 @@ export class FillHandle {
   /** @param {KeyboardEvent} event */
   press(event) {
     if (event.key === "Escape") {
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
       this.stop();
     } else if (this.filling) this.update(withCtrl(event), this.filling.to);
   }

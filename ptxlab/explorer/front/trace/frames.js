@@ -2,7 +2,7 @@
 // made along K, how D goes out. Cells and lanes come from the maps of the matrices, sums from Python.
 
 import { hex } from "../common/util.js";
-import { holderNoun, span } from "../matrix/describe.js";
+import { holderNoun, joinedRuns, span } from "../matrix/describe.js";
 import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/bytes.js";
 import { linkedWords } from "../tensor/move.js";
@@ -93,13 +93,7 @@ const numbered = (word, first, last) => `${word}${first === last ? "" : "s"} ${s
 // "8..15", "1, 3, 5, 7", "0..7, 16..23, 32..39, 48..55"; of more runs the first and the last.
 /** @param {number[]} numbers */
 function runsOf(numbers) {
-  const runs = /** @type {[number, number][]} */ ([]);
-  for (const number of [...new Set(numbers)].sort((one, other) => one - other)) {
-    const last = runs[runs.length - 1];
-    if (last && last[1] === number - 1) last[1] = number;
-    else runs.push([number, number]);
-  }
-  const texts = runs.map(([first, last]) => span(first, last));
+  const texts = joinedRuns([...new Set(numbers)].sort((one, other) => one - other));
   if (texts.length <= MOST_RUNS) return texts.join(", ");
   return `${texts[0]}, ${texts[1]}, … ${texts[texts.length - 1]}`;
 }

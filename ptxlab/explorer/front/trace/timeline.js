@@ -1,7 +1,16 @@
 // The timeline under every Explorer: the instruction from its operands to D. It plays, is dragged and stepped,
 // and its position is a trait, which links and saved pages keep.
 
-import { attribute, clamp, make, makeButton, makeSection, reducedMotion, write } from "../common/util.js";
+import {
+  attribute,
+  clamp,
+  consume,
+  make,
+  makeButton,
+  makeSection,
+  reducedMotion,
+  write,
+} from "../common/util.js";
 import { Player } from "../common/player.js";
 import { flyTiles } from "../common/motion.js";
 import { canRecord, recordTimeline } from "./record.js";
@@ -146,8 +155,7 @@ export class Timeline extends Player {
     const { app } = this;
     if (event.key !== "Escape" || this.idle || app.picker.opened) return;
     if (app.panes.some((pane) => pane.editing)) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.goHome();
   }
 

@@ -1,6 +1,6 @@
 // The bar of a walk: where one is, what is new here, the question, and a map of all stops.
 
-import { clamp, make, makeButton } from "../common/util.js";
+import { clamp, consume, make, makeButton } from "../common/util.js";
 
 /** @type {Record<string, string>} */
 const SIGNS = { right: "✓", wrong: "✗", "not yet": "…" };
@@ -50,8 +50,7 @@ export class WalkBar {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     const stop = link ? stopAt(link.hash, this.shown) : -1;
     if (stop < 0 || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.go(stop);
     this.root.scrollIntoView({ block: "start" });
   }
@@ -62,8 +61,7 @@ export class WalkBar {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.target instanceof HTMLInputElement) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     this.go(this.shown.number + by);
   }
 
