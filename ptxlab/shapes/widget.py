@@ -114,11 +114,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         """Write the walk as one HTML file that needs no Python and no network.
 
         Every stop is there with its question; the one where the walk is has the matrices as they were edited.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     Walk("wgmma").save_html(f"{folder}/wgmma.html").name
-        'wgmma.html'
+        ``ptxlab.walk("wgmma").save_html("wgmma.html")`` writes six stops, in seconds.
         """
         check_path(path)
         walk = self.stop.walk
