@@ -202,8 +202,9 @@ def test_numbers_on_sliders_have_a_unit(name: str) -> None:
                 assert has_text or "unit" in names or names & _WITHOUT_UNIT, ast.unparse(call)
 
 
-#: What all import stays: `%reset` need not look through it for garbage each time.
+#: What all import, and what stays after each notebook: `%reset` need not look through it for garbage again.
 BEFORE = "import gc, ptxlab, ptxlab.explorer.widget, ptxlab.lessons, plotly.graph_objects\ngc.freeze()"
+RESET = "%reset -f\n__import__('gc').freeze()"
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +236,7 @@ def executed(request: pytest.FixtureRequest, client: Any) -> Any:
                 again.id = f"again-{cell.id}"
                 again.source = cell.source.replace("...", SOLUTIONS[exercise], 1)
                 answered.append(again)
-    notebook.cells = [nbformat.v4.new_code_cell("%reset -f"), *notebook.cells, *answered]
+    notebook.cells = [nbformat.v4.new_code_cell(RESET), *notebook.cells, *answered]
     client.nb = notebook
     client.execute(cleanup_kc=False)
     return request.param, notebook

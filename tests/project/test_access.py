@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks import hub
 
+from .test_packaging import files, text
+
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("ptxlab", "tools", "tests", "benchmarks", "docs", "notebooks", ".ci")
 #: What would let others in: fixed or empty tokens and passwords, those on a command line, open addresses.
 OPEN = re.compile(
     r"""
@@ -27,21 +27,13 @@ OPEN = re.compile(
 )
 
 
-def texts() -> Iterator[tuple[Path, str]]:
-    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
-    for path in [*ROOT.glob("*.*"), ROOT / "Makefile", *files]:
-        kinds = (".py", ".md", ".ipynb", ".toml", ".yml", ".cfg", ".sh", "")
-        if path.is_file() and path.suffix in kinds and "__pycache__" not in path.parts:
-            yield path, path.read_text(encoding="utf-8", errors="replace")
-
-
 @pytest.mark.slow
 def test_no_token_or_password_is_fixed() -> None:
     places = [
         f"{path.relative_to(ROOT)}: {match[0]}"
-        for path, text in texts()
+        for path in files()
         if path != Path(__file__).resolve()
-        for match in OPEN.finditer(text)
+        for match in OPEN.finditer(text(path) or "")
     ]
     assert places == []
 
