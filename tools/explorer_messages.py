@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ptxlab import explorer
 from ptxlab._util.files import write_atomically
-from ptxlab.explorer.protocol import typescript
+from ptxlab.explorer.session import typescript
 
 if __name__ == "__main__":
     path = Path(explorer.__file__).parent / "front" / "messages.d.ts"

@@ -1,7 +1,7 @@
 """Every change of the Explorer's state: one frozen dataclass each, with `apply(state)`.
 
 An edit is made whole or refused with a `PtxlabError`, the state as it was. Those that the page can send are
-listed in `ptxlab.explorer.protocol.MESSAGES`; the last few take arrays and come from Python only.
+listed in `ptxlab.explorer.session.MESSAGES`; the last few take arrays and come from Python only.
 
 Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply` → `state.commit` → page.
 """

@@ -2,52 +2,303 @@
 
 A notebook's comm (`page.py`) and a worker in a browser tab (`worker.py`) carry the same messages:
 ``{"method": "update", "state": {...}}`` sets what is shown, by name, ``{"method": "custom", "content": ...}``
-is an edit or a request of `protocol.py` one way and an answer the other, and ``{"method": "request_state"}``
-asks for everything.
+is an edit (`edits.py`) or a request one way and an answer the other, and ``{"method": "request_state"}`` asks
+for everything. `MESSAGES` is the one list of edits and requests; `set_cell` on the wire is `SetCell` there.
+front/messages.d.ts is written from it (`python -m tools.explorer_messages`), and a test holds the two equal.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
+import types
+import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import Field, dataclass, fields
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from .edits import Edit, SetValues, make_edits
+from . import edits
+from .edits import Edit, MatrixName, Message, SetValues, make_edits
 from .export import is_link, open_link, page_address, python_code, share_link
 from .picker import picker_index
 from .presenter import Observers, Presenter
-from .protocol import (
-    AnswerQuestion,
-    Export,
-    FindDifference,
-    HideMemory,
-    NextQuestion,
-    Request,
-    RequestPickerIndex,
-    ResendMatrices,
-    RunOnGpu,
-    SetMemoryField,
-    ShowLoad,
-    ShowMemory,
-    SkipQuestion,
-    StartQuiz,
-    StopQuiz,
-    decode_message,
-)
 from .quiz import choose_questions
 from .refusals import explorable, explorable_candidates
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import pack, page_data, page_text
 from .transfer import AnyTransfer, first_transfer
 from .view import SHAREABLE, Outgoing, View
+
+# -- requests --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Request(Message):
+    """What the page asks for; it changes no operands."""
+
+    def answer(self, session: PageSession) -> None:
+        """Do what is asked for, or raise."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RequestPickerIndex(Request):
+    """Send the instructions that the picker lists."""
+
+    def answer(self, session: PageSession) -> None:
+        session.view.picker_index = picker_index()
+
+
+@dataclass(frozen=True)
+class RunOnGpu(Request):
+    """Run the instruction on the GPU and compare D with the model."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.run()
+
+
+@dataclass(frozen=True)
+class FindDifference(Request):
+    """Take operands on which the two chips that are compared differ, and select the first cell that does."""
+
+    def answer(self, session: PageSession) -> None:
+        try:
+            session.presenter.find_difference(1.0)
+        finally:
+            session.view.send({"searched": True})  # what was found may be what the page shows already
+
+
+@dataclass(frozen=True)
+class Export(Request):
+    """Send the state as Python code, as a link, or as a page."""
+
+    format: Literal["code", "link", "page"]
+
+    def answer(self, session: PageSession) -> None:
+        file_name = f"{session.state.form.mnemonic.replace('::', '-')}.html"
+        session.view.send({"export": self.format, "text": session.export(self.format), "name": file_name})
+
+
+@dataclass(frozen=True)
+class ResendMatrices(Request):
+    """Send matrices and registers whole: the page missed a change."""
+
+    def answer(self, session: PageSession) -> None:
+        session.view.resend()
+
+
+@dataclass(frozen=True)
+class ShowMemory(Request):
+    """Show a matrix in shared memory, laid out and moved like this; what is left out is as usual."""
+
+    name: MatrixName
+    by: str | None = None
+    major: str | None = None
+    pitch: int | None = None
+    swizzle: int | None = None
+    descriptor: str | None = None
+    layout: str | None = None
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.memory.request(MemoryRequest(**vars(self)))
+
+
+@dataclass(frozen=True)
+class SetMemoryField(Request):
+    """Write one field of the matrix descriptor of the tile that is shown, as the field shows its value."""
+
+    name: str
+    text: str
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.memory.set_field(self.name, self.text)
+
+
+@dataclass(frozen=True)
+class HideMemory(Request):
+    """Show no memory."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.memory.request(None)
+
+
+@dataclass(frozen=True)
+class ShowLoad(Request):
+    """Show the registers of a thread after this tcgen05.ld; what is left out is as usual."""
+
+    shape: str
+    count: int | None = None
+    lane: int | None = None
+    column: int | None = None
+    pack: bool | None = None
+
+    def answer(self, session: PageSession) -> None:
+        asked = {name: value for name, value in vars(self).items() if value is not None}
+        session.show_load(LoadRequest(**asked))
+
+
+@dataclass(frozen=True)
+class StartQuiz(Request):
+    """Ask random questions about the instruction."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.quiz.start(choose_questions(session.state))
+
+
+@dataclass(frozen=True)
+class AnswerQuestion(Request):
+    """An answer to the question of the quiz: what was typed, or the name of what was clicked."""
+
+    text: str
+
+    def answer(self, session: PageSession) -> None:
+        quiz = session.presenter.quiz.running
+        with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
+            quiz.answer(self.text)
+
+
+@dataclass(frozen=True)
+class SkipQuestion(Request):
+    """Show the answer; the question does not count."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.quiz.running.skip()
+
+
+@dataclass(frozen=True)
+class NextQuestion(Request):
+    """Ask the next question."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.quiz.running.next()
+
+
+@dataclass(frozen=True)
+class StopQuiz(Request):
+    """End the quiz; its score stays."""
+
+    def answer(self, session: PageSession) -> None:
+        session.presenter.quiz.stop()
+
+
+# -- messages --------------------------------------------------------------------------------------------
+
+#: Every message that the page may send, by the type it carries.
+MESSAGES: dict[str, type[Edit | Request]] = {
+    re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
+    for message in (
+        edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
+        edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
+        edits.SetMask, edits.SetChips, edits.ChooseInstruction, edits.SetDescriptor, edits.SetDescriptorField,
+        edits.SetMove, edits.Undo, edits.Redo,
+        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, SetMemoryField,
+        HideMemory, ShowLoad,
+        StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
+    )
+}  # fmt: skip
+
+_LONGEST_TEXT = 1 << 21  # letters of what was typed or pasted: several times the largest matrix
+_LONGEST_NAME = 1 << 12  # letters of everything else
+_LARGEST_NUMBER = 1 << 31
+
+
+def decode_message(message: object) -> Edit | Request:
+    """The edit or request that a page sent, or a `PtxlabError` that says what is wrong with it.
+
+    >>> decode_message({"type": "flip_bit", "name": "A", "lane": 4, "register": 3, "bit": 20})
+    FlipBit(name='A', lane=4, register=3, bit=20)
+    >>> decode_message({"type": "flip_bit", "name": "A", "lane": "4", "register": 3, "bit": 20})
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: message flip_bit: lane of FlipBit: found '4'; it takes a whole number
+    """
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise PtxlabError("the page sent no message: a message is an object with a type")
+    kind = message["type"]
+    if kind not in MESSAGES:
+        raise PtxlabError(f"unknown message {quoted(kind)}; the page sends {listing(MESSAGES, 30)}")
+    known = {field.name: field for field in fields(MESSAGES[kind])}
+    content = {name: value for name, value in message.items() if name != "type"}
+    unknown = [name for name in content if name not in known]
+    if unknown:
+        allowed = listing(known) or "no fields"
+        raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
+    hints = typing.get_type_hints(MESSAGES[kind])
+    missing = [
+        name for name, field in known.items() if name not in content and not _is_optional(field, hints)
+    ]
+    if missing:
+        raise PtxlabError(f"message {kind}: {missing[0]} is missing")
+    for name, value in content.items():
+        if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+            raise PtxlabError(
+                f"message {kind}: {name} is {quoted(value)}; it takes at most {_LARGEST_NUMBER}"
+            )
+        if isinstance(value, str):
+            _check_text(value, f"message {kind}: {name}", _LONGEST_TEXT if name == "text" else _LONGEST_NAME)
+    try:
+        return MESSAGES[kind](**content)
+    except PtxlabError as error:
+        raise PtxlabError(f"message {kind}: {error}") from None
+
+
+def _check_text(text: str, what: str, longest: int) -> None:
+    if len(text) > longest:
+        raise PtxlabError(f"{what} has {len(text)} letters; it takes {longest}")
+    if not text.isascii() and re.search(r"[\ud800-\udfff]", text):
+        raise PtxlabError(f"{what} is not valid text: it has half a surrogate pair")
+
+
+def _is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
+    """Whether a message may leave a field out: only what has None as its default."""
+    return field.default is None and types.NoneType in typing.get_args(hints[field.name])
+
+
+_TYPESCRIPT = {int: "number", str: "string", bool: "boolean", types.NoneType: "null"}
+
+
+def typescript() -> str:
+    """front/messages.d.ts: a type for every message, for the checker of the JavaScript.
+
+    >>> print(typescript().splitlines()[-1])
+      | { type: "stop_quiz" };
+    """
+    lines = [
+        "// Messages from the page to Python. Written from ptxlab/explorer/session.py (MESSAGES) by",
+        "// python -m tools.explorer_messages; do not edit.",
+        "",
+        "type Message =",
+    ]
+    for kind, message in MESSAGES.items():
+        hints = typing.get_type_hints(message, include_extras=True)
+        members = [f'type: "{kind}"', *(_member(field, hints) for field in fields(message))]
+        line = f"  | {{ {'; '.join(members)} }}"
+        if len(line) > 108:
+            line = "\n".join(["  | {", *(f"      {member};" for member in members), "    }"])
+        lines.append(line)
+    return "\n".join(lines) + ";\n"
+
+
+def _member(field: Field[Any], hints: dict[str, Any]) -> str:
+    name, hint = field.name, hints[field.name]
+    if _is_optional(field, hints):
+        name += "?"
+    if typing.get_origin(hint) is typing.Annotated:
+        return f"{name}: {hint.__metadata__[0]}"
+    if typing.get_origin(hint) is Literal:
+        return f"{name}: " + " | ".join(f'"{value}"' for value in typing.get_args(hint))
+    return f"{name}: " + " | ".join(_TYPESCRIPT[each] for each in typing.get_args(hint) or (hint,))
+
+
+# -- the session -----------------------------------------------------------------------------------------
 
 
 class Nobody:
@@ -139,54 +390,17 @@ class PageSession:
         try:
             message = decode_message(content)
             if isinstance(message, RunOnGpu):
-                self.presenter.run()
+                message.answer(self)
                 return
             with _faults_as_refusals():
                 if isinstance(message, Edit):
                     self.presenter.apply([message])
                 else:
-                    self._answer(message)
+                    message.answer(self)
             if isinstance(message, Edit):
                 self.presenter.show()
         except PtxlabError as error:
             self.presenter.refuse(error)
-
-    def _answer(self, request: Request) -> None:
-        presenter, view = self.presenter, self.view
-        match request:
-            case RequestPickerIndex():
-                view.picker_index = picker_index()
-            case ResendMatrices():
-                view.resend()
-            case FindDifference():
-                try:
-                    presenter.find_difference(1.0)
-                finally:
-                    view.send({"searched": True})  # what was found may be what the page shows already
-            case Export(format=format):
-                file_name = f"{self.state.form.mnemonic.replace('::', '-')}.html"
-                view.send({"export": format, "text": self._export(format), "name": file_name})
-            case ShowMemory():
-                presenter.memory.request(MemoryRequest(**vars(request)))
-            case SetMemoryField(name=name, text=text):
-                presenter.memory.set_field(name, text)
-            case HideMemory():
-                presenter.memory.request(None)
-            case ShowLoad():
-                asked = {name: value for name, value in vars(request).items() if value is not None}
-                self.show_load(LoadRequest(**asked))
-            case StartQuiz():
-                presenter.quiz.start(choose_questions(self.state))
-            case StopQuiz():
-                presenter.quiz.stop()
-            case AnswerQuestion(text=text):
-                quiz = presenter.quiz.running
-                with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
-                    quiz.answer(text)
-            case SkipQuestion():
-                presenter.quiz.running.skip()
-            case NextQuestion():
-                presenter.quiz.running.next()
 
     def show_load(self, request: LoadRequest) -> None:
         """Show the registers of a thread after a tcgen05.ld."""
@@ -195,7 +409,8 @@ class PageSession:
             raise PtxlabError(f"{ins.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma")
         self.presenter.load.request(request)
 
-    def _export(self, format: str) -> str:
+    def export(self, format: str) -> str:
+        """The state as Python code, as a link, or as a page."""
         if format == "code":
             return python_code(self.state)
         if format == "link":
@@ -224,7 +439,7 @@ class PageSession:
             message = None
         if not isinstance(message, ShowMemory | ShowLoad):
             raise PtxlabError(f"this link shows {name} as {quoted(value)}, which the Explorer does not know")
-        self._answer(message)
+        message.answer(self)
 
 
 def _without_none(request: object) -> dict[str, Any]:

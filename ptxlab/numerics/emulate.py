@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import as_text
 from .._util.threads import check_executor, for_each, in_order, thread_count
 from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
 from .compiled import serves
-from .models import Model, has, model_for
+from .models import Model, find_model, has
 from .rules import Exact
 from .rules.base import Rule, of_turns
 
@@ -43,7 +44,7 @@ def emulate(
     array([64, 64, 64, 64], dtype=uint32)
     """
     ins, count = operands.ins, operands.count
-    rule = model_for(ins, _usual_chip(ins) if model is None else model).rule
+    rule = _model(ins, model).rule
     step = _step(ins, rule, count)
     if 0 < count <= step and executor is None:
         return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)
@@ -95,7 +96,7 @@ def accumulate(operands: Operation, *, model: str | None = None) -> NDArray[Any]
     array([ 64, 128, 192], dtype=uint32)
     """
     ins, count, turns = operands.ins, len(operands.c), len(operands.a)
-    rule = model_of(ins, model).rule
+    rule = _model(ins, model).rule
     step = _step(ins, rule, count)
     if count <= step:
         return rule.accumulate(operands)
@@ -150,8 +151,11 @@ def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
     >>> model.chip, model.evidence
     ('sm_90', 'measured')
     """
-    ins = parse_product(ins)
-    return model_for(ins, _usual_chip(ins) if model is None else model)
+    return _model(parse_product(ins), model)
+
+
+def _model(ins: ProductForm, model: str | None) -> Model:
+    return find_model(ins, _usual_chip(ins) if model is None else as_text(model, "model"))
 
 
 @lru_cache(maxsize=4096)

@@ -287,11 +287,12 @@ def model_for(ins: ProductForm | str, chip: str) -> Model:
     >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_90").rule
     Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
-    return _model_for(parse_product(ins), as_text(chip, "model"))
+    return find_model(parse_product(ins), as_text(chip, "model"))
 
 
 @lru_cache(maxsize=None)
-def _model_for(ins: ProductForm, chip: str) -> Model:
+def find_model(ins: ProductForm, chip: str) -> Model:
+    """The same for what has been checked."""
     there = has(ins, chip)
     unknown = why_no_model(ins)
     if unknown:

@@ -46,15 +46,15 @@ def emulate(operands: Operation) -> Any:
 
 def other_rule(change: Callable[[Any], Any]) -> Faulty:
     """A machine whose arithmetic is that of the model with one number changed."""
-    real_model_for = emulator.model_for
+    real_model = emulator.find_model
 
-    def changed_model_for(ins: Instruction, chip: str) -> Model:
-        real = real_model_for(ins, chip)
+    def changed_model(ins: Instruction, chip: str) -> Model:
+        real = real_model(ins, chip)
         return replace(real, rule=change(real.rule))
 
     def faulty(operands: Operation) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(emulator, "model_for", changed_model_for)
+            patch.setattr(emulator, "find_model", changed_model)
             return emulate(operands)
 
     return faulty

@@ -1,4 +1,4 @@
-// Messages from the page to Python. Written from ptxlab/explorer/protocol.py (MESSAGES) by
+// Messages from the page to Python. Written from ptxlab/explorer/session.py (MESSAGES) by
 // python -m tools.explorer_messages; do not edit.
 
 type Message =
