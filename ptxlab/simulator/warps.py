@@ -24,7 +24,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
     """PTX ISA, "shfl.sync", its semantics word for word."""
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
-    mode = instruction.parts[2]
+    mode = next((part for part in instruction.parts if part in ("up", "down", "bfly")), "idx")
 
     def shuffle(
         machine: Machine, threads: Threads, value: NDArray[Any], by: NDArray[Any], clamp: NDArray[Any]
@@ -47,7 +47,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _vote(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
-    kind = instruction.parts[2]
+    kind = next((part for part in instruction.parts if part in ("ballot", "all", "any")), "uni")
 
     def vote(machine: Machine, threads: Threads, holds: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
         warp = threads.indices >> 5
@@ -70,7 +70,7 @@ def _match(instruction: PtxInstruction, context: Context) -> MachineStep:
         words = np.packbits(equal, axis=-1, bitorder="little").view("<u4").reshape(-1).astype(np.uint32)
         present = threads.words()[threads.indices >> 5] & mask
         matches = threads.take(words) & present
-        if instruction.parts[1] == "any":
+        if "any" in instruction.parts:
             return np.asarray(matches)
         agreed = matches == present
         return np.where(agreed, present, 0).astype(np.uint32), agreed

@@ -694,6 +694,8 @@ _ALONE = "if (threadIdx.x == 0) while (*flag == 0) {}"
         ("__threadfence(); __syncthreads();", "", "while (*flag == 0) {}", None),
         ("__syncthreads();", "__threadfence();", "while (*flag == 0) {}", None),
         ("__syncthreads();", "__threadfence();", _ALONE + "__syncthreads();", None),
+        ("__syncthreads();", 'asm volatile("fence.gpu;");', "while (*flag == 0) {}", None),
+        ("__syncthreads();", 'asm volatile("fence.cta.acq_rel;");', "while (*flag == 0) {}", "use an atomic"),
         ('__threadfence(); asm volatile("bar.sync 1, 64;");', "", "while (*flag == 0) {}", None),
         ("__threadfence();", "", "while (*flag == 0) {}", "put __syncthreads() between line 4 and the flag"),
         ("__syncthreads();", "__threadfence();", _ALONE, "use an atomic operation"),

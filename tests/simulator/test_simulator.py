@@ -508,7 +508,7 @@ _LINES = """
 
 
 def test_spellings_that_the_assembler_takes() -> None:
-    """Constant expressions, elements of arrays, the type before other qualifiers; values as C has them."""
+    """Constant expressions, elements of arrays, qualifiers in other orders; values as C has them."""
     bits = {value: int(np.float32(value).view(np.uint32)) for value in (0.5, 3.5, -1.5)}
     lines = {
         "mov.u32 %r2, (1<<4)+3*2-(~0&7);": 15,
@@ -529,6 +529,13 @@ def test_spellings_that_the_assembler_takes() -> None:
         "ld.global.u16 %h1, [low]; mov.u64 %rd2, g; cvt.u16.u64 %h2, %rd2; sub.u16 %h1, %h1, %h2;"
         "cvt.u32.u16 %r2, %h1;": 0,
         "redux.add.sync.s32 %r2, %r1, -1;": 160,
+        "mov.u32 %r3, %laneid; shfl.up.sync.b32 %r2, %r3, 31, 0, -1;"
+        "shfl.sync.idx.b32 %r2, %r2, 31, 31, -1;": 0,
+        "mov.u32 %r3, %laneid; setp.lt.u32 %p0, %r3, 3; vote.ballot.sync.b32 %r2, %p0, -1;": 7,
+        "mov.u32 %r3, %laneid; setp.gt.u32 %p0, %r3, 3; vote.any.sync.pred %p1, %p0, -1;"
+        "selp.u32 %r2, 1, 0, %p1;": 1,
+        "mov.u32 %r3, %laneid; setp.eq.u32 %p0, %r3, 5; selp.u32 %r3, 1, 0, %p0;"
+        "match.sync.b32.any %r2, %r3, -1; shfl.idx.sync.b32 %r2, %r2, 5, 31, -1;": 32,
         # as on an H200: a selection changes the sign of a NaN, neg does not; constants are not global memory
         "mov.f32 %f2, 0f7FC00001; neg.f32 %f3, %f2; mov.b32 %r2, %f3;": 0x7FFFFFFF,
         "setp.eq.u32 %p1, %r1, 5; mov.f32 %f2, 0f7FC00001; neg.f32 %f3, %f2; selp.f32 %f3, %f3, %f1, %p1;"

@@ -514,7 +514,9 @@ class AccessCheck(Observer):
                 clocks.acquire(threads[own], places[own])
             if self._batch.grid.cluster_size > 1:
                 clocks.cluster_time[threads // clocks.lanes] = self._time
-        elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
+        elif kind.startswith("membar") or (
+            kind.startswith("fence") and "proxy" not in event.instruction.parts
+        ):
             clocks.fence_flags(threads, self._time, narrow="cta" in event.instruction.parts)
         elif kind.startswith("fence.proxy.async"):
             clocks.fence(threads, self._time)

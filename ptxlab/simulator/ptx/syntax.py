@@ -236,7 +236,7 @@ def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
 
 
 #: Instructions of one type, which ptxas takes at any place among the qualifiers.
-_TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "red", "redux", "st"})
+_TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "match", "red", "redux", "st"})
 #: Instructions without a result.
 _NO_RESULT = {
     "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
