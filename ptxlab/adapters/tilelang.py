@@ -5,7 +5,8 @@ that sets up tensor maps and launches through the driver. While a session is ope
 this backend and to PTX, and what that function calls of the driver ends here. What is changed in TileLang:
 `tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in `NVRTCLibraryGenerator`. So that reports
 name lines of Python, TileLang is asked for `#line`; statements of its own library get none (`set_stmt_span`),
-and copies keep theirs where warps are specialised.
+and copies keep theirs where warps are specialised. Persistent kernels ask how many SMs there are
+(`get_cuda_device_properties`), `tilelang.autotune` which GPU (`auto_detect_target`): the session says it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..errors import PtxlabError, listing
 from ..gpu.compiler import header_folders
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
+from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
 from .session import Session, current_session, replaced
 from .source import PythonLines, generated_lines
@@ -48,6 +50,11 @@ def _session() -> Session[Any]:
             "compile it anew for a GPU"
         )
     return session
+
+
+def _target(session: Session[Any]) -> dict[str, str]:
+    """What TileLang compiles for."""
+    return {"kind": "cuda", "arch": session.target}
 
 
 def _tensor_map(
@@ -167,6 +174,36 @@ def _line_changes() -> list[tuple[Any, str, Any]]:
     ]
 
 
+def _device_changes() -> list[tuple[Any, str, Any]]:
+    """What is changed in TileLang so that programs which ask what GPU there is are told of the chip."""
+    driver = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
+    targets = sys.modules.get("tilelang.backend.target")
+    former_properties = getattr(driver, "get_cuda_device_properties", None)
+    former_detect = getattr(targets, "auto_detect_target", None)
+
+    def properties(device_id: int = 0) -> Any:
+        session = current_session()
+        if session is None:
+            return former_properties(device_id)  # type: ignore[misc]
+        major, minor = session.capability
+        return SimpleNamespace(
+            name=session.chip,
+            major=major,
+            minor=minor,
+            multi_processor_count=PEAKS.get(session.chip, PEAKS["H200"]).sms,
+            shared_memory_per_block=49152,  # without asking for more (CUDA C++ Programming Guide)
+        )
+
+    def detect() -> Any:
+        session = current_session()
+        return former_detect() if session is None else _target(session)  # type: ignore[misc]
+
+    return [
+        *([(driver, "get_cuda_device_properties", properties)] if former_properties is not None else ()),
+        *([(targets, "auto_detect_target", detect)] if former_detect is not None else ()),
+    ]
+
+
 def install() -> Callable[[], None]:
     """Let TileLang launch on the simulator; the result undoes it."""
     needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
@@ -189,7 +226,7 @@ def install() -> Callable[[], None]:
             func,
             out_idx,
             execution_backend="nvrtc",
-            target={"kind": "cuda", "arch": session.target},
+            target=_target(session),
             pass_configs=(named.get("pass_configs") or {}) | lines,
             compile_flags=named.get("compile_flags"),
         )
@@ -214,6 +251,7 @@ def install() -> Callable[[], None]:
 
     changes: list[tuple[Any, str, Any]] = [
         *_line_changes(),
+        *_device_changes(),
         (_JIT, "cached", cached),
         (libgen, "compile_cuda", to_ptx),
         (generator, "load_lib", load_lib),

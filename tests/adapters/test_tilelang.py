@@ -84,3 +84,28 @@ def test_hazards_name_lines_of_the_python_source() -> None:
         collide(64)(torch.rand(64), torch.zeros(64))
     (race,) = session.results[0].hazards
     assert (race.line, race.text) == (_line("# in the macro"), "s[i // 2] = value  # in the macro")
+
+
+@tilelang.autotune(configs=[{"threads": 64}, {"threads": 128}])
+@tilelang.jit(out_idx=[-1])
+def doubled(n: int, threads: int = 32) -> Any:
+    @T.prim_func
+    def main(x: T.Tensor((n,), "float32"), y: T.Tensor((n,), "float32")):  # type: ignore[no-untyped-def,valid-type]
+        with T.Kernel(T.ceildiv(n, threads), threads=threads) as block:
+            for i in T.Parallel(threads):
+                y[block * threads + i] = x[block * threads + i] + x[block * threads + i]
+
+    return main
+
+
+def test_programs_that_ask_for_the_gpu_are_told_of_the_chip() -> None:
+    """Persistent kernels for its SMs, `tilelang.autotune` for what to compile for."""
+    from tilelang.carver.arch import driver
+
+    x = torch.rand(256)
+    with ptxlab.simulating("A100", show=False) as session:
+        assert driver.get_num_sms() == 108
+        assert driver.get_device_name() == "A100"
+        y = doubled(256, threads=64)(x)
+    assert torch.equal(y, 2 * x)
+    assert session.results[0].grid.block_count == 4
