@@ -91,14 +91,16 @@ def _host_array(value: Any) -> NDArray[Any]:
 
 
 def numpy_type(name: object) -> np.dtype[Any]:
-    """NumPy's type of a name such as ``torch.bfloat16``.
+    """NumPy's type of a name such as ``torch.bfloat16``; two packed numbers are a byte.
 
-    >>> numpy_type("torch.bfloat16"), numpy_type("float32")
-    (dtype(bfloat16), dtype('float32'))
+    >>> numpy_type("torch.bfloat16"), numpy_type("float32"), numpy_type("torch.float4_e2m1fn_x2")
+    (dtype(bfloat16), dtype('float32'), dtype('uint8'))
     """
     if isinstance(name, np.dtype):
         return name
     plain = str(name).rpartition(".")[2]
+    if plain == "float4_e2m1fn_x2":
+        return np.dtype(np.uint8)
     try:
         return np.dtype(getattr(ml_dtypes, plain, plain))
     except TypeError:

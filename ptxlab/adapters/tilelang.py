@@ -239,7 +239,11 @@ def install() -> Callable[[], None]:
         flags = [*options, *(f"-I{folder}" for folder in header_folders()), "-lineinfo"]
         lines = PythonLines.of(code, _MADE)
         code = code if lines is None else lines.code
-        return bytes(former_compile(code, target_format="ptx", arch=10 * major + minor, options=flags))
+        architecture = 10 * major + minor
+        # With `verbose`, an error has the compiler's words.
+        return bytes(
+            former_compile(code, target_format="ptx", arch=architecture, options=flags, verbose=True)
+        )
 
     def load_lib(self: Any, lib_path: str | None = None) -> None:
         if current_session() is None:
