@@ -160,6 +160,8 @@ def _simulated(
 def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any]) -> Kernel[Any]:
     key = ("cute", ptx, name)
     if key not in kept:
+        # A store to an element of cutlass.Array has the line of the function that launches, and column 0.
+        ptx = re.sub(r"^\t\.loc\t\d+ \d+ 0$", "", ptx, flags=re.MULTILINE)
         mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
         title = re.split(
             r"_tensor|_CopyAtom|_TiledM|_object_at|_Arraydtype", mangled.rpartition("kernel_cutlass_")[2]

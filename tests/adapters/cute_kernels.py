@@ -26,6 +26,19 @@ def add_at(x: cute.Pointer, y: cute.Pointer, out: cute.Pointer, n: cutlass.Int32
 
 
 @cute.kernel
+def array_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    i = cute.arch.thread_idx()[0]
+    shared = cutlass.Array(cutlass.Float32, 64, space=cutlass.AddressSpace.smem)
+    shared[i] = x[i]  # to the array
+    x[i] = shared[63 - i]  # from the array
+
+
+@cute.jit
+def array(x: cute.Tensor):  # type: ignore[no-untyped-def]
+    array_kernel(x).launch(grid=[1, 1, 1], block=[64, 1, 1])
+
+
+@cute.kernel
 def reverse_kernel(x: cute.Tensor):  # type: ignore[no-untyped-def]
     i = cute.arch.thread_idx()[0]
     shared = cutlass.memory.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(64), 16)

@@ -88,10 +88,13 @@ def test_hazards_name_lines_of_the_python_source(arrays: tuple[Any, Any, Any]) -
     x, y, out = arrays
     with ptxlab.simulating(show=False) as session:
         kernels.reverse(from_dlpack(np.arange(64, dtype=np.int32)))
+        kernels.array(from_dlpack(np.arange(64, dtype=np.float32)))
         with pytest.raises(PtxlabError, match=rf"cute_kernels.py:{_line('stored')}: .* byte 400 of"):
             kernels.add(*(from_dlpack(each).mark_layout_dynamic() for each in (x, y, out[:100])))
     (race,) = session.results[0].hazards
     assert (race.kind, race.line, race.other_line) == ("race", _line("read"), _line("written"))
+    (race,) = session.results[1].hazards
+    assert (race.line, race.other_line) == (_line("from the array"), _line("to the array"))
     assert "put cute.arch.sync_threads() between" in race.remedy
 
 
