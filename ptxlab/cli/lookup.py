@@ -265,17 +265,12 @@ def layout(args: argparse.Namespace, style: Style) -> str:
             return _notation(form, operand, args.format)
         return _elements(form, operand, args)
     if operand.layout is None and args.format != "svg":
-        table = views.offsets(operand, args.swizzle, args.transposed)
-        if args.format == "markdown":
-            return as_markdown(table)
-        title = style.bold(f"{operand.name} of {form.mnemonic}")
-        note = style.dim(f"{operand.describe()}; byte offsets in its tile")
         tile = Tile.of(operand, args.swizzle, args.transposed)
         words = (
             f"leading dimension offset (LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} "
             f"bytes; descriptor 0x{tile.descriptor():016x} at address 0"
         )
-        return f"{title}\n{note}\n{words}\n{tile.cute}\n\n{as_text(table, style)}"
+        return _tile_text(form, operand, tile, args, style, words, tile.cute)
     label: Label = "auto" if args.format == "svg" else "elements"
     picture = views.fragment(
         form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
@@ -376,12 +371,19 @@ def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: 
     if args.format == "json":
         elements = shared_elements(form, name, args.swizzle)
         return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
-    table = views.offsets(operand, tile=memory)
+    return _tile_text(form, operand, memory, args, style)
+
+
+def _tile_text(
+    form: Form, operand: Operand, tile: Tile, args: argparse.Namespace, style: Style, *facts: str
+) -> str:
+    """The byte offsets of an operand in its tile, below facts about that, or as Markdown alone."""
+    table = views.offsets(operand, tile=tile)
     if args.format == "markdown":
         return as_markdown(table)
-    title = style.bold(f"{name} of {_title(form)}")
+    title = style.bold(f"{operand.name} of {_title(form)}")
     note = style.dim(f"{operand.describe()}; byte offsets in its tile")
-    return f"{title}\n{note}\n\n{as_text(table, style)}"
+    return "\n".join([title, note, *facts, "", as_text(table, style)])
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:

@@ -143,12 +143,11 @@ def _fill_words(fill: Fill) -> list[Any]:
 
 def open_link(text: str) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
-    data, body = _unpack_line(text)
+    version, data, body = _unpack_line(text)
     if isinstance(data, dict) and "at" in data:
         return _open_transfer(data, body)
-    head = _Head.of(data, _version(text))
-    state = _state_of_link(head, body)
-    return state, head.view_traits
+    head = _Head.of(data, version)
+    return _state_of_link(head, body), head.view_traits
 
 
 def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState, dict[str, Any]]:
@@ -277,8 +276,8 @@ def _edits_of(words: object) -> list[tuple[int, int]]:
     return [(index, content) for index, content in edits]
 
 
-def _unpack_line(text: str) -> tuple[object, bytes]:
-    """The line of JSON of a link, and the bytes that follow it."""
+def _unpack_line(text: str) -> tuple[str, object, bytes]:
+    """The version of a link, its line of JSON, and the bytes that follow that."""
     if not is_link(text):
         raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
     if len(text) > _LONGEST_LINK:
@@ -299,13 +298,9 @@ def _unpack_line(text: str) -> tuple[object, bytes]:
         line, _, body = data.partition(b"\n")
         if len(line) > _LARGEST_HEAD:
             raise ValueError
-        return json.loads(line), body
+        return word[:1], json.loads(line), body
     except (ValueError, zlib.error, RecursionError):  # base64 and JSON raise kinds of ValueError
         raise PtxlabError(DAMAGED_LINK) from None
-
-
-def _version(text: str) -> str:
-    return _ADDRESS.sub("", "".join(text.split()), count=1).removeprefix(_PREFIX)[:1]
 
 
 def _state_of_link(head: _Head, body: bytes) -> ExplorerState:

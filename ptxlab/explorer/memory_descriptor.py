@@ -22,6 +22,7 @@ from ..memory import descriptor as decode
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
+from .parse_cell import parse_descriptor_bits
 
 _MOST_BYTES = 227 << 10  # of shared memory that a block can have
 _IN_BYTES = ("address", "leading", "stride")
@@ -119,14 +120,7 @@ def place_shared(
 
 
 def _parse(ins: Product, text: str) -> Descriptor:
-    word = text.strip().lower().removeprefix("0x").replace("_", "")
-    try:
-        code = int(word, 16)
-    except ValueError:
-        raise PtxlabError(
-            f"the matrix descriptor: found {quoted(text)}; it takes 64 bits in hexadecimal, such as "
-            "0x4000004000010040"
-        ) from None
+    code = parse_descriptor_bits(text, "the matrix descriptor", 64, 0x4000004000010040)
     family: Literal["wgmma", "tcgen05"] = "tcgen05" if isinstance(ins, Tcgen05Mma) else "wgmma"
     return decode(code, family=family)
 

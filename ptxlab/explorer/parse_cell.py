@@ -155,6 +155,17 @@ def parse_register(text: str, bits: int) -> int:
     return content
 
 
+def parse_descriptor_bits(text: str, what: str, bits: int, example: int) -> int:
+    """The bits of a descriptor as they were typed, in hexadecimal; `what` it is, and one for the refusal."""
+    try:
+        return int(text.strip().lower().removeprefix("0x").replace("_", ""), 16)
+    except ValueError:
+        raise PtxlabError(
+            f"{what}: found {quoted(text)}; it takes {bits} bits in hexadecimal, such as "
+            f"0x{example:0{bits // 4}x}"
+        ) from None
+
+
 def parse_cells(text: str) -> list[list[str]]:
     r"""The cells of a block as spreadsheets copy it: a line for each row, tabs between cells.
 

@@ -24,6 +24,7 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..views.labels import index_range
+from .parse_cell import parse_descriptor_bits
 from .state import ExplorerState, LoadRequest
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
@@ -406,12 +407,4 @@ def parse_descriptor(ins: Tcgen05Mma, text: str) -> Tcgen05Mma:
     >>> parse_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "0x4060010").shape
     'm64n24k16'
     """
-    word = text.strip().lower().removeprefix("0x").replace("_", "")
-    try:
-        code = int(word, 16)
-    except ValueError:
-        raise PtxlabError(
-            f"the descriptor: found {quoted(text)}; it takes 32 bits in hexadecimal, such as "
-            f"0x{ins.descriptor.code:08x}"
-        ) from None
-    return ins.with_descriptor(code)
+    return ins.with_descriptor(parse_descriptor_bits(text, "the descriptor", 32, ins.descriptor.code))

@@ -161,7 +161,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
 
     grid = Grid(
         shape,
-        _lane_cells(spans, holders.lanes, elements, lane, lines),
+        lane_cells(spans, holders.lanes, elements, lane, lines),
         hover,
         headers(shape[0], steps[0]),
         headers(shape[1], steps[1]),
@@ -173,7 +173,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
     return grid.part(rows, range(shape[1]))
 
 
-def _lane_cells(
+def lane_cells(
     spans: list[Box],
     lanes: NDArray[np.int64],
     elements: NDArray[np.int64],
@@ -309,7 +309,7 @@ def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Gri
 
     return Grid(
         layout.shape,
-        _lane_cells(spans, first + lanes, elements, thread, lines),
+        lane_cells(spans, first + lanes, elements, thread, lines),
         tooltips(layout.shape, text),
         tuple(Header(row, 1, (str(first + row),)) for row in range(layout.shape[0])),
         _register_headings(form, labelled),

@@ -173,11 +173,7 @@ class Grid:
             hover=self.hover[rows.start : rows.stop, columns.start : columns.stop],
             rows=_shifted(self.rows, rows),
             columns=_shifted(self.columns, columns),
-            row_groups=tuple(
-                Header(box[0], box[2], group.lines)
-                for group in self.row_groups
-                if (box := clipped((group.start, 0, group.size, 1), rows, range(1))) is not None
-            ),
+            row_groups=clipped_groups(self.row_groups, rows),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=column_rules,
             outlines=tuple(
@@ -194,6 +190,15 @@ def clipped(box: Box, rows: range, columns: range) -> Box | None:
     if top >= bottom or left >= right:
         return None
     return top - rows.start, left - columns.start, bottom - top, right - left
+
+
+def clipped_groups(groups: Iterable[Header], rows: range, tall: int = 1) -> tuple[Header, ...]:
+    """Headings of groups as far as they lie in these rows, counted from the first; a row is `tall` places."""
+    return tuple(
+        Header(box[0] * tall, box[2] * tall, group.lines)
+        for group in groups
+        if (box := clipped((group.start, 0, group.size, 1), rows, range(1))) is not None
+    )
 
 
 def _shifted(headings: Sequence[Header], part: range) -> tuple[Header, ...]:

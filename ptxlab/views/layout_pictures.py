@@ -12,7 +12,8 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import BANKS, SharedLayout
 from ..memory.triton_layouts import TritonLayout, is_triton_layout
 from .colours import bank_key, bank_tint, lane_colour_notes
-from .grid import Cell, Entry, Grid, State, headers, tooltips, uniform_grid
+from .fragment_pictures import lane_cells
+from .grid import Entry, Grid, headers, tooltips, uniform_grid
 from .holders import lane_runs
 from .labels import index_range
 from .picture import Picture
@@ -86,14 +87,9 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
     runs = lane_runs(threads, elements)
     if len(runs) > _MOST_CELLS:
         raise PtxlabError(f"a layout of {len(runs)} runs of elements: a picture shows {_MOST_CELLS}")
-    cells = []
-    for row, column, height, width in runs:
-        owner = int(threads[row, column])
-        state: State = "plain"
-        if focus is not None:
-            state = "mark" if owner == focus else "dim"
-        text = (f"T{owner}",) if len(runs) <= _MOST_LABELS else ()
-        cells.append(Cell(row, column, height, width, text, owner, state))
+
+    def label(owner: int, first: int, count: int) -> tuple[str, ...]:
+        return (f"T{owner}",) if len(runs) <= _MOST_LABELS else ()
 
     def tooltip(row: int, column: int) -> str:
         thread = int(threads[row, column])
@@ -103,7 +99,7 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
     steps = (1 if layout.shape[0] <= 16 else 8), (2 if layout.shape[1] <= 16 else 8)
     grid = Grid(
         layout.shape,
-        tuple(cells),
+        lane_cells(runs, threads, elements, focus, label),
         tooltips(layout.shape, tooltip),
         headers(layout.shape[0], steps[0]),
         headers(layout.shape[1], steps[1]),

@@ -19,7 +19,7 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
-from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, headers
+from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
 from .holders import AnyOperand, Holders, as_product, form_name, holders_of, product_operand, warp_notes
 from .labels import index_range, number_text
 from .metadata_picture import metadata
@@ -206,7 +206,7 @@ class ValueMatrix:
                 for column in across
                 if column in columns and column != columns.start
             ),
-            row_groups=_spread_groups(self.holders.row_groups(), rows, tall),
+            row_groups=clipped_groups(self.holders.row_groups(), rows, tall),
             outlines=tuple(
                 (box[0] * tall, box[1] * wide, box[2] * tall, box[3] * wide)
                 for outline in look.outlines
@@ -258,16 +258,6 @@ class ValueMatrix:
                 for head, column in zip(columns, part[1], strict=True)
             )
         return rows, columns
-
-
-def _spread_groups(groups: tuple[Header, ...], rows: range, tall: int) -> tuple[Header, ...]:
-    """Headings of groups of rows, clipped to `rows`, where each row is `tall` places tall."""
-    inside = []
-    for group in groups:
-        box = clipped((group.start, 0, group.size, 1), rows, range(1))
-        if box is not None:
-            inside.append(Header(box[0] * tall, box[2] * tall, group.lines))
-    return tuple(inside)
 
 
 def _headings(part: range, spread: int, letters: int) -> tuple[Header, ...]:
