@@ -275,7 +275,7 @@ extern "C" __device__ int ptxlabSynchronize(unsigned long long, unsigned) {
 def _others(ptx: str, capability: tuple[int, int]) -> list[str]:
     """PTX of functions that Numba takes from elsewhere: its own CUDA C++ for small types, and CUDA's."""
     declared = re.findall(r"\.extern \.func\s+(?:\(.*?\)\s*)?(\w+)", ptx)
-    sources = [_GRID] if "cudaCGSynchronize" in declared else []
+    sources = [_GRID] if any(name.startswith("cudaCG") for name in declared) else []
     for name in ("cuda_fp16", "cuda_bf16", "cuda_fp8"):
         module = sys.modules.get(f"numba.cuda._internal.{name}")
         text = module.shim_stream.getvalue() if module is not None else ""

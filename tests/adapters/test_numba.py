@@ -160,8 +160,9 @@ def test_functions_of_other_modules() -> None:
     with ptxlab.simulating(show=False) as session:
         kernels.half_axpy[2, 32](x, y, np.float16(2))
         kernels.neighbours[4, 32](numbers, out)
+        kernels.whole_grid[1, 1](numbers)
     assert np.array_equal(y, 2 * x + np.float16(1))
-    assert np.array_equal(out, np.roll(np.arange(128), -32))
+    assert np.array_equal(out, np.roll(np.arange(128), -32)) and numbers[0] == 1
     assert not any(each.hazards for each in session.results)
 
 
