@@ -71,13 +71,14 @@ def refused(state: ExplorerState, edit: Any, kind: type[PtxlabError] = PtxlabErr
 #: For every type: texts it takes and their values, and texts it refuses with a part of the sentence.
 TAKEN = {
     "b1": {"1": 1, "0x1": 1, "-0": 0}, "b4": {"0b1110": 14, "4": 4}, "u4": {"15": 15, "0xf": 15},
-    "s4": {"-8": -8, "0xf": -1, "7.0": 7},
+    "s4": {"-8": -8, "0xf": -1, "0b0000": 0, "7.0": 7, " 7 ": 7, "\u22123": -3},
     "u8": {"255": 255}, "s8": {"-128": -128, "1e2": 100}, "s32": {"2147483647": 2**31 - 1, "0xffffffff": -1},
     "e2m1": {"6": 6, "-0": 0, "5.9": 6, "0xf": -6}, "e2m3": {"7.5": 7.5}, "e3m2": {"-28": -28},
-    "e4m3": {"448": 448, "0.1": 0.1015625},
+    "e4m3": {"448": 448, "0.1": 0.1015625, "0x7e": 448},
     "e5m2": {"57344": 57344, "-inf": -np.inf}, "ue8m0": {"0.5": 0.5, "3": 4}, "ue4m3": {"448": 448, "-0": 0},
-    "f16": {"65504": 65504, "inf": np.inf, "0.1": np.float16(0.1)}, "bf16": {"1e9": 998244352},
-    "tf32": {"1.5": 1.5}, "f32": {"1e38": np.float32(1e38)},
+    "f16": {"65504": 65504, "inf": np.inf, "0.1": np.float16(0.1), "-0": 0}, "bf16": {"1e9": 998244352},
+    "tf32": {"1.5": 1.5, "1e-3": 1049 / 2**20, "0x3f800001": 1},
+    "f32": {"1e38": np.float32(1e38), "nan": np.nan},
     "f64": {"0.1": 0.1, "-Infinity": -np.inf},
 }  # fmt: skip
 REFUSED = {
@@ -85,9 +86,9 @@ REFUSED = {
     "u4": {"-1": "u4 holds 0..15"},
     "s4": {
         "9": "found 9; s4 holds -8..7", "0x1f": "the 4 bits of s4; the largest is 0xf",
-        "1.5": "whole numbers -8..7",
+        "1.5": "whole numbers -8..7", "nan": "whole numbers -8..7",
     },
-    "u8": {"256": "0..255"}, "s8": {"128": "-128..127"}, "s32": {"1e10": "holds -2147483648..2147483647"},
+    "u8": {"256": "0..255"}, "s8": {"128": "-128..127"}, "s32": {"2147483648": "-2147483648..2147483647"},
     "e2m1": {"7": "found 7; e2m1 holds -6..6", "inf": "e2m1 holds -6..6", "nan": "no NaN"},
     "e2m3": {"8": "-7.5..7.5"}, "e3m2": {"1e9": "-28..28"},
     "e4m3": {"449": "-448..448 and nan", "inf": "found inf; e4m3 holds -448..448 and nan"},
@@ -104,7 +105,7 @@ REFUSED = {
 @each("kind, text", [(kind, text) for kind, texts in TAKEN.items() for text in texts])
 def test_taken(kind: str, text: str) -> None:
     value = DTYPES[kind].decode(parse(DTYPES[kind], text))
-    assert value == TAKEN[kind][text]
+    np.testing.assert_equal(value, TAKEN[kind][text])
     if text == "-0" and DTYPES[kind].signed and DTYPES[kind].is_float:
         assert np.signbit(value)
 
@@ -133,6 +134,17 @@ def test_no_number(kind: str, text: str) -> None:
         and "or a raw code such as 0x" in sentence
     )
     assert ("with a point and no comma" in sentence) is ("," in text)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(st.text("0123456789.,-+−eExXbnaifNIF_ =½²٣∞é😀\0\n", max_size=12), st.sampled_from(sorted(DTYPES)))
+def test_any_text_is_a_code_or_a_sentence(text: str, kind: str) -> None:
+    try:
+        code = parse(DTYPES[kind], text)
+    except PtxlabError:
+        return
+    assert 0 <= code < 1 << DTYPES[kind].bits
 
 
 def test_every_type_is_tried() -> None:
