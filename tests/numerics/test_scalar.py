@@ -13,6 +13,7 @@ from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each
 from tests.numerics import reference
+from tests.sampling import every_third
 
 #: One form of each type and depth whose products are added in one fused step.
 FORMS = {
@@ -26,12 +27,12 @@ FORMS = {
 
 
 @pytest.mark.slow
-@each("ins", list(FORMS.values())[::5], ids=str)
-def test_one_element_at_a_time(ins: Instruction) -> None:
+@each("number, ins", enumerate(list(FORMS.values())[::5]), ids=lambda case: case[1])
+def test_one_element_at_a_time(number: int, ins: Instruction) -> None:
     rule = model_of(ins).rule
     assert isinstance(rule, Fused)
     types = (ins.a_type, ins.b_type, ins.c_type)
-    for category in inputs.categories(ins):
+    for category in every_third(inputs.categories(ins), number):
         operands = inputs.make(ins, category, 1, seed=9)
         d = ins.d.unpack_codes(emulate(operands))[0]
         problem = reference.Problem(operands.item(0))
