@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,7 +22,7 @@ from ..views.charts import bars
 from ..views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
 from ..views.kernel_profile import profile_html, source_html
 from .answers import numbers, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, otherwise, when, with_code
 from .first_kernel import INS, LOAD, MMA
 from .gemm_ladder import first_own_line
 from .how_fast import Span, over_time
@@ -216,15 +214,11 @@ class ChangedKernel:
 
     def _repr_html_(self) -> str:
         texts = {"Changed": self.change, "O": self.numbers, "Simulator": self.hazard}
+        style = "max-width: 62em; line-height: 1.5; margin: 6px 0"
         said = "".join(
-            f'<p style="max-width: 62em; line-height: 1.5; margin: 6px 0"><b>{name}:</b> {_html(text)}</p>'
-            for name, text in texts.items()
+            f'<p style="{style}"><b>{name}:</b> {with_code(text)}</p>' for name, text in texts.items()
         )
         return f"{said}{source_html(self.source, part=self.lines)}"
-
-
-def _html(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 @lru_cache(maxsize=None)

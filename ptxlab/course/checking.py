@@ -31,6 +31,15 @@ _PANEL = (
 )
 
 
+def with_code(text: str) -> str:
+    """A text as HTML, with what stands between backticks as code.
+
+    >>> with_code("`a < b` holds")
+    '<code>a &lt; b</code> holds'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The result of a check: right, wrong or not yet, with the reason or a hint. True only if right.
@@ -59,7 +68,7 @@ class Verdict:
         return f"> **{self._heading}.** {self.text}"
 
     def _repr_html_(self) -> str:
-        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
+        text = with_code(self.text)
         text = re.sub(r"(?<![\w*])\*(\w(?:[^*<>]*\w['’]?)?)\*(?![\w*])", r"<em>\1</em>", text)
         style = _PANEL.format(_LOOKS[self.state][2])
         return f'<div style="{style}"><strong>{html.escape(self._heading)}.</strong> {text}</div>'

@@ -395,7 +395,6 @@ def _element_of_b(answer: object) -> Sentences:
         when(
             submitted in ((index // 16, index % 16), (index % 16, index // 16))
         ): f"The index is {index}, but you divided it as for A with 16 rows. Here the rows are N: 8 of them.",
-        when(submitted == divmod(index, 8)[::-1]): "Nearly: n is the remainder.",
         otherwise: f"First the index: lane {lane} has the digits ({lane % 4},{lane // 4}), value {value} has "
         f"({value % 2},{value // 2}). Then divide it by the size that runs fastest: N8.",
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,7 @@ from ..views.grid import Entry, uniform_grid
 from ..views.kernel_profile import source_html
 from .answers import readers_time, result_of, whole_numbers
 from .barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
-from .checking import Sentences, checks, correct, otherwise, when
+from .checking import Sentences, checks, correct, otherwise, when, with_code
 from .first_kernel import INS, LOAD, MMA, STORE
 from .reader_kernels import (
     Reading,
@@ -321,10 +319,9 @@ class Consequence(NamedTuple):
         lines = range(1, functions.count("\n") + 1) if functions else None
         title = "What happened" if record.result else "What happened until the simulation stopped"
         picture = Picture(title, ("D is right",) if record.right_numbers else (), (self._grid(),))
-        why = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(mistake.why, quote=False))
         return (
             f"{source_html(mistake.text, record.hazards, lines)}{picture._repr_html_()}"
-            f'<p style="max-width: 60em; line-height: 1.5">{why}</p>'
+            f'<p style="max-width: 60em; line-height: 1.5">{with_code(mistake.why)}</p>'
         )
 
     def _grid(self) -> Grid:

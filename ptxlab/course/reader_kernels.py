@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-import html
 import json
 import math
 import re
@@ -29,7 +28,7 @@ from ..simulator.ptx.reader import read_ptx
 from ..views.grid import Entry
 from ..views.kernel_profile import source_html
 from .answers import Unanswered, WrongForm, readers_time
-from .checking import Sentences, when
+from .checking import Sentences, when, with_code
 
 #: PTX of the lessons' own kernels, and of usual answers: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.bz2"
@@ -115,9 +114,9 @@ class Reading(NamedTuple):
     text: str
 
     def _repr_html_(self) -> str:
-        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
         shown = source_html(self.source, part=self.lines)
-        return f'<p style="max-width: 60em; line-height: 1.5; margin: 4px 0 10px">{text}</p>{shown}'
+        style = "max-width: 60em; line-height: 1.5; margin: 4px 0 10px"
+        return f'<p style="{style}">{with_code(self.text)}</p>{shown}'
 
 
 def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Reading:
