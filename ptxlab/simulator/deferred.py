@@ -191,7 +191,7 @@ class _Group:
             if name != "c"
         )
 
-    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+    def compute(self, others: Sequence[_Task], model: str | None) -> NDArray[Any]:
         """D of this task and of others, each of which continues the one before it.
 
         It is [tasks, registers, instructions, threads].
@@ -199,7 +199,7 @@ class _Group:
         groups = [self, *(each for each in others if isinstance(each, _Group))]
         arrays = {}
         for name in self.items[0]:
-            rows = self._start(scratch) if name == "c" else self._gathered(name, groups, scratch)
+            rows = self._start() if name == "c" else self._gathered(name, groups)
             arrays[name] = np.moveaxis(rows.reshape(*rows.shape[:-2], -1, 32), -3, -1)
         with np.errstate(all="ignore"):
             d = accumulate(Operation(self.ins, modifiers=self.modifiers, **arrays), model=model)
@@ -208,21 +208,22 @@ class _Group:
             group.items = []
         return rows.reshape(len(groups), rows.shape[1], -1, self.threads)
 
-    def _gathered(self, name: str, groups: Sequence[_Group], scratch: _Scratch) -> NDArray[Any]:
+    def _gathered(self, name: str, groups: Sequence[_Group]) -> NDArray[Any]:
         """Registers of an operand, [tasks, registers, instructions, threads]."""
         columns = [[operands[name] for operands in group.items] for group in groups]
-        array = scratch.array(name, (len(columns), len(columns[0][0]), len(columns[0]), self.threads))
+        shape = len(columns), len(columns[0][0]), len(columns[0]), self.threads
+        array = np.empty(shape, dtype=np.uint32)
         for rows, those in zip(array, columns, strict=True):
             _fill(rows, those)
         return array
 
-    def _start(self, scratch: _Scratch) -> NDArray[Any]:
+    def _start(self) -> NDArray[Any]:
         """Registers of C, [registers, instructions, threads]."""
         columns = [operands["c"] for operands in self.items]
         first = columns[0][0]
         if isinstance(first, _Result) and first.group.is_all(columns):
             return first.group.d()
-        array = scratch.array("c", (len(columns[0]), len(columns), self.threads))
+        array = np.empty((len(columns[0]), len(columns), self.threads), dtype=np.uint32)
         _fill(array, columns)
         return array
 
@@ -284,7 +285,7 @@ class _Warpgroups:
         ours, theirs = self.operands, before.operands
         return (ours.ins, ours.modifiers, ours.count) == (theirs.ins, theirs.modifiers, theirs.count)
 
-    def compute(self, others: Sequence[_Task], model: str | None, scratch: _Scratch) -> NDArray[Any]:
+    def compute(self, others: Sequence[_Task], model: str | None) -> NDArray[Any]:
         """D of this task and of others, as in `_Group`: [tasks, warpgroups, 128, registers]."""
         tasks = [self.operands, *(each.operands for each in others if isinstance(each, _Warpgroups))]
         first = self.operands.computed()
@@ -297,21 +298,6 @@ class _Warpgroups:
 
 #: Matrix instructions that are computed together.
 _Task: TypeAlias = _Group | _Warpgroups
-
-
-class _Scratch:
-    """Arrays for the operands of one call, which the next one uses again."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, NDArray[np.uint32]] = {}
-
-    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-        """An array with any content."""
-        size = int(np.prod(shape))
-        kept = self._arrays.get(name)
-        if kept is None or kept.size < size:
-            kept = self._arrays[name] = np.empty(size, dtype=np.uint32)
-        return kept[:size].reshape(shape)
 
 
 def _next_tasks(waiting: deque[_Task]) -> list[_Task]:
@@ -339,7 +325,6 @@ class MatrixQueue:
         self._ahead: deque[tuple[_Task, int]] = deque()  # what is not known to be computed, and its bytes
         self._bytes_ahead = 0
         self.is_awaited = False  # somebody waits for a result
-        self._scratch, self._thread_scratch = _Scratch(), _Scratch()
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
         """Put a matrix instruction aside; gives the registers of its D."""
@@ -384,7 +369,7 @@ class MatrixQueue:
                 self.catch_up()
             return
         if task.products < _WORTH_A_THREAD:
-            self._run([task], self._scratch)
+            self._run([task])
             return
         size = task.nbytes
         while self._ahead and self._bytes_ahead + size > _BYTES_AHEAD:
@@ -399,7 +384,7 @@ class MatrixQueue:
     def catch_up(self) -> None:
         """Compute what was put off, if there is no thread that does."""
         while self._put_off:
-            self._run(_next_tasks(self._put_off), self._scratch)
+            self._run(_next_tasks(self._put_off))
 
     def _work(self) -> None:
         """In the thread: compute the task that came first, and those that continue it."""
@@ -408,14 +393,14 @@ class MatrixQueue:
             return  # it was computed together with the one before it
         leave_cores(0 if self.is_awaited else 1)
         try:
-            self._run(tasks, self._thread_scratch)
+            self._run(tasks)
         except BaseException as error:  # nobody else would hear of it
             _fail(tasks, error)
 
-    def _run(self, tasks: list[_Task], scratch: _Scratch) -> None:
+    def _run(self, tasks: list[_Task]) -> None:
         """Compute tasks, each of which continues the one before it."""
         try:
-            results = tasks[0].compute(tasks[1:], self._model, scratch)
+            results = tasks[0].compute(tasks[1:], self._model)
         except PtxlabError as error:
             _fail(tasks, error)
             return

@@ -174,12 +174,7 @@ class Kernel(Generic[R]):
         array([0., 2., 4., 6.], dtype=float32)
         """
         shape = as_launch(self.function, grid, block, shared, cluster)
-        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
-            shape = replace(shape, unit=128)
-        values = check_arguments(self.function, arguments, self.title)
-        if self._image is None:
-            self._image = Image(self.module, self.function, self._texts)
-        self._image.check_shared(shape.shared)
+        image, setup = self._prepared(shape, arguments)
         if model is not None and not is_name(model, GENERATIONS):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         as_check(check)
@@ -189,18 +184,19 @@ class Kernel(Generic[R]):
         if most is not None and most < 0:
             raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
         traced = None if trace is False else _traced(shape, trace)
-        variables = tuple(self._image.shared_variables(shape.shared))
+        variables = tuple(image.shared_variables(shape.shared))
         report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
-        setup = Setup(shape, tuple(values), model, report if check else None, most, traced)
+        watched = report if check else None
+        setup = replace(setup, model=model, report=watched, limit=most, traced=traced)
         try:
             if executor is None:
-                outcome = simulate(self._image, setup, observers, show)
+                outcome = simulate(image, setup, observers, show)
             elif observers:
                 raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
             else:
-                outcome = simulate_on(executor, self._image, setup, show)
+                outcome = simulate_on(executor, image, setup, show)
                 report.extend(outcome.findings)
         except PtxlabError as error:
             _add_earlier(error, report)
@@ -216,13 +212,23 @@ class Kernel(Generic[R]):
             output=outcome.output,
             hazards=report.hazards,
             notes=report.notes,
-            grid=shape,
+            grid=setup.grid,
             trace=outcome.trace,
             source=self.source,
             ptx=self.ptx,
             name=self.title,
             _products=outcome.products,
         )
+
+    def _prepared(self, shape: Grid, arguments: Sequence[object]) -> tuple[Image, Setup]:
+        """The module, decoded at first use, and a launch of it with these arguments."""
+        values = check_arguments(self.function, arguments, self.title)
+        if self._image is None:
+            self._image = Image(self.module, self.function, self._texts)
+        self._image.check_shared(shape.shared)
+        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
+            shape = replace(shape, unit=128)
+        return self._image, Setup(shape, tuple(values))
 
     def launch(
         self,
@@ -297,12 +303,7 @@ class Kernel(Generic[R]):
 
         clockwork = find_clockwork(chip)
         shape = as_launch(self.function, grid, block, shared, cluster)
-        if any(each.parts[0] == "wgmma" for each in self.module.instructions):
-            shape = replace(shape, unit=128)
-        values = check_arguments(self.function, arguments, self.title)
-        if self._image is None:
-            self._image = Image(self.module, self.function, self._texts)
-        self._image.check_shared(shape.shared)
+        image, setup = self._prepared(shape, arguments)
         if self.module.debug:
             raise PtxlabError(
                 f"the time of {self.name} cannot be predicted: it is compiled for a debugger (-G), without "
@@ -311,16 +312,15 @@ class Kernel(Generic[R]):
         count = len(list(self.module.instructions))
         functions = tuple(name for name, each in self.module.functions.items() if not each.entry)
         code = machine_code(self._texts, self.name, clockwork.target, count, functions)
-        setup = Setup(shape, tuple(values))
         ptx = self.source is self.ptx
-        predict = partial(profile, self._image, setup, code, clockwork, name=self.title, ptx=ptx)
+        predict = partial(profile, image, setup, code, clockwork, name=self.title, ptx=ptx)
         try:
-            with _unchanged(values):
+            with _unchanged(setup.arguments):
                 launch = predict()
         except HazardError as error:
             if error.hazard is None or error.hazard.kind != "deadlock":
                 raise
-            with _unchanged(values):  # some blocks may wait for others, which are no part of a sample
+            with _unchanged(setup.arguments):  # blocks may wait for others that are no part of a sample
                 launch = predict(together=True)
         return self._result_type.launch_profile(replace(launch, source=self.source))
 

@@ -110,35 +110,24 @@ def merged(profiles: Iterable[Profile]) -> list[Profile]:
     for each in sorted(profiles, key=_place):
         known = total.get(_place(each))
         if known is not None:
-            moved = known.moved + each.moved
+            moved = Moved()
+            moved.include(known.moved)
+            moved.include(each.moved)
             each = Profile(each.instruction, known.warps + each.warps, known.threads + each.threads, moved)
         total[_place(each)] = each
     return list(total.values())
 
 
 @dataclass
-class LineProfile:
+class LineProfile(Moved):
     """All instructions of one line: what was executed `by_opcode`, and what it moved.
 
-    `warps` counts executed instructions. Shared memory took `wavefronts` for `accesses`, where `least` would
-    do; global memory `sectors` of 32 bytes for `requests`.
+    `warps` counts executed instructions.
     """
 
     line: int
     warps: int = 0
     by_opcode: Counter[str] = field(default_factory=Counter)
-    accesses: int = 0
-    wavefronts: int = 0
-    least: int = 0
-    requests: int = 0
-    sectors: int = 0
-    multiply_adds: int = 0
-    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    @property
-    def conflicts(self) -> int:
-        """Wavefronts of shared memory beyond the least."""
-        return self.wavefronts - self.least
 
     @property
     def sectors_per_request(self) -> float:
@@ -147,11 +136,9 @@ class LineProfile:
 
     def add(self, profile: Profile) -> None:
         """Add one instruction."""
-        moved = profile.moved
         self.warps += profile.warps
         self.by_opcode[profile.instruction.opcode] += profile.warps
-        for name in ("accesses", "wavefronts", "least", "requests", "sectors", "multiply_adds", "bytes"):
-            setattr(self, name, getattr(self, name) + getattr(moved, name))
+        self.include(profile.moved)
         self.multiply_adds += profile.fma[1]
 
 

@@ -165,44 +165,20 @@ class Threads:
         self._whole: dict[int, bool] = {}
         self._whole_alive = -1
 
-    @cached_property
-    def _common_lanes(self) -> slice | None:
-        """The lanes, if they are the same in all blocks and follow each other."""
-        each, rest = divmod(self.count, self.batch.count)
-        if not each or rest:
-            return None
-        rows = self.indices.reshape(self.batch.count, each)
-        starts = np.arange(self.batch.count) * self.batch.block_lanes + rows[0, 0]
-        if (rows[:, 0] != starts).any() or (rows[:, -1] != starts + (each - 1)).any():
-            return None
-        return slice(int(rows[0, 0]), int(rows[0, 0]) + each)
-
     @classmethod
     def listed(cls, batch: Batch, index: NDArray[np.signedinteger]) -> Threads:
         """Threads one by one, in this order; the same one may come several times."""
         threads = cls(batch, index)
         threads.index = np.asarray(index, dtype=np.int64)  # even if there are as many as in the batch
-        threads._common_lanes = None  # not sorted: they are taken one by one
         return threads
 
     def take(self, array: NDArray[Any]) -> NDArray[Any]:
         """The elements of an array over the batch that belong to these threads."""
-        if self.index is None:
-            return array
-        if self._common_lanes is None:
-            return array[self.index]
-        return array.reshape(self.batch.count, self.batch.block_lanes)[:, self._common_lanes].flatten()
+        return array if self.index is None else array[self.index]
 
     def put(self, array: NDArray[Any], values: NDArray[Any]) -> None:
         """Set the elements of an array over the batch that belong to these threads."""
-        if self.index is None:
-            array[:] = values
-            return
-        if self._common_lanes is None:
-            array[self.index] = values
-        else:
-            rows = array.reshape(self.batch.count, self.batch.block_lanes)[:, self._common_lanes]
-            rows[:] = values.reshape(rows.shape)
+        array[slice(None) if self.index is None else self.index] = values
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """An array over these threads with this value, not to be written."""

@@ -31,7 +31,7 @@ PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::
 _READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Moved:
     """What one instruction moved and multiplied, over all warps that executed it.
 
@@ -56,12 +56,11 @@ class Moved:
         """Wavefronts beyond the least."""
         return self.wavefronts - self.least
 
-    def __add__(self, other: Moved) -> Moved:
-        values: dict[str, Any] = {}
-        for each in fields(self):
+    def include(self, other: Moved) -> None:
+        """Add what another instruction moved, or the same in other blocks."""
+        for each in fields(Moved):
             mine, its = getattr(self, each.name), getattr(other, each.name)
-            values[each.name] = mine or its if isinstance(mine, str | bool) else mine + its
-        return Moved(**values)
+            setattr(self, each.name, mine or its if isinstance(mine, str | bool) else mine + its)
 
 
 @dataclass(frozen=True)

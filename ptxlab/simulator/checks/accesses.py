@@ -148,7 +148,8 @@ class AccessCheck(Observer):
                 if self._batch.grid.cluster_size > 1:
                     self._presence.check(access, piece, self._time)
                 if self._shared is None:
-                    self._shared = self._shadow_of(piece.data.size)
+                    blocks = self._batch.count if self._uniform else 1
+                    self._shared = Shadow(piece.data.size // blocks)
                 if self._uniform and not self._in_first_block(access, piece, self._shared, traits, strong):
                     self._separate_blocks()
                 if not self._uniform:
@@ -158,14 +159,6 @@ class AccessCheck(Observer):
                 if shadow is None:
                     shadow = self._global[id(piece.data)] = Shadow(piece.data.size)
                 self._in_global(access, piece, shadow, traits, strong)
-
-    def _shadow_of(self, size: int) -> Shadow:
-        """A shadow of the shared memory of all blocks, or of the first; blocks begin with pages."""
-        pitch = size // self._batch.count
-        page = min(10, (pitch & -pitch).bit_length() - 1)
-        if self._uniform:
-            return Shadow(pitch, few=1, page=page)
-        return Shadow(size, few=self._batch.count, page=page)
 
     def _in_first_block(
         self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool

@@ -20,6 +20,7 @@ from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import HazardLog, line_text
 from ..ptx.syntax import (
+    ARITHMETIC,
     Address,
     Function,
     Immediate,
@@ -40,14 +41,6 @@ _MERGES = {"prmt", "bfi"}
 _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 #: Instructions without a result that only decide what happens next.
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
-
-#: Instructions that compute registers from registers, and do nothing else.
-_ARITHMETIC = {
-    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "lg2", "lop3", "mad", "mad24", "madc", "max", "min",
-    "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp", "set",
-    "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh", "testp", "xor",
-}  # fmt: skip
 
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
 
@@ -731,7 +724,7 @@ def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstr
     region = tuple(each for first, last in arms for each in body[first:last])
     inside = {each.index for first, last in arms for each in body[first + 1 : last]}
     entered = any(not inside.isdisjoint(_targets(each)) for each in body)
-    fine = region and not entered and all(each.parts[0] in _ARITHMETIC for each in region)
+    fine = region and not entered and all(each.parts[0] in ARITHMETIC for each in region)
     return region if fine else ()
 
 

@@ -13,16 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, constants
-from ..ptx.syntax import Function, Immediate, PtxInstruction, Register, registers_of
+from ..ptx.syntax import ARITHMETIC, Function, Immediate, PtxInstruction, Register, registers_of
 
-#: Instructions whose results depend on registers of the same lane, and do nothing else.
-_LANE_LOCAL = {
-    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc",
-    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
-    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
-    "testp", "xor",
-}  # fmt: skip
 _MOST_REGISTERS = 64
 _MOST_USES = 16
 
@@ -109,7 +101,7 @@ class FunctionLoads:
         None of anything that does more. A butterfly hands values over between lanes whose numbers differ in
         the bits of its mask; other shuffles may between any.
         """
-        if instruction.parts[0] in _LANE_LOCAL:
+        if instruction.parts[0] in ARITHMETIC:
             return 0
         if instruction.parts[0] != "shfl":
             return None

@@ -38,20 +38,13 @@ class Read(NamedTuple):
 class Shadow:
     """For each few bytes of one array: its last writer, its last reader, and one of another warp.
 
-    How many bytes an entry stands for, its grain, follows the narrowest access. An access to no more than
-    `few` pages makes the entries of these pages narrower, any other those of all: a few mbarriers do not
-    make the check of every tile slower.
+    How many bytes an entry stands for, its grain, follows the narrowest access.
     """
 
-    def __init__(self, size: int, few: int = 0, page: int = 10) -> None:
+    def __init__(self, size: int) -> None:
         self.size = size
-        self._few = few
-        self._page = page  # bits of an address within a page
-        pages = -(-size >> page)
-        self._shift = _LARGEST.bit_length() - 1  # of all entries; -1 once pages differ
-        self._shifts = np.full(pages, self._shift)  # of the entries of each page
-        self._first = np.arange(pages) << page - self._shift  # entry of each page
-        count = pages << page - self._shift
+        self._shift = _LARGEST.bit_length() - 1  # bits of an address within an entry
+        count = -(-size >> self._shift)
         self.writer = np.zeros(count, dtype=np.int64)
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count, dtype=np.int64)
@@ -125,74 +118,41 @@ class Shadow:
             of_threads = (stamps != 0) & (stamps & WORK == 0)
             setattr(self, name, np.where(of_threads, stamps + first, stamps))
         self.idle_load = np.tile(self.idle_load, blocks)
-        self._first = (np.arange(blocks)[:, None] * count + self._first).reshape(-1)
-        self._shifts = np.tile(self._shifts, blocks)
-        self.size, self._few = self.size * blocks, self._few * blocks
+        self.size *= blocks
 
     def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
         """As `entries`, for a piece of an access, which may come again."""
         kept = piece.notes.get("entries")
-        if kept is None or kept[0] is not self._first or kept[1] != width:
+        if kept is None or kept[:2] != (self._shift, width):
             entries, count = self.entries(piece.offsets, width)
-            kept = piece.notes["entries"] = self._first, width, entries, count
+            kept = piece.notes["entries"] = self._shift, width, entries, count
         return kept[2], kept[3]
 
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
         """The entries of accesses, those of each one side by side, and how many each has."""
         common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
-        shift = (common & -common).bit_length() - 1  # of the widest entries that no access cuts
-        shift = self._shift if 0 <= self._shift <= shift else self._refine(offsets, width, shift)
-        count = width >> shift
+        self._narrow((common & -common).bit_length() - 1)  # so that no access cuts an entry
+        count = width >> self._shift
         if count > 1:
-            offsets = (offsets[:, None] + np.arange(0, width, 1 << shift)).reshape(-1)
-        if self._shift >= 0:
-            return offsets >> shift, count
-        return self._first[offsets >> self._page] + ((offsets & (1 << self._page) - 1) >> shift), count
+            offsets = (offsets[:, None] + np.arange(0, width, 1 << self._shift)).reshape(-1)
+        return offsets >> self._shift, count
 
-    def _refine(self, offsets: NDArray[np.int64], width: int, shift: int) -> int:
-        """Make the entries of accesses alike, and not wider than this; says how wide they are."""
-        pages = offsets >> self._page
-        if width > 1 << shift:  # they may extend into other pages
-            places = offsets[:, None] + np.append(np.arange(0, width, 1 << self._page), width - 1)
-            pages = places.reshape(-1) >> self._page
-        shifts = self._shifts[pages]
-        narrowest = min(shift, int(shifts.min()))
-        if shifts.max() > narrowest:
-            touched = np.zeros(len(self._shifts), dtype=np.bool_)
-            touched[pages] = True
-            if np.count_nonzero(touched) > self._few:
-                touched[:] = True
-            self._narrow(np.flatnonzero(touched & (self._shifts > narrowest)), narrowest)
-        return narrowest
-
-    def _narrow(self, pages: NDArray[np.intp], shift: int) -> None:
-        """Give pages narrower entries, behind all others."""
-        inside = np.arange(0, 1 << self._page, 1 << shift)
-        names = ("writer", "reader", "second", "idle_reader", "idle_second", "idle_load")
-        everything = len(pages) == len(self._shifts)
-        behind = 0 if everything else len(self.writer)
-        for name in names:
-            array = getattr(self, name)
-            if len(array) and not array.any():
-                setattr(self, name, np.zeros(behind + len(pages) * len(inside), dtype=np.int64))
-            elif len(array):
-                sources = self._first[pages][:, None] + (inside >> self._shifts[pages][:, None])
-                setattr(self, name, np.concatenate([array[:behind], array[sources.reshape(-1)]]))
-        self._first = self._first.copy()  # what was found with the old one does not count any more
-        self._first[pages] = behind + np.arange(len(pages)) * len(inside)
-        self._shifts[pages] = shift
-        self._shift = shift if everything else -1
+    def _narrow(self, shift: int) -> None:
+        """Make entries that are wider as narrow as this."""
+        if shift >= self._shift:
+            return
+        for name in ("writer", "reader", "second", "idle_reader", "idle_second", "idle_load"):
+            setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
+        self._shift = shift
 
     def span(self, entries: NDArray[np.int64]) -> tuple[int, int]:
         """First and last byte of the first run of these entries without gaps."""
         first = np.sort(self.bytes_of(entries))
-        size = 1 << int(self._shifts[first[0] >> self._page])
+        size = 1 << self._shift
         gaps = np.flatnonzero(np.diff(first) > size)
         last = first[gaps[0]] if len(gaps) else first[-1]
         return int(first[0]), int(last) + size - 1
 
     def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first byte of each entry."""
-        order = np.argsort(self._first)
-        pages = order[np.searchsorted(self._first[order], entries, side="right") - 1]
-        return np.asarray((pages << self._page) + ((entries - self._first[pages]) << self._shifts[pages]))
+        return entries << self._shift

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -22,6 +22,7 @@ from .syntax import (
     Variable,
     Vector,
     outermost,
+    symbols_of,
 )
 
 #: Variables that the whole module sees even where a function declares them.
@@ -206,26 +207,17 @@ def _renamed(operand: Operand, names: Mapping[str, str]) -> Operand:
     return operand
 
 
-def _symbols(operands: Iterable[Operand]) -> Iterator[str]:
-    for operand in operands:
-        if isinstance(operand, Symbol):
-            yield operand.name
-        elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            yield operand.base.name
-        elif isinstance(operand, Vector | OperandList):
-            yield from _symbols(operand.items)
-
-
 def _check_resolved(
     modules: Sequence[Module], functions: Mapping[str, Function], variables: Mapping[str, Variable]
 ) -> None:
     """Refuse names that are used, declared, and defined nowhere."""
     declared = {item.name for module in modules for item in _items(module) if not item.defined}
     used = {
-        name
+        symbol.name
         for function in functions.values()
         for instruction in function.instructions
-        for name in _symbols(instruction.operands)
+        for operand in instruction.operands
+        for symbol in symbols_of(operand)
     }
     missing = sorted((used & declared).difference(functions, variables, BUILT_IN))
     if missing:

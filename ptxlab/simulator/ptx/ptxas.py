@@ -18,19 +18,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .dataflow import basic_blocks, register_bits, successors
-from .syntax import Function, PtxInstruction, Register
+from .syntax import ARITHMETIC, Function, PtxInstruction, Register
 
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 #: What only computes a result: where nobody reads that, the assembler leaves it out.
-_PURE = {
-    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "ld", "lg2", "lop3", "mad", "mad24", "madc",
-    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
-    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
-    "testp", "xor",
-}  # fmt: skip
+_PURE = ARITHMETIC | {"ld"}
 #: What ends a basic block of ptxas besides branches.
 _ENDS = {"call", "membar", "pmevent", "setmaxnreg"}
 #: Types of whole numbers whose division has a branch; that of u32 has none.

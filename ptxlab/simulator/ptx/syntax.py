@@ -244,6 +244,15 @@ _NO_RESULT = {
     "stackrestore", "stmatrix", "trap",
 }  # fmt: skip
 
+#: Instructions that compute registers from registers of the same lane, and do nothing else.
+ARITHMETIC = frozenset({
+    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
+    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc",
+    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
+    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
+    "testp", "xor",
+})  # fmt: skip
+
 _HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
 
