@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,7 @@ def emulate(
     else:
         check_executor(executor)
         first = 0
-        tasks = _tasks(operands, model)
-        with closing(in_order(executor, _emulate_task, tasks)) as results:
+        with closing(in_order(executor, partial(emulate, model=model), _parts(operands))) as results:
             for _, d in results:
                 out[first : first + len(d)] = d
                 first += len(d)
@@ -121,24 +120,14 @@ def _step(ins: ProductForm, rule: Rule, count: int) -> int:
     return most if count <= least else min(most, max(least, -(-count // thread_count())))
 
 
-class _Task(NamedTuple):
-    """A part of a batch for another process or another machine: it holds everything that it needs."""
-
-    operands: Operation
-    model: str | None
-
-
-def _tasks(operands: Operation, model: str | None) -> Iterator[_Task]:
+def _parts(operands: Operation) -> Iterator[Operation]:
+    """Parts of a batch for other processes or other machines: each holds everything that it needs."""
     arrays = operands.part(0, min(operands.count, 1)).arrays.values()
     size = sum(array.nbytes for array in arrays) + 4 * math.prod(operands.ins.d.stored_shape)
     step = max(1, _TASK_BYTES // size)
     for first in range(0, operands.count, step):
         last = min(first + step, operands.count)
-        yield _Task(operands.part(first, last).compact(), model)
-
-
-def _emulate_task(task: _Task) -> NDArray[Any]:
-    return emulate(task.operands, model=task.model)
+        yield operands.part(first, last).compact()
 
 
 def model_of(ins: ProductForm | str, model: str | None = None) -> Model:

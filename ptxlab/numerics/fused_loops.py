@@ -13,9 +13,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from llvmlite import ir
-from numba import config, njit, types
-from numba.extending import intrinsic
+from numba import config, njit
 
 if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this in Python
     raise ImportError("NUMBA_DISABLE_JIT is set")
@@ -75,67 +73,12 @@ def compile_without_cache():
 # Arrays come from outside: what makes them is slow to compile.
 
 
-@intrinsic
-def _transpose(typing, source, sources, target, targets):
-    """Four words from each of four places of the source become those at four places of the target."""
-    four = types.UniTuple(types.uint64, 4)
-
-    def build(context, builder, signature, arguments):
-        vector = ir.VectorType(ir.IntType(32), 4)
-
-        def places(array_type, array, starts):
-            data = context.make_array(array_type)(context, builder, array).data
-            for number in range(4):
-                start = builder.gep(data, [builder.extract_value(starts, number)])
-                yield builder.bitcast(start, vector.as_pointer())
-
-        def interleaved(first, second, lanes):
-            return builder.shuffle_vector(first, second, ir.Constant(vector, lanes))
-
-        w, x, y, z = (builder.load(place, align=4) for place in places(source, arguments[0], arguments[1]))
-        low = interleaved(w, x, [0, 4, 1, 5]), interleaved(y, z, [0, 4, 1, 5])
-        high = interleaved(w, x, [2, 6, 3, 7]), interleaved(y, z, [2, 6, 3, 7])
-        columns = [
-            interleaved(*pair, lanes) for pair in (low, high) for lanes in ([0, 1, 4, 5], [2, 3, 6, 7])
-        ]
-        for column, place in zip(columns, places(target, arguments[2], arguments[3]), strict=True):
-            builder.store(column, place, align=4)
-        return context.get_dummy_value()
-
-    return types.void(source, four, target, four), build
-
-
-@intrinsic
-def _widest_vectors(typing):
-    """Tell LLVM to use vectors of 512 bits in this function where the processor has them; it prefers 256."""
-
-    def build(context, builder, signature, arguments):
-        # llvmlite's own `add` takes no attribute that has a value
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        return context.get_dummy_value()
-
-    return types.void(), build
-
-
-@_inner
-def _four(start, step):
-    """Four indices."""
-    first, step = _index(start), _index(step)
-    second = first + step
-    third = second + step
-    return first, second, third, third + step
-
-
 @_inner
 def _gather_words(words, first, count, rows):
     """rows[w, i] = word w of MMA first + i."""
     size = rows.size // GROUP
-    whole, most = count - count % 4, size - size % 4
-    for i in range(0, whole, 4):
-        for j in range(0, most, 4):
-            _transpose(words, _four((first + i) * size + j, size), rows, _four(j * GROUP + i, GROUP))
     for i in range(count):
-        for j in range(most if i < whole else 0, size):
+        for j in range(size):
             rows[_index(j * GROUP + i)] = words[_index((first + i) * size + j)]
 
 
@@ -143,25 +86,14 @@ def _gather_words(words, first, count, rows):
 def _scatter_words(rows, places, first, count, words):
     """The opposite: word w of MMA first + i = rows[places[w, 0], i]."""
     size = len(places)
-    whole, most = count - count % 4, size - size % 4
-    for i in range(0, whole, 4):
-        for j in range(0, most, 4):
-            sources = (
-                _index(places[j, 0] * GROUP + i),
-                _index(places[j + 1, 0] * GROUP + i),
-                _index(places[j + 2, 0] * GROUP + i),
-                _index(places[j + 3, 0] * GROUP + i),
-            )
-            _transpose(rows, sources, words, _four((first + i) * size + j, size))
     for i in range(count):
-        for j in range(most if i < whole else 0, size):
+        for j in range(size):
             words[_index((first + i) * size + j)] = rows[_index(places[j, 0] * GROUP + i)]
 
 
 @_inner
 def _values(rows, start, left, right, kept, factor, values, at):
     """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
-    _widest_vectors()
     left &= _word(31)
     right &= np.int32(31)
     for i in range(GROUP):
@@ -179,7 +111,6 @@ def _decode(rows, sources, first, last, form, limits, values, codes, exponents, 
     needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
     without sign. Flagged are numbers below the first limit, an exponent.
     """
-    _widest_vectors()
     right, kept, factor, lowest, full = form
     least, lowest_allowed = _half(lowest), _half(limits[0])
     for element in range(first, last):
@@ -219,7 +150,6 @@ def _flag_peaks(peaks, limit, flags):
 @_inner
 def _highest(x, y, column, depth, c_exp, at, floor, top):
     """The largest exponents of a block: of C, and of products of two rows of x and two columns of y."""
-    _widest_vectors()
     r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(depth * GROUP)
     for i in range(4 * GROUP):
         top[i] = max(c_exp[_index(at) + _index(i)], floor)
@@ -243,7 +173,6 @@ def _align(top, c, c_exp, at, fraction_bits, scale, total, part, flags):
     A scale out of range is clamped to its limit, and flagged; where all products and C are zero, it does
     not matter.
     """
-    _widest_vectors()
     lowest = _half(fraction_bits - 126)
     r, s, t = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP)
     for i in range(4 * GROUP):
@@ -265,7 +194,6 @@ def _align(top, c, c_exp, at, fraction_bits, scale, total, part, flags):
 @_inner
 def _add_products(x, y, column, first, last, depth, scale, part):
     """Products from k = first to last, truncated, are added for two rows of x and two columns of y."""
-    _widest_vectors()
     r, s, t, u = _index(GROUP), _index(2 * GROUP), _index(3 * GROUP), _index(depth * GROUP)
     for eight in range(first, last, 8):
         row, start = _index(eight * GROUP), _index((column + eight) * GROUP)
@@ -293,7 +221,6 @@ def _add_part(part, total):
 @_inner
 def _truncated_codes(total, part, scale, kept, codes, at):
     """f32, cut to `kept` bits of fraction; no result is subnormal, since no scale is above 2^126."""
-    _widest_vectors()
     at, cut = _index(at * GROUP), ~((np.int64(1) << (52 - kept)) - 1)
     for i in range(4 * GROUP):
         whole = np.float64(total[i] + np.float64(part[i]))
@@ -349,7 +276,6 @@ def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arra
     `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
     their products, by its `limits`, is set in `special` [MMAs]; NumPy must compute it in all turns.
     """
-    _widest_vectors()
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
     (a_value, b_value, c_value), (a_code, b_code, c_code), (a_exp, b_exp, c_exp), rest = arrays

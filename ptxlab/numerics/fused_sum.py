@@ -5,7 +5,6 @@ Exact products and C, aligned, truncated, summed and rounded in one step, over w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -17,8 +16,7 @@ from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
-_BLOCK = 1 << 17  # elements of D worked on at a time: NumPy's loops are long
-_IN_CACHE = 1 << 16  # elements of D summed at a time: product, integer, sum and scale stay in the cache
+_BLOCK = 1 << 16  # elements of D worked on at a time: loops are long, and what they need stays in the cache
 
 
 Array: TypeAlias = NDArray[Any]
@@ -100,18 +98,6 @@ class FusedCodes(NamedTuple):
         return FusedCodes(change(self.a), change(self.b), change(self.c), stored, scales)
 
 
-def _empty(shape: tuple[int, ...], *numbers: type[np.generic]) -> list[Array]:
-    """Arrays that begin on a cache line: vector loops are up to twice as fast as where malloc puts them."""
-    sizes = [math.prod(shape) * np.dtype(number).itemsize for number in numbers]
-    room = np.empty(sum(sizes) + 64 * len(sizes), dtype=np.uint8)
-    first = -room.__array_interface__["data"][0] % 64
-    arrays = []
-    for number, size in zip(numbers, sizes, strict=True):
-        arrays.append(room[first : first + size].view(number).reshape(shape))
-        first += -(-size // 64) * 64
-    return arrays
-
-
 class _Numbers(NamedTuple):
     """Values, and the exponents that they are aligned by: those of a product are the sum of its factors'."""
 
@@ -161,7 +147,7 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
         numbers = _table(float_type).map(lambda each: np.take(each, codes, mode="clip"))
         return numbers._replace(is_finite=numbers.is_finite or bool(np.isfinite(numbers.value).all()))
     highest = (1 << float_type.exponent_bits) - 1
-    exponents, values = _empty(codes.shape, np.int16, np.int32)
+    exponents, values = np.empty(codes.shape, np.int16), np.empty(codes.shape, np.int32)
     shifted = codes >> codes.dtype.type(float_type.fraction_bits + float_type.ignored_bits)
     np.bitwise_and(shifted, codes.dtype.type(highest), out=exponents, casting="unsafe")
     is_finite = bool(exponents.max(initial=0) < highest)
@@ -217,10 +203,7 @@ def _fused_block(codes: FusedCodes, step: FusedStep, c_shift: int) -> Array:
     by_count = codes.b.shape[-1] < 32  # the longer of N and count runs innermost: NumPy's loops are long then
 
     def batch_last(x: Array) -> Array:
-        moved = np.moveaxis(x, 0, -1) if by_count else x
-        (codes,) = _empty(moved.shape, x.dtype.type)
-        np.copyto(codes, moved)
-        return codes
+        return np.ascontiguousarray(np.moveaxis(x, 0, -1) if by_count else x)
 
     def batch_first(x: Array) -> Array:
         return np.moveaxis(x, -1, 0) if by_count else x
@@ -287,8 +270,8 @@ def _fit_float32(a: _Numbers, b: _Numbers, c: _Numbers, step: FusedStep) -> bool
 
 def _top_exponents(a: _Numbers, b: _Numbers, c: _Numbers, floor: int) -> Array:
     """The largest exponent among C and the products, never below the floor."""
-    summed, top = _empty(c.exponent.shape, np.int16, np.int16)
-    np.maximum(c.exponent, np.int16(floor), out=top)
+    top = np.maximum(c.exponent, np.int16(floor))
+    summed = np.empty_like(top)
     for x, y in zip(a.exponent, b.exponent, strict=True):
         np.add(x, y, out=summed)
         np.maximum(top, summed, out=top)
@@ -319,29 +302,23 @@ def _short_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> 
     top = _top_exponents(a, b, c, alignment.floor)
     # where the power is out of range, all terms are zero
     biased = np.minimum(np.int16(127 + alignment.fraction_bits) - top, np.int16(127 + 126), out=top)
-    (sums,) = _empty(top.shape, np.float64)
-    rows = max(1, _IN_CACHE // max(1, sums[:1].size))
-    scratch = _empty((rows, *sums.shape[1:]), np.float32, np.int32, np.int32, np.int32)
+    power = np.left_shift(biased, 23, dtype=np.int32)
+    scale = power.view(np.float32)
+    integer, total = np.empty_like(power), np.empty_like(power)
     at_once = 1 << 29 - alignment.fraction_bits
-    for first in range(0, len(sums), rows):
-        some = slice(first, first + rows)
-        a_part, b_part = (x.value if x.value.shape[1] == 1 else x.value[:, some] for x in (a, b))
-        product, integer, total, power = (each[: len(sums) - first] for each in scratch)
-        np.left_shift(biased[some], 23, out=power, dtype=np.int32)
-        scale = power.view(np.float32)
-        with np.errstate(under="ignore"):
-            np.multiply(c.value[some], scale, out=product)
-            np.trunc(product, out=sums[some])
-            for k in range(0, len(a_part), at_once):
-                total[...] = 0
-                for x, y in zip(a_part[k : k + at_once], b_part[k : k + at_once], strict=True):
-                    np.multiply(x, y, out=product)
-                    np.multiply(product, scale, out=product)
-                    np.copyto(integer, product, casting="unsafe")
-                    np.add(total, integer, out=total)
-                sums[some] += total
-            np.subtract(254 << 23, power, out=power)
-            sums[some] *= scale
+    with np.errstate(under="ignore"):
+        product = (c.value * scale).astype(np.float32, copy=False)
+        sums = np.trunc(product).astype(np.float64)
+        for k in range(0, len(a.value), at_once):
+            total[...] = 0
+            for x, y in zip(a.value[k : k + at_once], b.value[k : k + at_once], strict=True):
+                np.multiply(x, y, out=product)
+                np.multiply(product, scale, out=product)
+                np.copyto(integer, product, casting="unsafe")
+                np.add(total, integer, out=total)
+            sums += total
+        np.subtract(254 << 23, power, out=power)
+        sums *= scale
     return sums
 
 
@@ -400,12 +377,9 @@ def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
 
 def _cut(value: Array, result_bits: int) -> Array:
     """Values that are finite and not subnormal as codes of f32, cut to `result_bits` of fraction."""
-    cut, codes = _empty(value.shape, np.int64, np.float32)
-    np.bitwise_and(np.ascontiguousarray(value).view(np.int64), -1 << 52 - result_bits, out=cut)
+    cut = np.ascontiguousarray(value).view(np.int64) & np.int64(-1 << 52 - result_bits)
     with np.errstate(over="ignore"):
-        np.copyto(codes, cut.view(np.float64), casting="unsafe")
-    codes += np.float32(0)
-    return codes.view(np.uint32)
+        return (cut.view(np.float64).astype(np.float32) + np.float32(0)).view(np.uint32)
 
 
 def block_scaled_dot(

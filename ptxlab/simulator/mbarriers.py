@@ -16,7 +16,7 @@ from .builders import Context, builds
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
 from .memory import SHARED_WINDOW, cluster_places, in_block, in_turn
-from .operands import Read, address, reader, writer
+from .operands import Read, address, computed, reader, writer
 from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from .threads import Threads
 
@@ -275,13 +275,10 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("mbarrier.pending_count")
 def _pending_count(instruction: PtxInstruction, context: Context) -> MachineStep:
-    destination, source = instruction.operands
-    write, read = writer(destination, instruction), reader(source, 64, instruction, context)
+    def pending(machine: Machine, threads: Threads, states: NDArray[Any]) -> NDArray[Any]:
+        return (states & np.uint64(_COUNT)).astype(np.uint32)
 
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        write(frame, threads, (read(machine, frame, threads) & np.uint64(_COUNT)).astype(np.uint32))
-
-    return MachineStep(instruction, execute)
+    return computed(instruction, context, (64,), pending)
 
 
 @builds("mbarrier.test_wait", "mbarrier.try_wait")

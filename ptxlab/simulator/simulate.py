@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +68,6 @@ class Outcome:
     output: str = ""
     findings: list[Hazard] = field(default_factory=list)  # hazards and notes
     trace: WarpTrace | None = None
-
-
-class _Tick(Protocol):
-    """Of a progress bar."""
-
-    def __call__(self, count: int = 1, /, note: str | None = None) -> None: ...
 
 
 def simulate(image: Image, setup: Setup, observers: Sequence[Observer], show: bool | None) -> Outcome:
@@ -154,7 +148,7 @@ class Run:
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
 
-    def blocks(self, first: int, last: int, tick: _Tick | None = None) -> None:
+    def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
 
         Where blocks may cancel the launch of others, half of them begin, so that some can.

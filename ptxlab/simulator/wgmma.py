@@ -286,22 +286,19 @@ class _Tile:
         """The type of its codes."""
         return self.operand.dtype.code_type
 
-    def chunks(self, code: int) -> NDArray[np.int64]:
-        """Addresses of the chunks of 16 bytes of the tile that a descriptor names, the inner axis first."""
+    def chunks(self, code: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Addresses of the chunks of 16 bytes of the tile that a descriptor names, the inner axis first.
+
+        And which warp multiplies each: its 16 rows of A; -1 for those of B, all do.
+        """
         bits, shape = self.operand.dtype.bits, self.operand.shape
         outer = np.arange(shape[1 - self.inner])[:, None]
         along = np.arange(0, shape[self.inner], 8 * CHUNK.itemsize // bits)
         row, k = (along, outer) if self.transposed else (outer, along)  # rows are along M or N
         tile = descriptor(code, family="wgmma")
-        return tile.addresses(row, k, bits=bits, major="MN" if self.transposed else "K").reshape(-1)
-
-    def owners(self) -> NDArray[np.int64]:
-        """Which warp multiplies each of these chunks: its 16 rows of A; -1 for those of B, all do."""
-        bits, shape = self.operand.dtype.bits, self.operand.shape
-        outer = np.arange(shape[1 - self.inner])[:, None]
-        along = np.arange(0, shape[self.inner], 8 * CHUNK.itemsize // bits)
-        rows = np.broadcast_to(along if self.transposed else outer, (len(outer), len(along)))
-        return rows.reshape(-1) // 16 if self.k_axis == 1 else np.full(rows.size, -1)
+        addresses = tile.addresses(row, k, bits=bits, major="MN" if self.transposed else "K")
+        owners = row // 16 if self.k_axis == 1 else np.array(-1)
+        return addresses.reshape(-1), np.broadcast_to(owners, addresses.shape).reshape(-1)
 
     def _matrices(self, content: NDArray[np.uint8]) -> NDArray[Any]:
         """The codes of tiles from the bytes of their chunks."""
@@ -322,13 +319,13 @@ def _tile_places(
     Gives addresses of what it takes, in pieces of some bytes, how many these are, which warp multiplies
     each, and its chunks.
     """
-    chunks = tile.chunks(code)
+    chunks, warps = tile.chunks(code)
     starts, width = np.unique(chunks), CHUNK.itemsize
     while width < _WIDEST_PIECE and len(starts) % 2 == 0:
         if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
             break  # they are not all halves of wider pieces
         starts, width = starts[::2], 2 * width
-    pieces, warps = np.searchsorted(starts, chunks, side="right") - 1, tile.owners()
+    pieces = np.searchsorted(starts, chunks, side="right") - 1
     owners = np.empty(len(starts), np.int64)
     owners[pieces] = warps
     owners[pieces[owners[pieces] != warps]] = -1  # rows of several
