@@ -331,8 +331,8 @@ def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns
     return special > 0
 
 
-#: How far back an exponent goes, which bits belong to it, a factor, the lowest exponent, whether it is long.
-_DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int, bool]
+#: How far back an exponent goes, which bits belong to it, a factor, the lowest exponent.
+_DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int]
 
 
 class _Tables(NamedTuple):
@@ -396,7 +396,6 @@ def _decode_form(float_type: DType) -> _DecodeForm:
         np.uint32(kept),
         np.float32(2.0 ** (127 - bias)),
         1 - bias,
-        fraction_bits > 7 and exponent_bits == 8,
     )
 
 

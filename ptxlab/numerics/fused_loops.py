@@ -107,29 +107,22 @@ def _decode(rows, sources, first, last, form, limits, values, codes, exponents, 
 
     Element e of GROUP MMAs is in the words from `sources[e, 0]` on, where it has to be moved to the
     left by `sources[e, 1]` for its sign to be that of a float32. `form`: how far back its exponent goes,
-    which bits belong to it, what float32 makes too little of it, the lowest exponent, and whether a value
-    needs both halves of a float32. Peaks become the largest values so far, as upper halves of float32
-    without sign. Flagged are numbers below the first limit, an exponent.
+    which bits belong to it, what float32 makes too little of it, the lowest exponent. Peaks become the
+    largest values so far, as upper halves of float32 without sign. Flagged are numbers below the first limit,
+    an exponent.
     """
-    right, kept, factor, lowest, full = form
-    least, lowest_allowed = _half(lowest), _half(limits[0])
+    right, kept, factor, lowest = form
+    lowest_allowed = _half(limits[0])
     for element in range(first, last):
         if sources[element, 0] < 0:
             continue  # K is padded
         start, at = _index(sources[element, 0]), _index((element - first) * GROUP)
         _values(rows, start, _word(sources[element, 1]), right, kept, factor, values, at)
-        if full:
-            for i in range(GROUP):
-                whole = _word(codes[at + _index(i)] << _word(1))
-                power = max(np.int32(np.int32(_word(whole >> _word(24))) - np.int32(127)), np.int32(least))
-                exponents[at + _index(i)] = _half(np.int32(ABSENT) if whole == _word(0) else power)
-                peaks[i] = max(peaks[i], np.uint16(_word(whole >> _word(16))))
-        else:
-            for i in range(GROUP):
-                size = np.uint16(np.uint16(_word(codes[at + _index(i)] >> _word(16))) << np.uint16(1))
-                power = max(_half(_half(np.uint16(size >> np.uint16(8))) - _half(127)), least)
-                exponents[at + _index(i)] = _half(ABSENT) if size == np.uint16(0) else power
-                peaks[i] = max(peaks[i], size)
+        for i in range(GROUP):
+            whole = _word(codes[at + _index(i)] << _word(1))
+            power = max(np.int32(np.int32(_word(whole >> _word(24))) - np.int32(127)), np.int32(lowest))
+            exponents[at + _index(i)] = _half(np.int32(ABSENT) if whole == _word(0) else power)
+            peaks[i] = max(peaks[i], np.uint16(_word(whole >> _word(16))))
         if limits[0] > lowest:
             for i in range(GROUP):
                 exponent = exponents[at + _index(i)]

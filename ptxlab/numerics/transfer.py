@@ -121,23 +121,33 @@ def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None,
 
 def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     """Memory -> registers."""
-    operand = form.register_operand
-    length = form.lines[1]
-    transfer, byte = inputs.row_bytes(length * form.memory_bits // 8)
-    codes = unpack_row(inputs.memory[inputs.memory_index[transfer], byte], form.memory_bits, length)
-    codes = _by_rows(form, codes).astype(operand.dtype.code_type)
-    if form.signed:
-        codes |= (codes >> (form.memory_bits - 1)) * 0xF0  # the sign of 4 bits fills the byte
-    return inputs.registers_result(operand.pack_codes(codes))
+    transfer, byte = inputs.row_bytes(form.lines[1] * form.memory_bits // 8)
+    rows = inputs.memory[inputs.memory_index[transfer], byte]
+    return inputs.registers_result(loaded_registers(form, rows))
 
 
 def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     """Registers -> a copy of the memory with the rows written."""
-    operand = form.register_operand
-    codes = _by_rows(form, operand.unpack_codes(inputs.registers))
     memory = inputs.memory[inputs.memory_index]
-    memory[inputs.row_bytes(form.lines[1] * operand.dtype.bits // 8)] = pack_row(codes, operand.dtype.bits)
+    width = form.lines[1] * form.register_operand.dtype.bits // 8
+    memory[inputs.row_bytes(width)] = stored_rows(form, inputs.registers)
     return inputs.memory_result(memory)
+
+
+def loaded_registers(form: TransferForm, rows: NDArray[np.uint8]) -> NDArray[Any]:
+    """Registers [..., lanes, registers] from the bytes of rows of memory [..., rows, bytes]."""
+    operand = form.register_operand
+    codes = unpack_row(rows, form.memory_bits, form.lines[1])
+    codes = _by_rows(form, codes).astype(operand.dtype.code_type)
+    if form.signed:
+        codes |= (codes >> (form.memory_bits - 1)) * 0xF0  # the sign of 4 bits fills the byte
+    return operand.pack_codes(codes)
+
+
+def stored_rows(form: TransferForm, registers: NDArray[Any]) -> NDArray[np.uint8]:
+    """Bytes of rows of memory [..., rows, bytes] from registers [..., lanes, registers]."""
+    operand = form.register_operand
+    return pack_row(_by_rows(form, operand.unpack_codes(registers)), operand.dtype.bits)
 
 
 def _by_rows(form: TransferForm, codes: NDArray[Any]) -> NDArray[Any]:

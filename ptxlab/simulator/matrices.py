@@ -17,6 +17,7 @@ from ..isa.operation import Operation
 from ..isa.parse import parse
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
+from ..numerics.transfer import loaded_registers, stored_rows
 from .builders import Context, builds, unsupported
 from .deferred import RegisterOperands, Values
 from .loads import space_of
@@ -111,14 +112,12 @@ def _words(operand: Operand) -> list[int]:
 @builds("ldmatrix")
 def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     form = transfer_form(instruction)
-    operand = form.register_operand
     destination, source = instruction.operands
     place = address(source, instruction, context)
-    writes = write_matrix(destination, operand, instruction)
+    writes = write_matrix(destination, form.register_operand, instruction)
     generic = not space_of(instruction)
     row_lanes = len(form.address_lanes)
-    length = form.lines[1]
-    width = length * form.memory_bits // 8
+    width = form.lines[1] * form.memory_bits // 8
 
     def rows_of(places: NDArray[Any]) -> NDArray[Any]:
         """The addresses of rows, of those of all lanes."""
@@ -138,12 +137,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
             proxy="generic",
         )
         rows = memory.shared[starts[:, None] + np.arange(width)].reshape(-1, row_lanes, width)
-        codes = codes_of(rows, form.memory_bits, length).astype(operand.dtype.code_type)
-        if form.layout == "col":
-            codes = np.swapaxes(codes, -1, -2)
-        if form.signed:
-            codes |= (codes >> (form.memory_bits - 1)) * 0xF0
-        scatter(writes, frame, threads, operand.pack_codes(codes))
+        scatter(writes, frame, threads, loaded_registers(form, rows))
 
     def by_matrix(starts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which 16 bytes of shared memory the rows are: those of all warps for each matrix."""
@@ -186,11 +180,7 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
         places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes].reshape(-1)
         suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
         registers = gather(reads, machine, frame, threads, 32, operand.register_type)
-        codes = operand.unpack_codes(registers)
-        if form.layout == "col":
-            codes = np.swapaxes(codes, -1, -2)
-        data = np.ascontiguousarray(codes.astype(f"<u{operand.dtype.bits // 8}")).view(np.uint8)
-        data = data.reshape(len(places), -1)
+        data = stored_rows(form, registers).reshape(len(places), -1)
         starts = machine.memory.shared_offsets(
             instruction,
             suppliers,
@@ -259,18 +249,13 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
         those, pieces = chunks(machine, frame, threads)
         (content,) = machine.memory.load(instruction, space, those, pieces.reshape(-1), 8 * unit)
         rows = content.reshape(len(pieces), lines, -1).view(np.uint8)
-        codes = codes_of(rows, bits, length)
-        if form.layout == "col":
-            codes = np.swapaxes(codes, -1, -2)
-        scatter(writes, frame, threads, operand.pack_codes(codes.astype(operand.dtype.code_type)))
+        scatter(writes, frame, threads, loaded_registers(form, rows))
 
     def store(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
         those, pieces = chunks(machine, frame, threads)
-        codes = operand.unpack_codes(gather(reads, machine, frame, threads, 32, operand.register_type))
-        if form.layout == "col":
-            codes = np.swapaxes(codes, -1, -2)
-        content = np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(f"<u{unit}").reshape(-1)
+        rows = stored_rows(form, gather(reads, machine, frame, threads, 32, operand.register_type))
+        content = rows.view(f"<u{unit}").reshape(-1)
         machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
 
     return MachineStep(instruction, load if loads else store, together=32)
@@ -365,12 +350,3 @@ def constant(operand: Operand, instruction: PtxInstruction) -> int:
     if not isinstance(operand, Immediate):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant here")
     return operand.value
-
-
-def codes_of(rows: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
-    """The first `count` elements of rows of bytes; the first is in the lowest bits."""
-    if bits >= 8:
-        return rows.view(f"<u{bits // 8}")[..., :count]
-    single = np.unpackbits(rows, axis=-1, bitorder="little")[..., : count * bits]
-    weights = (1 << np.arange(bits)).astype(np.uint8)
-    return np.asarray(single.reshape(*rows.shape[:-1], count, bits) @ weights)

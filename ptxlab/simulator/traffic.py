@@ -132,16 +132,16 @@ def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
     return marks
 
 
-def _judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.int64]:
+def judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.int64]:
     """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
-    judged = conflicts(
+    taken = conflicts(
         np.maximum(addresses, 0) & ((1 << 18) - 1),
         width,
         store=kind == "store",
         atomic=kind == "atomic",
         active=addresses >= 0,
     )
-    return np.stack([np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least)], axis=-1)
+    return np.stack([np.atleast_1d(taken.wavefronts), np.atleast_1d(taken.least)], axis=-1)
 
 
 def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -243,7 +243,7 @@ class Traffic(Observer):
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
             taken = shifted[first[unknown]]
-            for number, pair in zip(unknown, _judged(taken, width, kind).tolist(), strict=True):
+            for number, pair in zip(unknown, judged(taken, width, kind).tolist(), strict=True):
                 known[names[number]] = pair[0], pair[1]
         totals = np.array([known[name] for name in names]) * counts[:, None]
         wavefronts, least = totals.sum(axis=0).tolist()

@@ -18,10 +18,11 @@ from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as MatrixOperand
 from ..memory.descriptors import descriptor
 from ..numerics.emulate import emulate
+from ..numerics.transfer import unpack_row
 from .builders import Context, builds
 from .deferred import Deferred, Values, WarpgroupOperands, values_of
 from .machine import Frame, Machine, MachineStep
-from .matrices import codes_of, constant, gather, mma_form, read_matrix, scatter, write_matrix
+from .matrices import constant, gather, mma_form, read_matrix, scatter, write_matrix
 from .memory import CHUNK, TileRead
 from .operands import Read, Write, announced, items_of, reader
 from .ptx.syntax import Operand, PtxInstruction, Register, Vector
@@ -303,7 +304,7 @@ class _Tile:
     def _matrices(self, content: NDArray[np.uint8]) -> NDArray[Any]:
         """The codes of tiles from the bytes of their chunks."""
         bits = self.operand.dtype.bits
-        codes = codes_of(content, bits, content.shape[1] * 8 // bits).astype(self.code_type, copy=False)
+        codes = unpack_row(content, bits, content.shape[1] * 8 // bits).astype(self.code_type, copy=False)
         rows, columns = self.operand.shape
         if self.inner == 1:
             return codes.reshape(-1, rows, columns)

@@ -327,7 +327,7 @@ def test_tasks_are_small() -> None:
         ins, b[None].repeat(1, 0)[:, :, :1].repeat(4, 2), b, np.broadcast_to(c[0], (50, 32, 4))
     )
     assert repeated.compact().batch == (50,)
-    sizes = [len(pickle.dumps(task)) for task in emulator._tasks(operands, None)]
+    sizes = [len(pickle.dumps(task)) for task in emulator._parts(operands)]
     assert max(sizes) < 2.1e6 and len(sizes) < 100
 
 

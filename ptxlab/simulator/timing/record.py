@@ -7,7 +7,7 @@ warp, the instructions that it came to, and what those concern that access memor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ...isa.product_form import ProductForm
 from ...memory import TensorMap
-from ...memory.banks import WIDTHS, conflicts
+from ...memory.banks import WIDTHS
 from ..events import Access, MatrixInputs, Observer, Synchronisation
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
-from ..traffic import PAST_L1, WAVEFRONT
+from ..traffic import PAST_L1, WAVEFRONT, judged
 
 #: What is executed again and again until it may go on.
 _SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})
@@ -204,14 +204,9 @@ class Recorder(Observer):
             return
         rows = np.full((len(touches), 32), -1, dtype=np.int64)
         rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
-        judged = conflicts(
-            np.maximum(rows, 0) & ((1 << 18) - 1),
-            width,
-            store=access.kind == "write" or parts[0] in ("ldmatrix", "stmatrix"),
-            atomic=atomic,
-            active=rows >= 0,
-        )
-        for touch, count in zip(touches, np.atleast_1d(judged.wavefronts).tolist(), strict=True):
+        kind = "store" if access.kind == "write" or parts[0] in ("ldmatrix", "stmatrix") else "load"
+        taken = judged(rows, width, "atomic" if atomic else kind)
+        for touch, count in zip(touches, taken[:, 0].tolist(), strict=True):
             touch.wavefronts += count
 
     def copied(
@@ -248,13 +243,15 @@ class Recorder(Observer):
 
     def _signal(self, number: int, threads: NDArray[Any], places: NDArray[Any]) -> None:
         """Threads arrive at mbarriers, or announce or bring bytes."""
-        pairs = {
-            (thread >> 5, place) for thread, place in zip(threads.tolist(), places.tolist(), strict=True)
-        }
-        for warp, place in sorted(pairs):
+        for warp, place in self._by_warp(threads, places.tolist()):
             event = self._event("mbarrier", self._round, place, self._phases[self._round, place])
-            self._touch(int(self._numbers(np.array([warp]))[0]), number).signals.append(event)
+            self._touch(warp, number).signals.append(event)
             self.signals[event] += 1
+
+    def _by_warp(self, threads: NDArray[Any], places: list[int]) -> Iterator[tuple[int, int]]:
+        """The mbarriers of threads, each once for a warp of the launch."""
+        for warp, place in sorted(set(zip((threads >> 5).tolist(), places, strict=True))):
+            yield int(self._numbers(np.array([warp]))[0]), place
 
     def synchronised(self, event: Synchronisation) -> None:
         """Barriers complete, and threads leave them."""
@@ -265,12 +262,8 @@ class Recorder(Observer):
         elif kind == "mbarrier.wait":
             self._left(instruction, event.threads)
             number = self.numbers[id(instruction)]
-            places = self._places(event.threads)
-            pairs = {
-                (thread >> 5, place) for thread, place in zip(event.threads.tolist(), places, strict=True)
-            }
-            for warp, place in sorted(pairs):
-                touch = self._touch(int(self._numbers(np.array([warp]))[0]), number)
+            for warp, place in self._by_warp(event.threads, self._places(event.threads)):
+                touch = self._touch(warp, number)
                 phase = self._phases[self._round, place]
                 if phase:
                     touch.waits.append(self._event("mbarrier", self._round, place, phase - 1))
