@@ -147,7 +147,8 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
         numbers = _table(float_type).map(lambda each: np.take(each, codes, mode="clip"))
         return numbers._replace(is_finite=numbers.is_finite or bool(np.isfinite(numbers.value).all()))
     highest = (1 << float_type.exponent_bits) - 1
-    exponents, values = np.empty(codes.shape, np.int16), np.empty(codes.shape, np.int32)
+    exponents = np.empty(codes.shape, np.int16)
+    values: Array = np.empty(codes.shape, np.int32)
     shifted = codes >> codes.dtype.type(float_type.fraction_bits + float_type.ignored_bits)
     np.bitwise_and(shifted, codes.dtype.type(highest), out=exponents, casting="unsafe")
     is_finite = bool(exponents.max(initial=0) < highest)

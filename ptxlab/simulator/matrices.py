@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.availability import matrix_registers
+from ..isa.catalog import AnyForm
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as MatrixOperand
 from ..isa.operation import Operation
-from ..isa.parse import parse
+from ..isa.parse import parse_any
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from ..numerics.transfer import loaded_registers, stored_rows
@@ -266,7 +267,7 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 def mma_form(instruction: PtxInstruction) -> MmaForm:
     """The entry of the catalogue that a multiplying instruction is."""
-    form = _form(instruction)
+    form = form_of(instruction)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
     return form
@@ -274,15 +275,16 @@ def mma_form(instruction: PtxInstruction) -> MmaForm:
 
 def transfer_form(instruction: PtxInstruction) -> TransferForm:
     """The entry of the catalogue that an instruction is which loads, stores or transposes a matrix."""
-    form = _form(instruction)
+    form = form_of(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
     return form
 
 
-def _form(instruction: PtxInstruction) -> MmaForm | TransferForm:
+def form_of(instruction: PtxInstruction) -> AnyForm:
+    """The form that its opcode names."""
     try:
-        return parse(instruction.opcode)
+        return parse_any(instruction.opcode)
     except PtxlabError as error:
         raise PtxlabError(f"{instruction.where}: {error}") from None
 

@@ -17,7 +17,6 @@ from ..errors import PtxlabError, counted
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand as SharedOperand
 from ..isa.operation import Operation
-from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Tcgen05Descriptor, descriptor
@@ -28,8 +27,9 @@ from .builders import Context, builds, unsupported
 from .events import TensorAccess
 from .loads import space_of
 from .machine import Frame, Machine, MachineStep
+from .matrices import form_of
 from .mbarriers import BarrierChange, check_masks, update_barriers
-from .memory import RANK_SHIFT, UNIT, TensorMemory
+from .memory import RANK_SHIFT, UNIT, TensorMemory, in_block
 from .operands import Read, address, items_of, reader, readers, writers
 from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from .threads import Threads
@@ -43,10 +43,7 @@ def _memory(machine: Machine) -> TensorMemory:
 
 @builds("tcgen05")
 def _tcgen05(instruction: PtxInstruction, context: Context) -> MachineStep:
-    try:
-        form = parse_any(instruction.opcode)
-    except PtxlabError as error:
-        raise PtxlabError(f"{instruction.where}: {error}") from None
+    form = form_of(instruction)
     if isinstance(form, Tcgen05Mma):
         return _mma(instruction, context, form)
     if isinstance(form, Tcgen05Transfer):
@@ -142,8 +139,7 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
         for rank in range(machine.batch.grid.cluster_size):
             ours = masks >> rank & 1 == 1
             if ours.any():
-                there = (places[ours] & (1 << RANK_SHIFT) - 1) + (rank + 1 << RANK_SHIFT)
-                _arrive(machine, instruction, threads.where(ours), there)
+                _arrive(machine, instruction, threads.where(ours), in_block(places[ours], rank))
 
     return MachineStep(instruction, execute)
 

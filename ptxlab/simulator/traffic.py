@@ -20,7 +20,7 @@ from ..memory.banks import WIDTHS, conflicts
 from .events import Access, MatrixInputs, Observer
 from .memory import Buffer
 from .ptx.syntax import PtxInstruction
-from .threads import Batch, Threads
+from .threads import Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
@@ -162,7 +162,6 @@ class Traffic(Observer):
 
     def __init__(self) -> None:
         self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
-        self._batch: Batch | None = None
         self._buffers: Sequence[Buffer] = ()
         self._starts: list[int] = []  # addresses of buffers
         self._maps: Sequence[TensorMap] = ()
@@ -178,10 +177,6 @@ class Traffic(Observer):
         self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = [buffer.start for buffer in self._buffers]
         self._maps = maps
-
-    def begin(self, batch: Batch) -> None:
-        """Remember the threads that come."""
-        self._batch = batch
 
     def of(self, instruction: PtxInstruction) -> Moved:
         """What an instruction moved so far."""
@@ -228,12 +223,11 @@ class Traffic(Observer):
         entry.least += least
 
     def _judge_banks(self, access: Access, kind: str, each: int) -> tuple[int, int, int]:
-        threads, addresses, times = self._of_one_block(access)
-        rows = self._rows(threads, addresses)
+        rows = self._rows(access.threads, access.addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
         wavefronts, least = self._judge_rows(shifted, access.width, kind)
-        return times * len(shifted), times * each * wavefronts, times * each * least
+        return len(shifted), each * wavefronts, each * least
 
     def _judge_rows(self, shifted: NDArray[np.int64], width: int, kind: str) -> tuple[int, int]:
         """Wavefronts of the accesses of several warps, and the least."""
@@ -248,19 +242,6 @@ class Traffic(Observer):
         totals = np.array([known[name] for name in names]) * counts[:, None]
         wavefronts, least = totals.sum(axis=0).tolist()
         return wavefronts, least
-
-    def _of_one_block(self, access: Access) -> tuple[NDArray[Any], NDArray[Any], int]:
-        """Threads and addresses of the first block, if all access the same, and how many blocks do so.
-
-        Otherwise those of all blocks.
-        """
-        blocks, lanes = (1, 0) if self._batch is None else (self._batch.count, self._batch.block_lanes)
-        if blocks > 1 and len(access.threads) % blocks == 0:
-            threads, addresses = access.threads.reshape(blocks, -1), access.addresses.reshape(blocks, -1)
-            steps = np.arange(blocks)[:, None] * lanes
-            if (addresses == addresses[0]).all() and (threads - threads[0] == steps).all():
-                return threads[0], addresses[0], blocks
-        return access.threads, access.addresses, 1
 
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:

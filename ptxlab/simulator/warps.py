@@ -30,17 +30,23 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine: Machine, threads: Threads, value: NDArray[Any], by: NDArray[Any], clamp: NDArray[Any]
     ) -> tuple[NDArray[Any], ...]:
         lane = threads.take(machine.batch.lane)
-        by = by.astype(np.int64) & 31
-        control = clamp.astype(np.int64)
-        segment = control >> 8 & 31
-        most = lane & segment | control & 31 & ~segment
-        sources = {"up": lane - by, "down": lane + by, "bfly": lane ^ by}
-        source = sources.get(mode, lane & segment | by & ~segment)
-        in_range = source >= most if mode == "up" else source <= most
-        from_lane = np.where(in_range, source, lane)
+        from_lane, in_range = shuffle_lanes(mode, lane, by, clamp)
         return threads.spread(value)[threads.indices - lane + from_lane], in_range
 
     return computed(instruction, context, (32, 32, 32), shuffle, instruction.operands[:-1], masked=True)
+
+
+def shuffle_lanes(
+    mode: str, lane: NDArray[np.int64], by: NDArray[Any], clamp: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The lane whose value each lane gets, and whether that is in range; otherwise it gets its own."""
+    by, control = by.astype(np.int64) & 31, clamp.astype(np.int64)
+    segment = control >> 8 & 31
+    most = lane & segment | control & 31 & ~segment
+    sources = {"up": lane - by, "down": lane + by, "bfly": lane ^ by}
+    source = sources.get(mode, lane & segment | by & ~segment)
+    in_range = source >= most if mode == "up" else source <= most
+    return np.where(in_range, source, lane), in_range
 
 
 @builds("vote")

@@ -19,19 +19,19 @@ from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import HazardLog, line_text
+from ..ptx.dataflow import branch_targets
 from ..ptx.syntax import (
     ARITHMETIC,
     Address,
     Function,
     Immediate,
-    LabelTarget,
     Operand,
     PtxInstruction,
     Register,
-    Targets,
     registers_of,
 )
 from ..threads import Batch, Threads
+from ..warps import shuffle_lanes
 from .load_uses import LoadUses
 
 #: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
@@ -465,15 +465,10 @@ class DoubtfulValues(Observer):
                 values = self._values(operand.index, ours)
             if values is None:
                 return self._of(source, live, ours)
-            numbers.append(values.astype(np.int64))
-        step, clamp = numbers[0] & 31, numbers[1] & 31
-        lane, mask = ours & 31, numbers[1] >> 8 & 31
-        low = lane & mask
-        last = low | (clamp & ~mask)
+            numbers.append(values)
         mode = next((part for part in instruction.parts if part in ("up", "down", "bfly")), "idx")
-        place = {"up": lane - step, "down": lane + step, "bfly": lane ^ step}.get(mode, low | (step & ~mask))
-        place = np.where(place >= last if mode == "up" else place <= last, place, lane)
-        return self._of(source, live, (ours & ~31) + place)
+        lanes, _ = shuffle_lanes(mode, ours & 31, *numbers)
+        return self._of(source, live, (ours & ~31) + lanes)
 
     def _absorbed(
         self,
@@ -723,25 +718,14 @@ def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstr
     arms = [(begin, end - 1), (end, meet)] if meet > end else [(begin, end)]
     region = tuple(each for first, last in arms for each in body[first:last])
     inside = {each.index for first, last in arms for each in body[first + 1 : last]}
-    entered = any(not inside.isdisjoint(_targets(each)) for each in body)
+    entered = any(not inside.isdisjoint(branch_targets(each)) for each in body)
     fine = region and not entered and all(each.parts[0] in ARITHMETIC for each in region)
     return region if fine else ()
 
 
-def _targets(instruction: PtxInstruction) -> list[int]:
-    """The indices that an instruction may lead to, but for the next."""
-    labels: list[LabelTarget] = []
-    for operand in instruction.operands:
-        if isinstance(operand, LabelTarget):
-            labels.append(operand)
-        elif isinstance(operand, Targets):
-            labels += operand.labels
-    return [each.index for each in labels]
-
-
 def _target(instruction: PtxInstruction) -> int:
     """The index that `bra` leads to; -1 for other instructions."""
-    return _targets(instruction)[0] if instruction.parts[0] == "bra" else -1
+    return branch_targets(instruction)[0] if instruction.parts[0] == "bra" else -1
 
 
 def _destinations(

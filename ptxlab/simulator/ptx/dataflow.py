@@ -19,15 +19,20 @@ def successors(instructions: tuple[PtxInstruction, ...], index: int) -> list[int
     """Where threads may go on behind an instruction."""
     instruction = instructions[index]
     opcode = instruction.parts[0]
-    targets: list[int] = []
-    if opcode in ("bra", "brx"):
-        for operand in instruction.operands:
-            if isinstance(operand, LabelTarget):
-                targets.append(operand.index)
-            elif isinstance(operand, Targets):
-                targets += [label.index for label in operand.labels]
+    targets = branch_targets(instruction) if opcode in ("bra", "brx") else []
     if opcode not in ("bra", "brx", "ret", "exit") or instruction.guard is not None:
         targets.append(index + 1)
+    return targets
+
+
+def branch_targets(instruction: PtxInstruction) -> list[int]:
+    """The indices of the labels that an instruction names."""
+    targets: list[int] = []
+    for operand in instruction.operands:
+        if isinstance(operand, LabelTarget):
+            targets.append(operand.index)
+        elif isinstance(operand, Targets):
+            targets += [label.index for label in operand.labels]
     return targets
 
 
