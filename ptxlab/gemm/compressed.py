@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from .._util.arguments import check_room
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
-from ..gpu.compiler import compile_kernel
 from ..gpu.cuda_python import check, load
 from ..gpu.device import device_target
 from ..isa.dtypes import DType
@@ -24,7 +22,7 @@ from ..memory import pack_metadata, unpack_metadata
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
 from .gemm_kernel import as_matrix
-from .packed_matrices import Rows, element_types, packed_rows
+from .packed_matrices import Rows, element_types, packed_rows, template_code
 from .source import source_files
 
 _WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell of
@@ -221,14 +219,8 @@ def _launch(
     call: GpuArrays, name: str, element: DType, arguments: list[Any], grid: tuple[int, int, int], block: int
 ) -> None:
     """A template of compress.cu, for elements of this size."""
-    code, lowered = _compiled(f"{name}<{CODES[element.bits]}>", device_target())
+    code, lowered = template_code("compress.cu", f"{name}<{CODES[element.bits]}>", device_target())
     call.launch(code, lowered, arguments, grid=grid, block=block)
-
-
-@lru_cache(maxsize=32)
-def _compiled(name: str, target: str) -> tuple[bytes, str]:
-    code, lowered = compile_kernel(source_files()["compress.cu"], target, (), name)
-    return code, lowered or name
 
 
 def _structure(form: ProductForm) -> Structure:

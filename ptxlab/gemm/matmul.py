@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -175,7 +175,9 @@ def _on_gpu(
         if operand is None:
             raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
         codes[name] = _encode(operand, as_matrix(scales, name))
-    return np.asarray(ins.d.dtype.decode(matmul_codes(ins, codes)))
+    with copy_to_gpu(ins, codes) as call:
+        product = matmul_arrays(ins, call)
+    return np.asarray(ins.d.dtype.decode(copy_from_gpu(product, ins.d.dtype.code_type)))
 
 
 @dataclass(frozen=True)
@@ -247,9 +249,7 @@ class _Tiles:
                 raise PtxlabError(f"{argument}: {self.ins.mnemonic} has no block scales")
             return
         is_a = argument == "scale_a"
-        block = self.ins.k // operand.shape[1 if is_a else 0]
-        blocks = -(-self.k // block)
-        shape = (self.m, blocks) if is_a else (blocks, self.n)
+        block, shape = _scale_shape(self.ins, argument, operand, (self.m, self.k, self.n))
         scales = np.ones(shape) if values is None else as_matrix(values, argument)
         if scales.shape != shape:
             raise PtxlabError(
@@ -295,6 +295,16 @@ class _Tiles:
         return np.ascontiguousarray(matrix[: self.m, : self.n])
 
 
+def _scale_shape(
+    ins: ProductForm, argument: str, operand: MatrixOperand, sizes: tuple[int, int, int]
+) -> tuple[int, tuple[int, int]]:
+    """How many elements along K share a scale, and the shape of all scales of A or B, for M, K and N."""
+    m, k, n = sizes
+    block = ins.k // operand.shape[1 if argument == "scale_a" else 0]
+    blocks = -(-k // block)
+    return block, (m, blocks) if argument == "scale_a" else (blocks, n)
+
+
 def _matrices(
     A: ArrayLike, B: ArrayLike, C: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -333,14 +343,6 @@ def _split(matrix: NDArray[Any], tile_rows: int, tile_columns: int, shape: tuple
 
 _MOST_BLOCKS = 1 << 16
 _BLOCK = 128
-
-
-def matmul_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The same for element codes on the host, which are copied there; gives the codes of D."""
-    check_device(ins)
-    with copy_to_gpu(ins, codes) as call:
-        product = matmul_arrays(ins, call)
-    return copy_from_gpu(product, ins.d.dtype.code_type)
 
 
 def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
@@ -388,10 +390,7 @@ def _scales(ins: MmaForm, call: GpuArrays, m: int, k: int, n: int) -> list[GpuAr
         if operand is None:
             continue
         array = call.arrays.get(name)
-        along = operand.shape[1] if name == "scale_a" else operand.shape[0]
-        block = ins.k // along
-        blocks = -(-k // block)
-        shape = (m, blocks) if name == "scale_a" else (blocks, n)
+        block, shape = _scale_shape(ins, name, operand, (m, k, n))
         if array is not None and array.shape != shape:
             raise PtxlabError(
                 f"{name} is {listing(array.shape)}; one scale for every {block} of K makes it "

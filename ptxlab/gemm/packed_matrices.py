@@ -120,15 +120,15 @@ def _packed_bits(
         address_bytes(copy),
         np.int32(words),
     ]
-    code, name = _bits_code(bits, device_target())
+    code, name = template_code("pack_bits.cu", f"pack_bits<{bits}>", device_target())
     call.launch(code, name, arguments, grid=-(-count * words // 256), block=256)
     return Rows(copy, count, pitch, pitch)
 
 
-@lru_cache(maxsize=4)
-def _bits_code(bits: int, target: str) -> tuple[bytes, str]:
-    name = f"pack_bits<{bits}>"
-    code, lowered = compile_kernel(source_files()["pack_bits.cu"], target, (), name)
+@lru_cache(maxsize=32)
+def template_code(file: str, name: str, target: str) -> tuple[bytes, str]:
+    """The machine code of a template, given with its arguments, and its name there."""
+    code, lowered = compile_kernel(source_files()[file], target, (), name)
     return code, lowered or name
 
 

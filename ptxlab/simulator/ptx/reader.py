@@ -342,7 +342,7 @@ class _Reader(ConstantReader):
                 count = len(values)
             if len(values) > count * prefix.vector:
                 self._fail(token.start, f"{name} has more values than elements")
-        element = max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
+        element = prefix.element_bytes
         if element * (count or 0) > _MOST_BYTES:
             self._fail(token.start, f"{name} has {element * (count or 0)} bytes, which no memory has")
         self._sizes[name] = element

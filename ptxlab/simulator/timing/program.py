@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -236,8 +236,7 @@ class Expansion:
                 taken.add((copy, each.origin))
             version[copy].append(_Step(self._row(each), each.origin, concerned, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
-                row = [COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0]
-                commit = self._add([float(value) for value in row], each.origin, "commit")
+                commit = self._add([COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0], each.origin, "commit")
                 version[copy].append(_Step(commit, -1, -1, each.address))
         return version
 
@@ -267,7 +266,7 @@ class Expansion:
             row[0], row[8], row[9] = group[0], group[1], self._left(number)
         elif self.instructions[number].parts[:3] == ("cp", "async", "mbarrier"):
             row[9] = 1
-        return self._add([float(each) for each in row], number, self.instructions[number].opcode)
+        return self._add(row, number, self.instructions[number].opcode)
 
     def _is_event(self, step: _Step) -> bool:
         return self.rows[step.row][0] == EVENT
@@ -300,19 +299,10 @@ class Expansion:
             kind, group = found
             count = self._left(each.origin) if kind == WAIT else 0
         row = [
-            kind,
-            pipe.unit,
-            interval,
-            latency,
-            each.stall,
-            each.writes,
-            each.reads,
-            each.waits,
-            group,
-            count,
+            kind, pipe.unit, interval, latency, each.stall, each.writes, each.reads, each.waits, group, count,
             slow,
-        ]
-        return self._add([float(value) for value in row], each.origin, each.opcode)
+        ]  # fmt: skip
+        return self._add(row, each.origin, each.opcode)
 
     def _form(self, each: MachineInstruction) -> ProductForm | None:
         """What a matrix instruction multiplies: that of its line, or else one of its shape."""
@@ -340,8 +330,8 @@ class Expansion:
             return interval, latency
         return found.cycles * (1 if warpgroup else 4) / count, found.latency or latency
 
-    def _add(self, row: list[float], origin: int, opcode: str) -> int:
-        self.rows.append(row)
+    def _add(self, row: Sequence[float], origin: int, opcode: str) -> int:
+        self.rows.append([float(value) for value in row])
         self.origins.append(origin)
         self.opcodes.append(opcode)
         return len(self.rows) - 1
