@@ -267,15 +267,21 @@ def _alive() -> Iterator[NDArray[Any]]:
     while frame is not None:
         variables += frame.f_locals.values()
         frame = frame.f_back
-    objects = gc.get_referents(*gc.get_objects(), *variables)
+    objects = (*gc.get_referents(*gc.get_objects(), *variables), *variables)  # some millions, of few types
     torch = sys.modules.get("torch")
     tensors: Any = () if torch is None else torch.Tensor
-    for value in (*objects, *variables):
-        kind = type(value)  # isinstance would ask the object, which may be a proxy
-        if issubclass(kind, np.ndarray):
-            if value.size and not value.dtype.hasobject:
-                yield value
-        elif issubclass(kind, tensors):
+    kinds = {id(kind): kind for kind in map(type, objects)}  # by id: some metaclasses cannot be hashed
+    # isinstance would ask the object, which may be a proxy
+    arrays = {
+        number: issubclass(kind, np.ndarray)
+        for number, kind in kinds.items()
+        if issubclass(kind, (np.ndarray, tensors))
+    }
+    for value in objects:
+        is_numpy = arrays.get(id(type(value)))
+        if is_numpy and value.size and not value.dtype.hasobject:
+            yield value
+        elif is_numpy is False:
             with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or another device's
                 yield host_array(value)
 

@@ -15,13 +15,14 @@ from ptxlab.explorer.worker import Tab
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tests.cases import each
+from tests.sampling import one_in
 from tools.record import golden
 
 DIGESTS, RESULTS = golden.load()
 GROUPS = golden.groups()
 
 
-@each("name", GROUPS)
+@each("name", one_in(5, list(GROUPS)))
 def test_words_of_an_h200(name: str) -> None:
     """One category of inputs for each group, another one for its neighbour: its first words, or a digest."""
     form = GROUPS[name][0]  # its inputs are columns of those of the widest
