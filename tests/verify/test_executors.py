@@ -442,7 +442,7 @@ import time, ptxlab, ptxlab.numerics.emulate
 from ptxlab.numerics.compiled import backend
 for types in ("m64n256k32.s32.s8.s8", "m64n256k16.f32.f16.f16"):
     ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.{types}")
-    operands = ptxlab.inputs.make(ins, "bits", 5)
+    operands = ptxlab.inputs.make(ins, "bits", 20)
     process, thread = time.process_time(), time.thread_time()
     with backend("numpy"):  # numba would be loaded in a thread
         ptxlab.numerics.emulate.emulate(operands)
@@ -456,4 +456,4 @@ for types in ("m64n256k32.s32.s8.s8", "m64n256k16.f32.f16.f16"):
     )
     for line in done.stdout.splitlines():
         process, thread = map(float, line.split())
-        assert process < 1.2 * thread + 0.02
+        assert process < 1.05 * thread + 0.002  # where BLAS takes two, 1.1 to 2 times as much
