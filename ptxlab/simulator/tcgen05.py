@@ -401,7 +401,8 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifi
         if isinstance(operand, TensorOperand):
             is_scale = name.startswith("scale")
             lane, lanes = (0, ALL_LANES) if is_scale else (first, form.path.lanes(first))
-            start = _column(operand, at, lane)
+            # CUTLASS leaves the selector of scales in the upper two bits of their address.
+            start = _column(operand, at & 0x3FFFFFFF if is_scale else at, lane)
             columns = slice(start, start + operand.columns)
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
             issue.notify("read", range(start, columns.stop), lanes)

@@ -216,6 +216,21 @@ def test_kernels_compute_what_is_emulated(form: Tcgen05Mma, arguments: dict[str,
     assert seen.ins == form and np.array_equal(seen.c, operands.c[0])
 
 
+def test_addresses_of_scales_may_have_their_selector() -> None:
+    """CUTLASS leaves it in the upper two bits, after it has put it into the instruction descriptor."""
+    form = instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", m=128, n=16)
+    operands = inputs.make(form, "moderate", 1, seed=7)
+    d = np.zeros((1, *form.d.stored_shape), dtype=np.uint32)
+    source = codegen.source(form)
+    assert '"r"(scale_a_tmem), "r"(scale_b_tmem)' in source
+    source = source.replace(
+        '"r"(scale_a_tmem), "r"(scale_b_tmem)', '"r"(scale_a_tmem | 1u << 30), "r"(scale_b_tmem | 2u << 30)'
+    )
+    kernel = ptxlab.kernel(source, codegen.NAME, target="sm_100a")
+    kernel.simulate(1, 128, *map(np.ascontiguousarray, operands.arrays.values()), d, 1)
+    assert np.array_equal(d, emulate(operands))
+
+
 LUT = "tcgen05.mma.cta_group::2.kind::f8f6f4.decompress::lut::b"
 
 
