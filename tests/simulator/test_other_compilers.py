@@ -224,6 +224,36 @@ def test_tensor_maps_made_of_zeros(parts: dict[str, str]) -> None:
         _made_map("simulate", parts, "tensormap.replace")
 
 
+#: An elected lane of each warp changes the same map, as in CuTe DSL's `dense_gemm_ptr_array`.
+_CHANGED_BY_ALL = (
+    _HEAD
+    + """
+.visible .entry change(.param .u64 scratch) {
+  .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<3>;
+  ld.param.u64 %rd1, [scratch]; mov.u64 %rd2, 4096;
+  mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32;
+  elect.sync _|%p2, -1;
+  @!%p1 bra LATER;
+  @%p2 tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;
+LATER:
+  BETWEEN
+  @%p1 bra DONE;
+  @%p2 tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;
+DONE:
+  ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("between", "kinds"), [("", ["race"]), ("bar.sync 0;", [])], ids=["none", "barrier"])
+def test_warps_that_change_the_same_tensor_map_need_a_barrier(between: str, kinds: list[str]) -> None:
+    """`tensormap.replace` reads and writes the map as an ordinary load and store do, the same value or not."""
+    kernel = ptxlab.kernel(_CHANGED_BY_ALL.replace("BETWEEN", between))
+    result = kernel.simulate(1, 64, np.zeros(128, np.uint8))
+    assert [hazard.kind for hazard in result.hazards] == kinds
+
+
 @pytest.mark.gpu
 def test_shared_memory_beyond_48_kib_of_both_kinds_on_a_gpu() -> None:
     """32 KiB that a kernel declares and 32 at launch: only together are they too much to have unasked."""
