@@ -49,7 +49,7 @@ _LIMITS = """
   theirs, or of a warp that they have met since. Which flag that is does not count, nor is a fence after the
   load asked for, and named barriers and mbarriers count as barriers of the whole block here.
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
-  arrives there; a use by another block of the cluster is not asked for one.
+  arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
@@ -57,7 +57,8 @@ _LIMITS = """
 - Blocks of a cluster count as synchronised after the cluster's barrier and any wait for an mbarrier at
   which another block, or a copy of its, arrives; what others wrote counts as visible only if that arrival
   has the scope of the cluster, or a fence came before it, and so with what they read in global memory. What
-  they read in shared memory may be overwritten after any wait for an mbarrier.
+  they read in shared memory may be overwritten after any wait for an mbarrier. An arrival at the cluster's
+  barrier with `.relaxed` needs a fence in the same way; for threads of its own block it is a barrier without.
 - That a bulk copy overwrites what ordinary loads read is looked for in global memory, and only if no
   instruction has used the value by then. In shared memory it is not: CUTLASS's pipelines hand stages back
   without a proxy fence.

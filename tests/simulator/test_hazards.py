@@ -534,6 +534,61 @@ DONE:"""
         assert [hazard.kind for hazard in hazards] == ["race"] * count, before
 
 
+#: A block writes a word and initialises an mbarrier, both blocks meet, and each uses the other's.
+_NEIGHBOURS = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .shared .align 8 .b32 word; .shared .align 8 .b64 full;
+    .reg .u64 %o; .reg .u32 %b, %r, %n, %v; .reg .pred %p;
+    ld.param.u64 %o, [out];
+    mov.u32 %b, %cluster_ctarank;  xor.b32 %n, %b, 1;
+    mad.wide.u32 %o, %b, 4, %o;
+    WRITE
+    MEET
+    USE
+    barrier.cluster.arrive; barrier.cluster.wait;
+    ret;
+}
+"""
+_WORD = (
+    "st.shared.u32 [word], %b;",
+    "mov.u32 %r, word; mapa.shared::cluster.u32 %r, %r, %n; ld.shared::cluster.u32 %v, [%r]; "
+    "st.global.u32 [%o], %v;",
+)
+_ARRIVAL = (
+    "mbarrier.init.shared::cta.b64 [full], 1;",
+    "mov.u32 %r, full; mapa.shared::cluster.u32 %r, %r, %n; "
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r];",
+)
+
+
+@pytest.mark.parametrize(
+    ("pair", "before", "meet", "count"),
+    [
+        (_WORD, "", "barrier.cluster.arrive;", 0),
+        (_WORD, "", "barrier.cluster.arrive.release;", 0),
+        (_WORD, "", "barrier.cluster.arrive.relaxed;", 1),
+        (_WORD, "", "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed;", 0),
+        (_WORD, "", "fence.acq_rel.cta; barrier.cluster.arrive.relaxed;", 1),
+        (_WORD, "fence.acq_rel.cluster;", "barrier.cluster.arrive.relaxed;", 1),
+        (_ARRIVAL, "", "fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed;", 0),
+        (_ARRIVAL, "", "barrier.cluster.arrive.relaxed;", 1),
+    ],
+)
+def test_a_relaxed_arrival_at_the_barrier_of_the_cluster_vouches_for_what_was_fenced(
+    pair: tuple[str, str], before: str, meet: str, count: int
+) -> None:
+    text = _NEIGHBOURS.replace("WRITE", before + pair[0]).replace("USE", pair[1])
+    kernel = ptxlab.kernel(text.replace("MEET", f"{meet} barrier.cluster.wait;"))
+    hazards = kernel.simulate(2, 1, np.zeros(2, np.uint32), cluster=2).hazards
+    assert [hazard.kind for hazard in hazards] == ["race"] * count
+    for hazard in hazards:
+        assert "PTX line 12 arrives with .relaxed" in hazard.sentence
+        assert hazard.remedy == "state .release instead of .relaxed in PTX line 12"
+
+
 _STORE = "__device__ inline void store(int* s, int i) { *s = i; }\n"
 _HEADER = """#include "store.h"
 __device__ inline void put(int* s, int i) { store(s + i, i); }

@@ -248,7 +248,7 @@ DONE:
 
 @pytest.mark.parametrize(("between", "kinds"), [("", ["race"]), ("bar.sync 0;", [])], ids=["none", "barrier"])
 def test_warps_that_change_the_same_tensor_map_need_a_barrier(between: str, kinds: list[str]) -> None:
-    """`tensormap.replace` reads and writes the map as an ordinary load and store do, the same value or not."""
+    """`tensormap.replace` reads and writes the map as ordinary loads and stores do, the same value or not."""
     kernel = ptxlab.kernel(_CHANGED_BY_ALL.replace("BETWEEN", between))
     result = kernel.simulate(1, 64, np.zeros(128, np.uint8))
     assert [hazard.kind for hazard in result.hazards] == kinds

@@ -105,6 +105,15 @@ class AccessReports:
         #: those that something was reported of.
         self.unscoped_arrivals: dict[tuple[int, int], PtxInstruction] = {}
         self.relied_upon: set[int] = set()
+        #: Arrivals with .relaxed at the barrier of the cluster, by block, and when: the last of a row of one.
+        self._relaxed: dict[int, list[tuple[PtxInstruction, int]]] = {}
+
+    def relaxed_arrival(self, block: int, instruction: PtxInstruction, time: int) -> None:
+        """Threads of a block arrive at the barrier of their cluster with .relaxed."""
+        arrivals = self._relaxed.setdefault(block, [])
+        if arrivals and arrivals[-1][0] is instruction:
+            arrivals.pop()
+        arrivals.append((instruction, time))
 
     def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
@@ -159,6 +168,13 @@ class AccessReports:
                 self.relied_upon.add(id(arrival))
                 what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")
                 remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
+            after = unordered.stamp >> TIME_SHIFT & TIME
+            relaxed = next(
+                (each for each, time in self._relaxed.get(partner_block, ()) if time > after), None
+            )
+            if relaxed is not None and kind == "race":
+                what = what.replace("nothing orders them", f"{line_text(relaxed)} arrives with .relaxed")
+                remedy = f"state .release instead of .relaxed in {line_name(relaxed)}"
         elif partner >> 5 == thread >> 5:
             numbers = np.unique(unordered.before[pair] & ID) % 32
             partners = lanes_text(numbers.tolist())

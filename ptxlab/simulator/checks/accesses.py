@@ -76,7 +76,8 @@ class AccessCheck(Observer):
         self._remote_completions: set[tuple[int, int]] = set()
         self._remote_threads: set[tuple[int, int]] = set()
         self._unscoped: dict[int, tuple[PtxInstruction, NDArray[Any]]] = {}  # arrivals there without a scope
-        self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
+        #: By block: the last arrival at the barrier of its cluster, and up to when it vouches for its writes.
+        self._cluster_arrival, self._cluster_vouched = np.zeros((2, batch.count), dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: who initialised them, and when.
         self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
         self._fenced_everywhere = np.zeros(batch.size, dtype=np.int64)  # fence.proxy.async for global memory
@@ -664,18 +665,32 @@ class AccessCheck(Observer):
             )  # fmt: skip
 
     def _cluster(self, event: Synchronisation) -> None:
-        size = self._batch.grid.cluster_size
-        blocks = np.unique(event.threads // self._clocks.lanes // size)
+        """Threads arrive at the barrier of their cluster, or leave it.
+
+        With `.relaxed` they vouch to other blocks for what a fence has published alone. For reads of shared
+        memory, and among threads of one block, it counts as any other arrival.
+        """
+        clocks, size = self._clocks, self._batch.grid.cluster_size
+        blocks = np.unique(event.threads // clocks.lanes // size)
         members = (blocks[:, None] * size + np.arange(size)).reshape(-1)
         if event.kind.endswith("arrive"):
             self._cluster_arrival[members] = self._time
-            self._clocks.arrive_at_cluster(event.threads)
+            clocks.arrive_at_cluster(event.threads)
+            if "relaxed" not in event.instruction.parts:
+                self._cluster_vouched[members] = self._time
+                return
+            fenced = np.maximum(
+                clocks.everywhere.fenced[event.threads >> 5], clocks.init_fenced[event.threads]
+            )
+            owners = event.threads // clocks.lanes
+            np.maximum.at(self._cluster_vouched, owners, fenced)
+            for owner in np.unique(owners).tolist():
+                self._reports.relaxed_arrival(owner, event.instruction, self._time)
             return
-        clocks = self._clocks
         for times in (clocks.cluster_time, clocks.block_time):
             times[members] = np.maximum(times[members], self._cluster_arrival[members])
-        arrivals = np.repeat(self._cluster_arrival[members], size).reshape(-1, size)
-        clocks.cluster_writes[members] = np.maximum(clocks.cluster_writes[members], arrivals)
+        vouched = np.repeat(self._cluster_vouched[members].reshape(-1, size), size, axis=0)
+        clocks.cluster_writes[members] = np.maximum(clocks.cluster_writes[members], vouched)
         clocks.leave_cluster(members)
         self._set_limit()
 
