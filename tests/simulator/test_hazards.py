@@ -777,3 +777,39 @@ def test_a_fence_is_no_barrier(fence: str) -> None:
     )
     (race,) = kernel.simulate(2, 64, np.zeros(64, np.int32), show=False).hazards
     assert race.kind == "race" and race.remedy == "put __syncthreads() between line 1 and line 2"
+
+
+_SUMS = """__global__ void last_block_reads(int* sums, int* tickets, int* out) {
+    __shared__ bool is_last;
+    atomicAdd(&sums[threadIdx.x], 1);
+    FENCE __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(tickets, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (is_last) { AGAIN out[threadIdx.x] = sums[threadIdx.x]; }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "again", "races"),
+    [("", "", [7]), ("__threadfence();", "__threadfence();", []), ("", "__threadfence();", [7])],
+)
+def test_who_updates_last_need_not_know_of_the_updates_before(
+    fence: str, again: str, races: list[int]
+) -> None:
+    """As in llm.c's layernorm_backward_kernel6: the last block's own update hides no others."""
+    kernel = ptxlab.kernel(_SUMS.replace("FENCE", fence).replace("AGAIN", again))
+    sums, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    hazards = kernel.simulate(4, 64, sums, np.zeros(1, np.int32), out, show=False).hazards
+    assert [each.line for each in hazards if each.kind == "race"] == races and (out == 4).all()
+    assert all(each.other_line == 3 for each in hazards)
+
+
+@pytest.mark.parametrize(("barrier", "count"), [("", 1), ("__syncthreads();", 0)])
+def test_updates_of_other_warps_are_waited_for(barrier: str, count: int) -> None:
+    kernel = ptxlab.kernel(
+        "__global__ void total(int* x) { __shared__ int sum; sum = 0; __syncthreads();\n"
+        f"atomicAdd(&sum, 1); {barrier}\n"
+        "if (threadIdx.x == 63) x[blockIdx.x] = sum; }"
+    )
+    hazards = kernel.simulate(3, 64, np.zeros(3, np.int32), show=False).hazards
+    assert [(each.kind, each.line, each.other_line) for each in hazards] == [("race", 3, 2)] * count

@@ -171,11 +171,13 @@ class AccessCheck(Observer):
         if first is None:
             return False
         shadow.entries_of(first, access.width)  # it makes them as narrow as they are to be
-        written = shadow.writer if access.kind == "read" else shadow.writer.copy()
+        written, updated = shadow.writer, shadow.updater
+        if access.kind != "read":
+            written, updated = written.copy(), updated.copy()
         try:
             self._in_shared(access, first, shadow, traits, strong)
         except _BlocksDifferError:
-            shadow.writer = written
+            shadow.writer, shadow.updater = written, updated
             return False
         return True
 
@@ -218,6 +220,8 @@ class AccessCheck(Observer):
         unordered = self._unordered(before, threads, strong, traits.narrow, "wrote")
         if unordered is not None:
             self._report_unordered(touch, before, unordered, "wrote")
+        if not strong:
+            self._check_updates(touch)
         stamp = self._time << TIME_SHIFT
         if access.kind == "mbarrier":
             if self._initialised and access.instruction.parts[0] in ("cp", "tcgen05", "clusterlaunchcontrol"):
@@ -268,6 +272,8 @@ class AccessCheck(Observer):
             unordered = self._unordered(before, threads, strong, traits.narrow, "wrote", True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "wrote", True)
+            if not strong:
+                self._check_updates(touch, everywhere=True)
         stamps = threads + stamp
         if access.kind == "read":
             if not traits.constant:
@@ -289,6 +295,15 @@ class AccessCheck(Observer):
             stamps |= PENDING
             self._work.add(traits.group, access, piece, piece.threads + (stamp | PENDING), shadow)
         self._write(touch, stamps, strong)
+
+    def _check_updates(self, touch: ShadowTouch, everywhere: bool = False) -> None:
+        """Whether atomic updates of these bytes, before that of the last thread, are ordered before."""
+        if not len(touch.shadow.updater):
+            return
+        before = touch.shadow.updater[touch.entries]
+        unordered = self._unordered(before, touch.threads, False, False, "wrote", everywhere)
+        if unordered is not None:
+            self._report_unordered(touch, before, unordered, "wrote", everywhere)
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -366,7 +381,14 @@ class AccessCheck(Observer):
 
     def _write(self, touch: ShadowTouch, stamps: NDArray[Any], strong: bool) -> None:
         shadow, entries, threads = touch.shadow, touch.entries, touch.threads
-        shadow.writer[entries] = stamps
+        if strong and touch.access.kind == "atomic" and not (stamps & (PENDING | WORK)).any():
+            shadow.note_updates(
+                entries, stamps, 32 if touch.access.space == "shared" else self._batch.block_lanes
+            )
+        else:
+            shadow.writer[entries] = stamps
+            if len(shadow.updater):
+                shadow.updater[entries] = 0
         if strong:
             if traits_of(touch.access.instruction.opcode).narrow:
                 self._check_blocks(touch)

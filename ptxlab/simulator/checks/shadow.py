@@ -1,5 +1,8 @@
 """The shadow of memory: for each few bytes, who wrote them last, and two that read them.
 
+Of bytes that atomic operations update, it also keeps an update before the last, by another block or warp: who
+updates last may well read what the others did without having heard of it.
+
 Loads whose value may not matter (`load_uses.py`) are noted apart, so that they do not displace others.
 
 An entry is one number, a stamp: the time, flags, and the thread (its index in the launch) or the column of
@@ -50,6 +53,8 @@ class Shadow:
         self.second = np.zeros(count, dtype=np.int64)
         #: The same of loads whose value may not matter, and the load's number; empty while there are none.
         self.idle_reader = self.idle_second = self.idle_load = np.zeros(0, dtype=np.int64)
+        #: Atomic updates before that of `writer`; empty while there are none.
+        self.updater = np.zeros(0, dtype=np.int64)
         self.was_written = self.was_read = False
         self._later: list[Read] = []
         self._later_bytes = 0
@@ -107,11 +112,24 @@ class Shadow:
         if differs.any():
             second[entries[differs]] = stamps[differs]
 
+    def note_updates(self, entries: NDArray[Any], stamps: NDArray[Any], group: int) -> None:
+        """The last atomic update of each entry, and one of another group of so many threads."""
+        before = self.writer[entries]
+        self.writer[entries] = stamps
+        last = self.writer[entries]
+        earlier = (before & (ATOMIC | PENDING | WORK) == ATOMIC) & _are_apart(before, last, group)
+        at_once = _are_apart(stamps, last, group)
+        for others, chosen in ((before, earlier), (stamps, at_once)):
+            if chosen.any():
+                if not len(self.updater):
+                    self.updater = np.zeros_like(self.writer)
+                self.updater[entries[chosen]] = others[chosen]
+
     def repeat(self, blocks: int, lanes: int) -> None:
         """The shadow of one block becomes that of `blocks` blocks of `lanes` lanes, which did the same."""
         count = len(self.writer)
         first = np.repeat(np.arange(blocks) * lanes, count)
-        for name in ("writer", "reader", "second", "idle_reader", "idle_second"):
+        for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second"):
             if not len(getattr(self, name)):
                 continue
             stamps = np.tile(getattr(self, name), blocks)
@@ -141,7 +159,7 @@ class Shadow:
         """Make entries that are wider as narrow as this."""
         if shift >= self._shift:
             return
-        for name in ("writer", "reader", "second", "idle_reader", "idle_second", "idle_load"):
+        for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load"):
             setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
         self._shift = shift
 
@@ -156,3 +174,8 @@ class Shadow:
     def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first byte of each entry."""
         return entries << self._shift
+
+
+def _are_apart(some: NDArray[Any], others: NDArray[Any], group: int) -> NDArray[np.bool_]:
+    """Whether threads are of different groups of so many."""
+    return np.asarray((some & ID) // group != (others & ID) // group)
