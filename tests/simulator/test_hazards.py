@@ -750,11 +750,16 @@ _ALONE = "if (threadIdx.x == 0) while (*flag == 0) {}"
         ("__syncthreads();", "__threadfence();", "while (*flag == 0) {}", None),
         ("__syncthreads();", "__threadfence();", _ALONE + "__syncthreads();", None),
         ("__syncthreads();", 'asm volatile("fence.gpu;");', "while (*flag == 0) {}", None),
-        ("__syncthreads();", 'asm volatile("fence.cta.acq_rel;");', "while (*flag == 0) {}", "use an atomic"),
+        (
+            "__syncthreads();",
+            'asm volatile("fence.cta.acq_rel;");',
+            "while (*flag == 0) {}",
+            "put __threadfence()",
+        ),
         ('__threadfence(); asm volatile("bar.sync 1, 64;");', "", "while (*flag == 0) {}", None),
         ("__threadfence();", "", "while (*flag == 0) {}", "put __syncthreads() between line 4 and the flag"),
         ("__syncthreads();", "__threadfence();", _ALONE, "use an atomic operation"),
-        ("__syncthreads();", "__threadfence_block();", "while (*flag == 0) {}", "use an atomic operation"),
+        ("__syncthreads();", "__threadfence_block();", "while (*flag == 0) {}", "put __threadfence()"),
         ("__syncthreads();", "__threadfence();", "__threadfence();", "use an atomic operation"),
     ],
 )
@@ -813,3 +818,22 @@ def test_updates_of_other_warps_are_waited_for(barrier: str, count: int) -> None
     )
     hazards = kernel.simulate(3, 64, np.zeros(3, np.int32), show=False).hazards
     assert [(each.kind, each.line, each.other_line) for each in hazards] == [("race", 3, 2)] * count
+
+
+@pytest.mark.parametrize(
+    ("blocks", "remedy"),
+    [(1, "put __syncthreads() between line 4 and line 3, or"), (2, "put __threadfence() between line 4")],
+)
+def test_a_lock_without_a_fence(blocks: int, remedy: str) -> None:
+    """As in Warp's example_spin_lock.py: the remedy is a fence, which no barrier can stand in for."""
+    kernel = ptxlab.kernel(
+        "__global__ void count(int* lock, int* total) { if (threadIdx.x % 32 == 0) {\n"
+        "while (atomicCAS(lock, 0, 1) != 0) {}\n"
+        "int before = *(volatile int*)total;\n"
+        "*total = before + 1;\n"
+        "atomicExch(lock, 0); } }"
+    )
+    total = np.zeros(1, np.int32)
+    hazards = kernel.simulate(blocks, 64 // blocks, np.zeros(1, np.int32), total, show=False).hazards
+    assert total == 2 and hazards[0].remedy.startswith(remedy)
+    assert "__threadfence() between line 4 and the lock or flag" in hazards[0].remedy

@@ -161,7 +161,7 @@ class AccessReports:
             elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
             else:
-                remedy = self._flag_remedy(unordered, partner) or remedy
+                remedy = self._flag_remedy(unordered, thread, partner) or remedy
             arrival = self.unscoped_arrivals.get((block, partner_block))
             if arrival is not None and (other_verb == "wrote" or access.space == "global"):
                 kind = "narrow scope"
@@ -193,10 +193,22 @@ class AccessReports:
                 f"without a barrier between them: {{lanes}} {action}"
             )
             remedy = f"put __syncthreads() {between}"
+            if self._lacks_fence(unordered, thread, partner):
+                remedy += f", or __threadfence() between {line_name(other)} and the lock or flag after it"
         return kind, what.replace("{partner}", partners), remedy, span
 
-    def _flag_remedy(self, unordered: Unordered, partner: int) -> str:
-        """Where a barrier is missing, if a flag tells of other warps of the partner's block; or nothing."""
+    def _lacks_fence(self, unordered: Unordered, thread: int, partner: int) -> bool:
+        """Whether a lock or a flag came after the partner's write, and we looked at one, but no fence."""
+        flags, when = self._clocks.everywhere, unordered.stamp >> TIME_SHIFT & TIME
+        if unordered.other_verb != "wrote" or partner < 0 or unordered.touch.access.space != "global":
+            return False
+        wrote, read = flags.wrote_flag[partner >> 5], flags.read_flag[thread >> 5]
+        return bool(wrote > when and read > when and flags.fenced[partner >> 5] < when)
+
+    def _flag_remedy(self, unordered: Unordered, thread: int, partner: int) -> str:
+        """Where a fence is missing, or a barrier, if a flag tells of the partner's block; or nothing."""
+        if self._lacks_fence(unordered, thread, partner):
+            return f"put __threadfence() between {line_name(unordered.other)} and the lock or flag after it"
         flags, warps = self._clocks.everywhere, self._batch.block_lanes // 32
         if not flags.told or partner < 0:
             return ""

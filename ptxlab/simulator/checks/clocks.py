@@ -48,6 +48,8 @@ class Flags:
         self._knew = np.zeros(warps, dtype=np.int64)  # the last barrier of its block, by then
         self.published = np.zeros(warps, dtype=np.int64)  # up to when others can hear of what it did
         self.acquired = np.zeros(warps, dtype=np.int64)  # its last look at what others publish
+        #: Its last strong write and read, with a fence or without: what remedies are named by.
+        self.wrote_flag, self.read_flag = np.zeros((2, warps), dtype=np.int64)
 
     @property
     def times(self) -> tuple[NDArray[np.int64], ...]:
@@ -59,8 +61,9 @@ class Flags:
         self.fenced[warps] = time
         self._knew[warps] = barriers[warps // self._shape[1]]
 
-    def write(self, warps: NDArray[Any], barriers: NDArray[np.int64], named: bool) -> None:
+    def write(self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64], named: bool) -> None:
         """Warps write what may be a flag; some barriers may have been `named`."""
+        self.wrote_flag[warps] = time
         if not self.fenced.any():
             return
         self.told = True
@@ -244,9 +247,11 @@ class Clocks:
         warps = threads >> 5
         for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
             if writes:
-                flags.write(warps, self.block_time, self._matrix is not None)
-            if reads and flags.told:
-                flags.acquired[warps] = time
+                flags.write(warps, time, self.block_time, self._matrix is not None)
+            if reads:
+                flags.read_flag[warps] = time
+                if flags.told:
+                    flags.acquired[warps] = time
 
     def fence_flags(self, threads: NDArray[Any], time: int, *, narrow: bool) -> None:
         """Threads execute a fence of memory, or release what they did."""
