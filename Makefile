@@ -24,14 +24,14 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	JUPYTER_CONFIG_PATH="$(CURDIR)/ptxlab/cli/jupyter$${JUPYTER_CONFIG_PATH:+$(if $(WINDOWS),;,:)$$JUPYTER_CONFIG_PATH}" $(RUN) -m jupyterlab --notebook-dir=notebooks \
 	  --LabApp.default_url=/lab/tree/00-start-here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
-test:  ## create the environment and run ruff, mypy and the whole test suite
-	+@$(TOGETHER) every-test
+test:  ## create the environment and run ruff, mypy and the tests, long sweeps with a part of their cases (minutes)
+	+@$(TOGETHER) sampled-tests
 
-.PHONY: every-test
-every-test: loops lint bytecode browser
+.PHONY: sampled-tests
+sampled-tests: loops lint bytecode browser
 	$(PYTEST) $(TEST_ARGS)
 
-exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
+exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, and those that `make test` leaves out because others cover them (half an hour)
 	@$(MAKE) --no-print-directory loops
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 

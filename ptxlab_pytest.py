@@ -1,4 +1,6 @@
-"""`pytest --ptxlab`: launches of Triton and Numba in tests run on the simulator, and a hazard fails its test.
+"""`pytest --ptxlab`: launches in tests run on the simulator, and a hazard fails its test.
+
+They are those of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy, as inside of `ptxlab.simulating`.
 
 The fixture `simulating` does so for one test: it is the session whose `results` has what came of each launch.
 
@@ -22,7 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("ptxlab").addoption(
         "--ptxlab",
         action="store_true",
-        help="run launches of Triton and Numba on ptxlab's simulator; a hazard fails its test",
+        help="run launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy on ptxlab's simulator; "
+        "a hazard fails its test",
     )
 
 

@@ -170,7 +170,7 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         title = title.removeprefix("kernel___main__").rstrip("_0123456789")
         kept[key] = build_kernel(
-            result_type, ptx, name, "sm_90a", (), origin=origin or None, title=title, language="CuTe DSL"
+            result_type, ptx, name, None, (), origin=origin or None, title=title, language="CuTe DSL"
         )
     kernel: Kernel[Any] = kept[key]
     return kernel

@@ -87,7 +87,7 @@ class NumbaKernel(Generic[R]):
             origin = python_source(self._dispatcher.py_func, ptx)
             link = _others(ptx, self._capability)
             self._kernels[key] = build_kernel(
-                self._result_type, ptx, None, "sm_90a", (), link,
+                self._result_type, ptx, None, None, (), link,
                 origin=origin, title=self.name, language="Numba",
             )  # fmt: skip
         return self._kernels[key]

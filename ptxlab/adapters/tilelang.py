@@ -108,7 +108,7 @@ class _Library:
         key = (session.result_type, name)
         if key not in self._kernels:
             self._kernels[key] = build_kernel(
-                session.result_type, self._ptx, name, "sm_90a", (),
+                session.result_type, self._ptx, name, None, (),
                 origin=self._source, title=name, language="TileLang", remark=self._remark,
             )  # fmt: skip
         kernel = self._kernels[key]

@@ -87,7 +87,7 @@ class TritonKernel(Generic[R]):
             result_type,
             ptx,
             name,
-            "sm_90a",
+            None,
             (),
             origin=origin,
             title=name,

@@ -144,7 +144,7 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             session.result_type,
             ptx,
             names[0],
-            "sm_90a",
+            None,
             (),
             origin=written or generated_text,
             title=kernel.key,

@@ -1,7 +1,7 @@
 """The command `check`: every launch of a script or of a pytest run, simulated, and what is wrong with it.
 
-Launches of Triton and Numba are simulated as in `ptxlab.simulating`, and so is `Kernel.launch`: the same file
-runs with and without a GPU.
+Launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy are simulated as in `ptxlab.simulating`, and so
+is `Kernel.launch`: the same file runs with and without a GPU.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _run_tests(path: Path, arguments: list[str]) -> str:
 
 @contextlib.contextmanager
 def _frameworks() -> Iterator[None]:
-    """Launches of Triton and Numba are simulated, where one of them is installed."""
+    """Launches of frameworks (`ptxlab.simulating`) are simulated, where one of them is installed."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(PtxlabError):
             stack.enter_context(simulating())

@@ -94,7 +94,7 @@ def kernel(name: str) -> Kernel[Simulation]:
     entry = _record()["kernels"][name]
     line = int(name.removeprefix("add_up_")) if name.startswith("add_up_") else 0
     origin = with_barrier(line)
-    return build_kernel(Simulation, entry["ptx"], None, "sm_90a", (), origin=origin, language="Triton")
+    return build_kernel(Simulation, entry["ptx"], None, None, (), origin=origin, language="Triton")
 
 
 def matmul_arguments() -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Swizzles: how chunks of 16 bytes change places in shared memory, so that columns meet no bank conflicts.
 
 `swizzled` has the formula of wgmma, tcgen05 and TMA, and `TmaSwizzle` what TMA has beyond it. CUDA C++
-restates it: the generators `wgmma.py` and `tcgen05_mma.py` of `ptxlab/gpu/codegen/`, and the kernels in
+restates it: `swizzling` of `ptxlab/gpu/codegen/cpp.py`, for generated kernels, and the kernels in
 `ptxlab/gemm/sources/*.cu`.
 """
 

@@ -1,7 +1,8 @@
-"""The fused dot product as one loop that numba compiles, for large batches where numba is installed.
+"""`fused_dot`: the fused dot product, by numba's loop or by NumPy.
 
-It gives the same bits as `fused_sum`, which needs only NumPy. Here, too, every term is a float64 that holds
-it exactly; what is not finite or far from 1 is left to it.
+It chooses the loop that numba compiles (`fused_loops.py`) for large batches where numba is installed, and
+otherwise `fused_sum`, which needs only NumPy and gives the same bits. In the loop, too, every term is a
+float64 that holds it exactly; what is not finite or far from 1 is left to `fused_sum`.
 """
 
 from __future__ import annotations

@@ -389,7 +389,7 @@ def build_kernel(
     result_type: type[R],
     source: str,
     name: str | None,
-    target: str,
+    target: str | None,
     options: Sequence[str],
     link: Sequence[str] = (),
     file: str | None = None,
@@ -401,6 +401,9 @@ def build_kernel(
 ) -> Kernel[R]:
     """The same with the type of its simulations' results.
 
+    A `target` of None takes PTX for the target that it names. So does sm_90a, the default of `kernel`, for
+    which CUDA C++ is compiled.
+
     PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, a `title`, the
     kernel's name there, and a `language`, in which remedies are named (`hazard.SPELLINGS`); reports add a
     `remark` about its lines. The origin of lines of a Python file is found if the file is there, or the cell.
@@ -408,7 +411,7 @@ def build_kernel(
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
     text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
-    target = check_target(target)
+    target = _DEFAULT_TARGET if target is None else check_target(target)
     others = _as_modules(link)
     if _PTX.search(text):
         module = read_modules((text, *others))

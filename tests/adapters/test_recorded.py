@@ -216,7 +216,7 @@ def _recorded_with(source: str, path: str = "", language: str | None = None) -> 
     ptx = (FOLDER / "matmul.ptx").read_text(encoding="utf-8")
     if path:
         return ptxlab.kernel(ptx.replace('"triton_kernels.py"', f'"{path}"'))
-    return build_kernel(Simulation, ptx, None, "sm_90a", (), origin=source, language=language)
+    return build_kernel(Simulation, ptx, None, None, (), origin=source, language=language)
 
 
 def test_a_result_shows_the_python_function_that_it_ran() -> None:

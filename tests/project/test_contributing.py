@@ -13,10 +13,17 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-@each("path", sorted(set(re.findall(r"`((?:ptxlab|tests|docs|notebooks)/[\w./]*)`", TEXT))))
+@each("path", sorted(set(re.findall(r"`((?:ptxlab|tests|docs|notebooks)/[\w./-]*)`", TEXT))))
 def test_every_path_exists(path: str) -> None:
     installed = Path(ptxlab.__file__).parent.parent  # the same folder, but where a wheel is tested
     assert ((installed if path.startswith("ptxlab/") else ROOT) / path).exists()
+
+
+def test_every_recipe_with_an_example_names_its_files() -> None:
+    """They are checked above; a commit that is named by its message may be of files that are gone."""
+    examples = re.findall(r"^An example to follow: .*", TEXT, re.MULTILINE)
+    assert len(examples) == 4 and all(re.search(r"`[\w-]+/[\w/-]+\.\w+`", example) for example in examples)
+    assert "git log -1" not in TEXT
 
 
 def test_every_tool_and_package_can_be_imported() -> None:
@@ -33,5 +40,5 @@ def test_every_make_target_exists() -> None:
 
 def test_a_recipe_takes_five_lines() -> None:
     recipes = re.findall(r"^## Adding .*?(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
-    assert len(recipes) == 8
+    assert len(recipes) == 9
     assert all(re.findall(r"^(\d)\. ", recipe, re.MULTILINE) == list("12345") for recipe in recipes)

@@ -111,3 +111,12 @@ def byte_offset(tile: Tile, row: str = "row", k: str = "k") -> str:
     if tile.bits > 8:
         return f"({elements}) * {tile.bits // 8}"
     return f"({elements}) / {8 // tile.bits}"
+
+
+def swizzling(tile: Tile) -> list[str]:
+    """The statement that swizzles `at`, an offset in the tile; none for a tile without a swizzle."""
+    if not tile.swizzle:
+        return []
+    if tile.chunk == 32:
+        return ["    at ^= (at >> 7 & 3) << 5;"]
+    return [f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;"]

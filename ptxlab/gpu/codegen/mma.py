@@ -147,9 +147,8 @@ def _fill(operand: Operand, tile: Tile) -> str:
         f"for (int j = threadIdx.x; j < {tile.rows * along}; j += 128) {{",
         f"    const int row = {row}, k = {k};",
         f"    {const}int at = {cpp.byte_offset(tile)};",
+        *cpp.swizzling(tile),
     ]
-    if tile.swizzle:
-        lines.append(f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;")
     if together > 1:
         place = f"row * {tile.k} + k + bit" if by_rows else f"(k + bit) * {tile.rows} + row"
         bit = f"{operand.name}[i * {cells} + {place}] << bit"

@@ -13,7 +13,7 @@ from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
 from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_tile
 from . import cpp
-from .cpp import byte_offset
+from .cpp import byte_offset, swizzling
 from .ptx import asm_operands, with_names
 from .tcgen05_memory import FENCE_SHARED, HAND_OVER, KernelFrame, asm, indented, load_words, store_words
 
@@ -220,7 +220,7 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         f"    const int row = {split[0]}{steps[0]}, k = {split[1]}{steps[1]};",
         f"    {const}int at = {byte_offset(tile)};",
     ]
-    text += _swizzling(tile)
+    text += swizzling(tile)
     if together > 1:
         each = element("(row + n)", "k") if by_major else element("row", "k + n")
         if by_major and rows % together:  # the last chunk is not full
@@ -228,12 +228,6 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         return [*text, *_chunk(operand, tile, each, name, together), "}"]
     place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
     return [*text, f"    {place} = {element('row', 'k')};", "}"]
-
-
-def _swizzling(tile: Tile) -> list[str]:
-    if tile.chunk == 32:
-        return ["    at ^= (at >> 7 & 3) << 5;"]
-    return [f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;"] if tile.swizzle else []
 
 
 def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], name: str) -> list[str]:
@@ -246,7 +240,7 @@ def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], na
         f"for (int j = threadIdx.x; j < {tile.rows * tile.k}; j += 128) {{",
         f"    const int row = {row}, k = {byte}, first = k * 8 / 6;  // k counts bytes",
         f"    {const}int at = {byte_offset(tile)};",
-        *_swizzling(tile),
+        *swizzling(tile),
         f"    const unsigned int low = {element('row', 'first')}, high = {element('row', 'first + 1')};",
         f"    {name}[at] = (low | high << 6) >> k * 8 % 6;",
         "}",

@@ -1,6 +1,6 @@
-"""The rows.
+"""Every legal form of every matrix instruction, by family, with the targets that the assembler takes it for.
 
-Every legal form of every instruction, by family, with the targets that the assembler takes it for.
+`catalog` finds them; the rows are in `mma.py`, `transfer.py` and `tcgen05.py`.
 
 PTX ISA 9.4 (CUDA 13.4), sections "Warp-level matrix instructions", "Asynchronous warpgroup-level matrix
 instructions" and "TensorCore 5th Generation Family Instructions".

@@ -1,7 +1,8 @@
 """The clockwork of chips: what each instruction of the machine code occupies, and for how long.
 
-Every figure says how it is known. Intervals are cycles for which a warp's instruction keeps a unit of its
-sub-partition busy, latencies cycles until a dependent instruction may issue.
+Every figure of a `Clockwork` says how it is known; the rows of `PIPES` do not. Intervals are cycles for which
+a warp's instruction keeps a unit of its sub-partition busy, latencies cycles until a dependent instruction
+may issue.
 """
 
 from __future__ import annotations
