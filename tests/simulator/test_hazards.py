@@ -837,3 +837,31 @@ def test_a_lock_without_a_fence(blocks: int, remedy: str) -> None:
     hazards = kernel.simulate(blocks, 64 // blocks, np.zeros(1, np.int32), total, show=False).hazards
     assert total == 2 and hazards[0].remedy.startswith(remedy)
     assert "__threadfence() between line 4 and the lock or flag" in hazards[0].remedy
+
+
+_CLUSTERS = """
+__device__ void meet() {
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+extern "C" __global__ void __cluster_dims__(2) copy(int* x, volatile int* flag, int* y) {
+    int at = blockIdx.x % 2 * 64 + threadIdx.x;
+    if (blockIdx.x < 2) {
+        x[at] = at + 1;
+        TELL if (at == 0) { __threadfence(); *flag = 1; }
+    } else {
+        if (at == 0) { while (*flag == 0) {} __threadfence(); }
+        HEAR y[at] = x[at];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tell", "hear", "count"), [("meet();", "meet();", 0), ("", "meet();", 1), ("meet();", "", 1)]
+)
+def test_a_flag_is_for_all_blocks_that_meet_in_a_cluster(tell: str, hear: str, count: int) -> None:
+    """One block tells of what others of its cluster did, and one hears of it for others."""
+    x, flag, y = (np.zeros(size, np.int32) for size in (128, 1, 128))
+    kernel = ptxlab.kernel(_CLUSTERS.replace("TELL", tell).replace("HEAR", hear))
+    result = kernel.simulate(4, 64, x, flag, y, show=False)
+    assert [(each.kind, each.line, each.other_line) for each in result.hazards] == [("race", 12, 8)] * count

@@ -46,6 +46,8 @@ class Flags:
         warps = batch.size // 32
         self.fenced = np.zeros(warps, dtype=np.int64)  # the warp's last fence or release
         self._knew = np.zeros(warps, dtype=np.int64)  # the last barrier of its block, by then
+        #: Up to when it knew what blocks of its cluster wrote, by then.
+        self._knew_cluster = np.zeros((warps, batch.grid.cluster_size), dtype=np.int64)
         self.published = np.zeros(warps, dtype=np.int64)  # up to when others can hear of what it did
         self.acquired = np.zeros(warps, dtype=np.int64)  # its last look at what others publish
         #: Its last strong write and read, with a fence or without: what remedies are named by.
@@ -56,10 +58,16 @@ class Flags:
         """All that is known, by warp."""
         return self.fenced, self._knew, self.published, self.acquired
 
-    def fence(self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64]) -> None:
-        """Warps execute a fence or a release; `barriers` has the last one of each block."""
+    def fence(
+        self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64], cluster: NDArray[np.int64]
+    ) -> None:
+        """Warps execute a fence or a release; `barriers` has the last one of each block.
+
+        `cluster` says up to when each block knows what those of its cluster wrote.
+        """
         self.fenced[warps] = time
         self._knew[warps] = barriers[warps // self._shape[1]]
+        self._knew_cluster[warps] = cluster[warps // self._shape[1]]
 
     def write(self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64], named: bool) -> None:
         """Warps write what may be a flag; some barriers may have been `named`."""
@@ -73,13 +81,22 @@ class Flags:
         own = self.fenced[ours] if named else self._knew[ours]
         np.maximum.at(self.published.reshape(self._shape), blocks, np.maximum(vouched, own[:, None]))
         self.published[ours] = np.maximum(self.published[ours], self.fenced[ours])
+        size = self._knew_cluster.shape[1]
+        if size > 1:
+            may_vouch = self.fenced.reshape(self._shape)[blocks] <= barriers[blocks, None]
+            may_vouch[np.arange(len(ours)), ours % self._shape[1]] = True
+            knew = self._knew_cluster.reshape(*self._shape, size)[blocks]
+            told = np.where(may_vouch[:, :, None], knew, 0).max(axis=1)
+            members = blocks[:, None] // size * size + np.arange(size)
+            np.maximum.at(self.published.reshape(self._shape), members, told[:, :, None])
 
-    def meet(self, blocks: NDArray[np.bool_]) -> None:
-        """All warps of these blocks know what any of them has heard."""
+    def meet(self, blocks: NDArray[np.bool_], size: int = 1) -> None:
+        """All warps of these blocks, or of clusters of `size` blocks, know what any of them has heard."""
         if not self.told:
             return
-        acquired = self.acquired.reshape(self._shape)
-        acquired[blocks] = acquired[blocks].max(axis=1, keepdims=True)
+        acquired = self.acquired.reshape(self._shape[0] // size, -1)
+        groups = blocks[::size]
+        acquired[groups] = acquired[groups].max(axis=1, keepdims=True)
 
     def heard(self, named: bool) -> NDArray[np.int64]:
         """When each warp last heard of others."""
@@ -256,7 +273,7 @@ class Clocks:
     def fence_flags(self, threads: NDArray[Any], time: int, *, narrow: bool) -> None:
         """Threads execute a fence of memory, or release what they did."""
         for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
-            flags.fence(threads >> 5, time, self.block_time)
+            flags.fence(threads >> 5, time, self.block_time, self.cluster_writes)
 
     def fence(self, threads: NDArray[Any], time: int) -> None:
         """Threads execute fence.proxy.async: it is for what they know of."""
@@ -427,7 +444,7 @@ class Clocks:
         there = np.zeros(self.batch.count, dtype=np.bool_)
         there[blocks] = True
         self.in_block.meet(there)
-        self.everywhere.meet(there)
+        self.everywhere.meet(there, self.batch.grid.cluster_size)
 
     def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
