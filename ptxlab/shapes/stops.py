@@ -30,6 +30,7 @@ from ..views.labels import index_range
 
 _SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
 _INPUTS = ("A", "B", "E", "SFA", "SFB")
+_HINT_WITHOUT_REGISTERS = "Play the timeline, or point at the cell."
 
 
 def _is_scaled(form: Form) -> bool:
@@ -64,15 +65,16 @@ WALKS: dict[str, Callable[[], list[Form]]] = {
 # -- forms that place their elements alike ---------------------------------------------------------------
 
 
-def _placing(operand: Operand) -> Hashable:
-    """Where an operand's elements are, and how many bits each takes."""
+def _placement_key(operand: Operand) -> Hashable:
+    """Equal for two operands whose elements sit in the same lanes, registers and bits."""
     return operand.layout or operand.shape, operand.width, operand.padding
 
 
 def layout_key(form: Form) -> Hashable:
     """What forms of one stop have in common.
 
-    Wider N of wgmma, and more repetitions of tcgen05.ld and .st, go on with the same pattern.
+    A wider N of wgmma, or more repetitions of tcgen05.ld and .st, only repeat the same pattern, so they share
+    a stop.
 
     >>> import ptxlab
     >>> one, other = (f"mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" for t in ("f16", "bf16"))
@@ -82,19 +84,20 @@ def layout_key(form: Form) -> Hashable:
     if isinstance(form, Tcgen05Mma):
         return form.family, form.kind, form.cta_group, form.scale_vec
     if isinstance(form, Tcgen05Transfer):
-        count = re.compile(r"\.x\d+\b|\.cta_group::\d")
-        return count.sub("", form.mnemonic) if form.family != "tcgen05.ld" else (form.shape, form.pack)
+        if form.family == "tcgen05.ld":
+            return form.shape, form.pack
+        return re.sub(r"\.x\d+\b|\.cta_group::\d", "", form.mnemonic)
     if isinstance(form, TransferForm):
-        return form.family, *(_placing(form.operand(name)) for name in form.operands)
+        return form.family, *(_placement_key(form.operand(name)) for name in form.operands)
     if not isinstance(form, MmaForm):
         return "control"
-    places = [(name, _placing(form.operand(name))) for name in form.operands if name in _INPUTS]
+    places = [(name, _placement_key(form.operand(name))) for name in form.operands if name in _INPUTS]
     d = form.operand("D")
     if form.family.startswith("wgmma"):
         a, layout = form.operand("A"), d.layout
         pattern = layout and (layout.lane, layout.element[:2])
         return form.family, form.k, a.width, pattern, d.width, *(at for at in places if at[0] == "E")
-    return form.family.partition(".")[0], *places, _placing(d)
+    return form.family.partition(".")[0], *places, _placement_key(d)
 
 
 class StopQuestion(NamedTuple):
@@ -106,7 +109,7 @@ class StopQuestion(NamedTuple):
 
     @property
     def hints(self) -> dict[str, str]:
-        """What is said to an answer that is wrong in one way; a saved page says the same."""
+        """Feedback for a wrong answer, by kind of mistake; the saved page uses the same texts."""
         first, second = self.example.split(", ")
         return {
             "unread": f"Type two numbers: {self.example}.",
@@ -131,7 +134,7 @@ class Stop:
 
     @property
     def name(self) -> str:
-        """How progress knows it."""
+        """The key under which progress is recorded."""
         return f"walk {self.walk}: {self.form.mnemonic}"
 
     @property
@@ -159,15 +162,15 @@ class Stop:
 
     @property
     def in_registers(self) -> dict[str, Operand]:
-        """Operands that lanes hold; what is loaded or stored by the letter of its memory."""
+        """Operands that lanes hold. R of a transfer is listed as T (tensor memory) or S (shared memory)."""
         form = self.form
         if isinstance(form, Tcgen05Mma):
             return {}
         letter = "T" if isinstance(form, Tcgen05Transfer) else "S"
-        held = {name: form.operand(name) for name in getattr(form, "operands", ())}
+        operands = {name: form.operand(name) for name in getattr(form, "operands", ())}
         return {
             letter if name == "R" else name: operand
-            for name, operand in held.items()
+            for name, operand in operands.items()
             if operand.layout is not None
         }
 
@@ -178,13 +181,13 @@ class Stop:
         >>> [list(stop.explained) for stop in (stops("mma")[0], stops("transfer")[45])]
         [['A', 'B', 'D'], ['C']]
         """
-        held = self.in_registers
-        return {name: operand for name, operand in held.items() if name != "C" or "D" not in held}
+        operands = self.in_registers
+        return {name: operand for name, operand in operands.items() if name != "C" or "D" not in operands}
 
-    def called(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """An operand's name in a sentence: what a lane holds of a sparse A is compressed.
 
-        >>> stops("mma.sp")[0].called("A"), stops("mma")[0].called("A")
+        >>> stops("mma.sp")[0].display_name("A"), stops("mma")[0].display_name("A")
         ('compressed A', 'A')
         """
         return "compressed A" if name == "A" and "E" in self.in_registers else name
@@ -214,10 +217,10 @@ class Stop:
     # -- what is new --
 
     @cached_property
-    def news(self) -> str:
+    def what_changed(self) -> str:
         """What differs from the stop before, in a sentence or two.
 
-        >>> print(next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32").news)
+        >>> print(next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32").what_changed)
         K doubles: registers 2..3 of A hold columns 8..15; register 1 of B holds rows 8..15.
         """
         if self.form.family in CONTROL_FAMILIES:
@@ -229,7 +232,9 @@ class Stop:
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
         earlier, now = self.before.explained, self.explained
         parts = [
-            part for name in now for part in _difference(self.called(name), earlier.get(name), now[name])
+            part
+            for name in now
+            for part in _difference(self.display_name(name), earlier.get(name), now[name])
         ]
         parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
         known = _moves(self.before.form)
@@ -246,7 +251,7 @@ class Stop:
         for name, operand in self.explained.items():
             registers = counted(operand.registers, "register")
             elements = counted(operand.elements_per_register, "element")
-            words.append(f"{self.called(name)} has {registers} a {operand.holder}, {elements} in each")
+            words.append(f"{self.display_name(name)} has {registers} a {operand.holder}, {elements} in each")
         sentence = f"{'; '.join(words)}."
         return sentence[0].upper() + sentence[1:]
 
@@ -259,29 +264,29 @@ class Stop:
             return None
         random = np.random.default_rng(sum(self.name.encode()))
         if isinstance(self.form, Tcgen05Mma):
-            return _in_tensor_memory(self.form, random)
+            return _tensor_memory_question(self.form, random)
         if isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
-            return _moved(self.form, random)
-        name, operand = self._asked()
+            return _transfer_question(self.form, random)
+        name, operand = self._asked_operand()
         rows, columns = operand.shape
         row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
         places = operand.where(row, column)
-        element = f"{self.called(name)}[{row}][{column}]"
+        element = f"{self.display_name(name)}[{row}][{column}]"
         return StopQuestion(
             f"Which {operand.holder}, and which of its registers, holds {element}?",
             f"{operand.holder}, register",
             tuple((place.lane, place.register) for place in places),
         )
 
-    def _asked(self) -> tuple[str, Operand]:
+    def _asked_operand(self) -> tuple[str, Operand]:
         """The first operand that is placed otherwise than at the stop before."""
         earlier = self.before.in_registers if self.before else {}
-        held = {name: operand for name, operand in self.in_registers.items() if name not in ("C", "E")}
-        held = held or self.in_registers
-        for name, operand in held.items():
-            if name not in earlier or _placing(earlier[name]) != _placing(operand):
+        operands = {name: operand for name, operand in self.in_registers.items() if name not in ("C", "E")}
+        operands = operands or self.in_registers
+        for name, operand in operands.items():
+            if name not in earlier or _placement_key(earlier[name]) != _placement_key(operand):
                 return name, operand
-        return next(iter(held.items()))
+        return next(iter(operands.items()))
 
     def check(self, answer: object) -> Verdict:
         """The verdict on an answer, with a hint that does not give it away.
@@ -315,39 +320,40 @@ Register 2 of lane 5 holds A[1][10..11].
             start = question.hints["first"]
         elif given[1] in seconds:
             start = question.hints["second"]
-        return start + self._held(given)
+        if not self.in_registers:
+            return start + _HINT_WITHOUT_REGISTERS
+        return start + self._hint_for(*given)
 
-    def held(self) -> list[list[str]]:
-        """What every place that could be named holds, [lane][register], for a page without Python."""
+    def all_hints(self) -> list[list[str]]:
+        """What each register holds instead, [lane][register], for a page without Python."""
         if not self.in_registers or self.question is None:
             return []
-        _, operand = self._asked()
+        _, operand = self._asked_operand()
         lanes, registers = range(operand.lanes), range(operand.registers)
-        return [[self._held((lane, register)) for register in registers] for lane in lanes]
+        return [[self._hint_for(lane, register) for register in registers] for lane in lanes]
 
     @property
-    def beyond(self) -> str:
-        """What is said of a place that does not exist."""
-        return self._held((1 << 30, 0))
-
-    def _held(self, given: tuple[int, int]) -> str:
-        """What the place that was named holds instead."""
+    def hint_out_of_range(self) -> str:
+        """The hint for a lane or a register that does not exist; without registers, the only one."""
         if not self.in_registers:
-            return "Play the timeline, or point at the cell."
-        name, operand = self._asked()
-        name = self.called(name)
-        lane, register = given
+            return _HINT_WITHOUT_REGISTERS
+        name, operand = self._asked_operand()
+        registers = counted(operand.registers, "register")
+        holders = f"{operand.lanes} {operand.holder}s"
+        return f"There are {holders}, each with {registers} of {self.display_name(name)}, counted from 0."
+
+    def _hint_for(self, lane: int, register: int) -> str:
+        """What the register that was named holds instead."""
+        name, operand = self._asked_operand()
         if lane >= operand.lanes or register >= operand.registers:
-            registers = counted(operand.registers, "register")
-            holders = f"{operand.lanes} {operand.holder}s"
-            return f"There are {holders}, each with {registers} of {name}, counted from 0."
+            return self.hint_out_of_range
         cells = [(row, column) for _, row, column in operand.holds(lane, register)]
         rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
-        where = f"{name}[{_indices(rows)}][{_indices(columns)}]"
-        return f"Register {register} of {operand.holder} {lane} holds {where}."
+        contents = f"{self.display_name(name)}[{_indices(rows)}][{_indices(columns)}]"
+        return f"Register {register} of {operand.holder} {lane} holds {contents}."
 
 
-def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
+def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
     """About D, or about a scale factor where there are some."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
@@ -360,8 +366,8 @@ def _in_tensor_memory(form: Tcgen05Mma, random: np.random.Generator) -> StopQues
     )
 
 
-def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
-    """About a word that is copied or shifted; one with elements of two words has two right answers."""
+def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
+    """About a word that is copied or shifted; a target word built from two source words accepts either."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.links[:, 0] >= 0)))
     sources = [int(source) for source in transfer.links[index] if source >= 0]
@@ -380,7 +386,7 @@ def _moved(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
 _SHIFTED = """\
 T'[lane][column] = T[lane + 1][column], lane = 0..30
 T'[31][column]   = T[31][column]
-column = 0..7, lanes counted from that of taddr"""
+column = 0..7; lane is relative to the lane of taddr"""
 
 
 def _copy_layout(form: Tcgen05Transfer) -> TensorLayout:
@@ -446,7 +452,7 @@ def _indices(numbers: list[int]) -> str:
 
 
 def _growth(before: Form, form: Form) -> str:
-    """``K doubles: `` and its kin."""
+    """How M, N and K changed, e.g. ``K doubles: ``."""
     words = []
     for name in "mnk":
         old, new = getattr(before, name, None), getattr(form, name, None)
@@ -469,7 +475,7 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
     if earlier is None:
         yield f"{name} has {counted(now.registers, 'register')} a {now.holder}"
         return
-    if _placing(earlier) == _placing(now):
+    if _placement_key(earlier) == _placement_key(now):
         return
     if earlier.layout is None or now.layout is None:
         return
@@ -485,9 +491,9 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         first = f"{name}[{_indices(rows)}][{_indices(columns)}]"
         yield f"a register of {name} has {elements} of {bits} ({now.holder} 1 begins with {first})"
         return
-    new = _added(earlier.layout, now.layout, now.elements_per_register)
-    if new:
-        yield f"{new[0]} of {name} {new[1]}"
+    added = _added_registers(name, earlier.layout, now.layout, now.elements_per_register)
+    if added:
+        yield added
     elif earlier.registers != now.registers:
         yield f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
     else:
@@ -495,22 +501,21 @@ def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[st
         yield f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
 
 
-def _added(before: Layout, now: Layout, per_register: int) -> tuple[str, str] | None:
-    """The registers that were added behind those of before, and what they hold; None if others changed."""
+def _added_registers(name: str, before: Layout, now: Layout, per_register: int) -> str:
+    """``registers 2..3 of A hold columns 8..15``; "" if registers of the layout before changed, too."""
     old, new = before.coords(), now.coords()
     if old.shape[0] != new.shape[0] or old.shape[1] >= new.shape[1]:
-        return None
+        return ""
     if not np.array_equal(old, new[:, : old.shape[1]]):
-        return None
+        return ""
     first, last = old.shape[1] // per_register, new.shape[1] // per_register - 1
     added = new[:, old.shape[1] :].reshape(-1, 2)
     axis = 1 if now.shape[1] > before.shape[1] else 0
     low, high = int(added[:, axis].min()), int(added[:, axis].max())
-    registers = f"register{'' if first == last else 's'} {index_range(first, last - first + 1)}"
-    held = (
-        f"hold{'s' if first == last else ''} {('rows', 'columns')[axis]} {index_range(low, high - low + 1)}"
-    )
-    return registers, held
+    contents = f"{('rows', 'columns')[axis]} {index_range(low, high - low + 1)}"
+    if first == last:
+        return f"register {first} of {name} holds {contents}"
+    return f"registers {index_range(first, last - first + 1)} of {name} hold {contents}"
 
 
 # -- the stops -------------------------------------------------------------------------------------------
@@ -526,7 +531,7 @@ def _order(forms: list[Form]) -> tuple[object, ...]:
 
 
 def _shown(form: Form) -> Form:
-    """The form as its stop shows it: of tcgen05.mma with the least M, whose rows are not simply lanes."""
+    """The form as its stop shows it: tcgen05.mma with its smallest M, because there row and lane differ."""
     if not isinstance(form, Tcgen05Mma):
         return form
     shapes = form.shape_sets[0]
@@ -553,8 +558,8 @@ def stops(walk: str) -> tuple[Stop, ...]:
     return tuple(made)
 
 
-def sharing(forms: Iterable[Form]) -> str:
-    """Which forms share a stop, in a line: types, and how many there are."""
+def forms_summary(forms: Iterable[Form]) -> str:
+    """How many forms share a stop, and their types, in a line."""
     every = list(forms)
     types = list(dict.fromkeys(getattr(form, "a_type", "") for form in every))
     named = f" ({', '.join(types)})" if any(types) else ""

@@ -30,7 +30,7 @@ from ..numerics.tensor_memory import shift_rows
 from ..views.drawing import png
 from ..views.palette import LIGHT
 from ..views.static_fallback import StaticFallback
-from .stops import Stop, sharing, stops
+from .stops import Stop, forms_summary, stops
 
 _PICTURED = ("A", "B", "C", "D", "S", "T", "SFA")  # operands with a small picture
 _RULE_WIDTH = 64  # letters of a line
@@ -185,7 +185,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         heading = f"{self.stop.walk}: stop {self._number + 1} of {len(self.stops)}"
         return (
             f"<p><strong><code>{escape(self.stop.title)}</code></strong> {escape(heading)}</p>"
-            f"<p>{escape(self.stop.news)}</p>{picture}{_fragments_html(self.stop)}"
+            f"<p>{escape(self.stop.what_changed)}</p>{picture}{_fragments_html(self.stop)}"
         )
 
 
@@ -208,8 +208,8 @@ def _facts(stop: Stop) -> dict[str, Any]:
     return {
         "title": stop.title,
         "mnemonic": stop.form.mnemonic,
-        "news": stop.news,
-        "sharing": sharing(stop.forms),
+        "news": stop.what_changed,
+        "sharing": forms_summary(stop.forms),
         "forms": [form.mnemonic for form in stop.forms],
         "question": {"text": question.text, "example": question.example} if question else {},
     }
@@ -218,7 +218,7 @@ def _facts(stop: Stop) -> dict[str, Any]:
 def _saved_stop(stop: Stop) -> dict[str, Any]:
     """A stop for a page without Python, which checks the answer itself."""
     question = stop.question
-    more = {"beyond": stop.beyond, "held": stop.held()} if question else {}
+    more = {"beyond": stop.hint_out_of_range, "held": stop.all_hints()} if question else {}
     return {
         **_facts(stop),
         "name": stop.name,
@@ -300,8 +300,9 @@ def _fragments(stop: Stop) -> list[dict[str, Any]]:
             continue
         operand = stop.in_registers[name]
         rows, columns = operand.shape
-        held = counted(operand.registers, "register")
-        title = f"{stop.called(name)}, {rows} × {columns} {operand.dtype.name}, {held} a {operand.holder}"
+        registers = counted(operand.registers, "register")
+        size = f"{rows} × {columns} {operand.dtype.name}"
+        title = f"{stop.display_name(name)}, {size}, {registers} a {operand.holder}"
         fragments.append({**_image(name, operand), "title": title[0].upper() + title[1:], "formula": formula})
     return fragments
 
@@ -330,10 +331,10 @@ def glance_html(every: Sequence[Stop]) -> str:
     6
     """
     cards = "".join(
-        f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.news)}">'
+        f'<div style="border-top:1px solid #8888;padding:6px 0" title="{escape(stop.what_changed)}">'
         f'<a href="#walk-{stop.walk}-{stop.number + 1}" style="{_NAME}">{_breakable(stop.title)}</a>'
         f"<div>{''.join(_image_tag(each) for each in _images(stop))}</div>"
-        f'<small style="opacity:0.75">{escape(sharing(stop.forms))}</small></div>'
+        f'<small style="opacity:0.75">{escape(forms_summary(stop.forms))}</small></div>'
         for stop in every
     )
     columns = "repeat(auto-fill,minmax(210px,1fr))"

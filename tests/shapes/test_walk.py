@@ -49,11 +49,11 @@ def test_titles_and_names_tell_stops_apart(walk: str) -> None:
 @each("stop", STOPS, ids=name)
 def test_a_stop_says_what_is_new(stop: Stop) -> None:
     """Elements that a sentence names are where it says."""
-    assert stop.news.endswith(".") and len(stop.news) < 420
+    assert stop.what_changed.endswith(".") and len(stop.what_changed) < 420
     if not stop.before:
         return
     for registers, operand, hold, low, high in re.findall(
-        r"registers? (\d+)(?:\.\.\d+)? of (\w+) holds? (rows|columns) (\d+)(?:\.\.(\d+))?", stop.news
+        r"registers? (\d+)(?:\.\.\d+)? of (\w+) holds? (rows|columns) (\d+)(?:\.\.(\d+))?", stop.what_changed
     ):
         layout = stop.in_registers[operand].layout
         assert layout is not None
@@ -61,7 +61,7 @@ def test_a_stop_says_what_is_new(stop: Stop) -> None:
         held = layout.coords()[:, first:, 0 if hold == "rows" else 1]
         assert (held.min(), held.max()) == (int(low), int(high or low))
     begins = re.compile(r"(?:lane|thread) 1 begins with (\w+)\[(\d+)[^\]]*\]\[(\d+)")
-    for operand, row, column in begins.findall(stop.news):
+    for operand, row, column in begins.findall(stop.what_changed):
         layout = stop.in_registers[operand].layout
         assert layout is not None and layout.coords()[1, 0].tolist() == [int(row), int(column)]
 
@@ -92,7 +92,7 @@ def test_a_stop_shows_where_its_elements_are(stop: Stop) -> None:
     """A picture, with the formula beside it: also of what is copied, shifted or loaded as C."""
     fragments = _fragments(stop)
     assert _images(stop) and [each["image"] for each in fragments] and fragments[-1]["formula"]
-    assert "without a register" not in stop.news
+    assert "without a register" not in stop.what_changed
 
 
 @each("stop", [stop for stop in STOPS if stop.form.family == "tcgen05.cp"], ids=name)
@@ -247,7 +247,11 @@ def test_a_notebook_without_its_kernel_shows_the_stop() -> None:
     """Its name, what is new, the picture of its matrices, and the formulas."""
     shown = ptxlab.walk("wgmma", 1)
     html = shown.static_html()
-    assert "stop 2 of 6" in html and shown.stop.title.replace(">", "&gt;") in html and shown.stop.news in html
+    assert (
+        "stop 2 of 6" in html
+        and shown.stop.title.replace(">", "&gt;") in html
+        and shown.stop.what_changed in html
+    )
     assert "data:image/svg+xml" in html and "groupID" in html
     shown.go(2)
     assert "stop 3 of 6" in shown.static_html()
