@@ -18,7 +18,7 @@ from ..simulator.kernel import Kernel
 from ..tcgen05_instruction import TensorInstruction
 from ..views import Cell, Grid, Header, Picture
 from ..views.charts import bars, table
-from ..views.colours import PIECE_HUES
+from ..views.colours import CHUNK_HUES
 from ..views.grid import State
 from ..views.labels import index_range, number_text
 from .answers import numbers, result_of, whole_numbers
@@ -226,7 +226,7 @@ def sub_columns(k: int) -> Picture:
                 continue
             mark: State = "mark" if scale // each == step else "plain"
             span = index_range(form.block * scale, form.block)
-            tint = PIECE_HUES[scale // each % 8] * 4 + 1
+            tint = CHUNK_HUES[scale // each % 8] * 4 + 1
             cells.append(Cell(row, scale, 1, 1, (span,), tint, mark))
             hover[row, scale] = f"scale of K {span}\ncolumn {scale // 4 * 4}, byte {scale % 4}"
     heads = tuple(Header(4 * at, 4, (f"column {4 * at}, bytes 0..3",)) for at in range(4))

@@ -13,7 +13,7 @@ from ..instruction import mma_instruction
 from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
 from ..memory.swizzle import swizzled
 from ..views import Cell, Header, Picture
-from ..views.colours import PIECE_HUES, core_matrix_tint
+from ..views.colours import CHUNK_HUES, core_matrix_tint
 from ..views.grid import Entry, headers, numbered_grid, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
@@ -70,7 +70,7 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
             offset = int(tile.offset(8 * row, tile.atom_width * column))
             number = offset // _ATOM
             tooltip = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
-            return Entry((f"0x{offset:x}",), PIECE_HUES[number % 8] * 4 + 1, tooltip)
+            return Entry((f"0x{offset:x}",), CHUNK_HUES[number % 8] * 4 + 1, tooltip)
 
         columns = [f"k {index_range(64 * at, 64)}" for at in range(shape[1])]
         title = f'order="{order}": {meaning}, SBO {tile.stride}'

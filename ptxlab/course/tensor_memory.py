@@ -14,7 +14,7 @@ from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import COLUMNS, LANES, accessible_lanes
 from ..views import Cell, Grid, Header, Picture, tensor_memory, tensor_registers
 from ..views.charts import bars, table
-from ..views.colours import PIECE_HUES
+from ..views.colours import CHUNK_HUES
 from ..views.grid import Entry, uniform_grid
 from ..views.labels import index_range
 from .answers import WrongForm, whole_number_set, whole_numbers
@@ -95,7 +95,7 @@ def allocated(n: int) -> Picture:
         where = f"columns {index_range(_CELL_COLUMNS * at, _CELL_COLUMNS)}: block {block}"
         if accumulator >= 2:
             return Entry(("unused",), tooltip=f"{where}, allocated, but not used")
-        tint = PIECE_HUES[block % 8] * 4 + 2 * accumulator
+        tint = CHUNK_HUES[block % 8] * 4 + 2 * accumulator
         return Entry((f"D{accumulator}",), tint, f"{where}, accumulator {accumulator}")
 
     grid = replace(
@@ -129,7 +129,7 @@ def accessible(warp: int) -> Picture:
             f"{'for' if mine else 'not for'} tcgen05.ld and .st of warp {warp}"
         )
         text = addresses(first, column)
-        return Entry((text,), PIECE_HUES[row] * 4 + 1, tooltip, "plain" if mine else "dim")
+        return Entry((text,), CHUNK_HUES[row] * 4 + 1, tooltip, "plain" if mine else "dim")
 
     rows = [f"lanes {index_range(WARP * row, WARP)}" for row in range(shape[0])]
     columns = [index_range(step * at, step) for at in range(shape[1])]
@@ -261,7 +261,7 @@ def without(left_out: str) -> Picture:
             continue
         gone = name == left_out and issued
         words = f"no {text}" if gone else text
-        cells.append(Cell(row, who, 1, 1, (words,), PIECE_HUES[who] * 4 + 1, "mark" if gone else "plain"))
+        cells.append(Cell(row, who, 1, 1, (words,), CHUNK_HUES[who] * 4 + 1, "mark" if gone else "plain"))
         hover[row, who] = f"{_WHO[who]}: {text}"
     grid = Grid(
         shape, tuple(cells), hover,

@@ -46,7 +46,7 @@ here one by one
     >>> both = (state.trace(9, 3, chip) for chip in ("sm_90", "sm_80"))
     >>> parting = next(step for step in dot_product_steps(state, *both)["steps"] if "parts" in step)
     >>> parting["k"], parting["text"].split(". They ")[1]
-    ([2, 2], 'part at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
+    ([2, 2], 'diverge at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
 sm_80 cuts below 2^-13 and keeps 0')
     """
     divergence = None if other is None else find_divergence(trace, other)
@@ -54,7 +54,7 @@ sm_80 cuts below 2^-13 and keeps 0')
     steps: list[dict[str, Any]] = []
     parting: dict[str, Any] | None = None
     for position, step in enumerate(trace.steps):
-        operation = step_name(step, trace)
+        operation = step_name(trace, step)
         if step.operation == "fused sum" and step.top is not None:
             steps.append({"role": "align", "operation": operation, "text": _alignment(step), "name": ""})
         for index, (term, total) in enumerate(zip(step.terms, step.partial_sums, strict=True)):
@@ -155,5 +155,5 @@ def _rounding(trace: Trace, step: Step) -> str:
     how = "exact" if step.change == 0 else not_finite(step) or rounding_words(step)
     name = f"D[{trace.row}][{trace.col}]"
     if step is not trace.steps[-1]:
-        name = f"result of “{step_name(step, trace)}”"
+        name = f"result of “{step_name(trace, step)}”"
     return f"{name} = {result_text(step)}, {how}: {step.code_text}"

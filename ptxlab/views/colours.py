@@ -25,8 +25,8 @@ TileColour = Literal["auto", "core matrix", "bank"]
 _LANE_COLOURS = "hue: lane // 4, shade: lane % 4"
 #: How the colours of banks are read.
 BANK_COLOURS = "hue: bank // 4, for a tile that starts at bank 0"
-#: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
-PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+#: Hues of the 16-byte chunks of a row, as groups of lanes; grey, which also means empty, is the last.
+CHUNK_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
 #: Lanes whose colours warps have: blue, orange, green, purple.
 _WARP_COLOURS = (1, 29, 25, 17)
 
@@ -38,9 +38,9 @@ def bank_tint(offset: _Index) -> _Index:
     return offset // 16 % 8 * 4 + 1
 
 
-def core_matrix_tint(group: _Index, piece: _Index) -> _Index:
+def core_matrix_tint(group: _Index, chunk: _Index) -> _Index:
     """The lane whose colour a core matrix has: a hue for each 8 rows, a shade for each 16 bytes."""
-    return group % 8 * 4 + piece % 4
+    return group % 8 * 4 + chunk % 4
 
 
 def warp_tint(warp: int) -> int:

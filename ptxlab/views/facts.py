@@ -307,7 +307,7 @@ def _fused_words(rule: Fused) -> dict[str, str]:
         steps = f"steps of {rule.depth} products, k ascending; the result of one step is C of the next"
     f32 = "f32 is truncated toward zero"
     if rule.result_bits != 23:
-        f32 = f"{f32} to {rule.result_bits} bits of fraction"
+        f32 = f"{f32} to {rule.result_bits} fraction bits"
     below = f"{rule.fraction_bits} bits below the largest exponent"
     alignment = f"products are exact; products and C are truncated {below}"
     if rule.block is not None:

@@ -24,18 +24,21 @@ from .palette import DARK, LIGHT
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
+_LETTER, _LINE_HEIGHT = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
 _SIZES = 12, 11  # of text, the usual one and the smallest
 _TITLE, _LONG_TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
-_BESIDE = 24.0  # between grids side by side
+_GRID_GAP = 24.0  # between grids side by side
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product, all of it in one picture
 _MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
 
 _OVERHANG = 12.0  # pixels that the first and the last heading of a grid may be wider than what is below them
-_HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arrow and the cells it joins
+_ARROW_HEAD, _TOUCH = (
+    9.0,
+    3.0,
+)  # length of an arrow's head, and pixels between an arrow and the cells it joins
 
 _LANE_LABEL = re.compile(r"(?<=\d:) ?(?=[\[{])")  # where a label such as "T5:{a0,a1}" may be broken
 
@@ -71,7 +74,7 @@ class Picture:
     arrows: tuple[Arrow, ...] = ()
 
     def with_title(self, title: bool) -> Picture:
-        """The picture with its title and notes, or without them, as papers want it that have captions.
+        """The picture with its title and notes, or without them for papers, which have their own captions.
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -122,14 +125,14 @@ def _draw(picture: Picture) -> Drawing:
     out, grids = Drawing(picture.title, picture.subtitle), (*picture.grids, *picture.keys)
     if any(grid.spot is not None for grid in grids):
         return _arrange(out, picture, grids)
-    lines, size = _fold(grids)
-    width, bottom = _write_title(out, picture, max(_line_width(line) for line in lines))
-    for line in lines:
-        titled = any(grid.title for grid, _ in line)
+    rows, size = _fold(grids)
+    width, bottom = _write_title(out, picture, max(_row_width(row) for row in rows))
+    for row in rows:
+        titled = any(grid.title for grid, _ in row)
         left, top = _MARGIN, bottom + _GAP * (1.5 if titled else 0.85)
-        for grid, measure in line:
+        for grid, measure in row:
             bottom = max(bottom, _place(out, grid, measure, left, top, size))
-            left += measure.width + _BESIDE
+            left += measure.width + _GRID_GAP
     out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
     out.arrows = [_arrow(out, arrow) for arrow in picture.arrows]
     return out
@@ -141,7 +144,7 @@ def _arrow(out: Drawing, arrow: Arrow) -> list[tuple[float, float]]:
     start, tip = np.array([x0, y0 + _TOUCH]), np.array([x1, y1 - _TOUCH])
     along = (tip - start) / np.linalg.norm(tip - start)
     across = np.array([-along[1], along[0]])
-    left, right = (tip - _HEAD * along + side * _HEAD / 2 * across for side in (-1, 1))
+    left, right = (tip - _ARROW_HEAD * along + side * _ARROW_HEAD / 2 * across for side in (-1, 1))
     return [(float(x), float(y)) for x, y in (start, tip, left, tip, right)]
 
 
@@ -153,7 +156,7 @@ def _middle(out: Drawing, cell: Cell, *, lower: bool) -> tuple[float, float]:
 
 
 def _write_title(out: Drawing, picture: Picture, width: float) -> tuple[float, float]:
-    """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
+    """Write title and notes over grids of that width; returns the total width and the top of the grids."""
     if not picture.titled:
         return width, _MARGIN - 0.95 * _GAP
     room = _ROOM - _BUTTONS
@@ -196,34 +199,47 @@ def _arrange(out: Drawing, picture: Picture, grids: Sequence[Grid]) -> Drawing:
     sizes = _SIZES if any(grid.labelled for grid in grids) else _SIZES[:1]
     for size in sizes:
         measures = _aligned(grids, spots, [_measure(grid, size) for grid in grids])
-        widths = {
-            column: max(m.width for m, spot in zip(measures, spots, strict=True) if spot[1] == column)
-            for _, column in spots
-        }
-        if sum(widths.values()) + _GAP * (len(widths) - 1) <= _SLIDE:
+        column_widths = _column_widths(spots, measures)
+        width = sum(column_widths.values()) + _GAP * (len(column_widths) - 1)
+        if width <= _SLIDE:
             break
-    high = [m.above + m.down * grid.shape[0] for grid, m in zip(grids, measures, strict=True)]
-    heights = {
-        row: max(
-            sum(h + _GAP for h, s in zip(high, spots, strict=True) if s == spot)
-            for spot in spots
-            if spot[0] == row
-        )
-        for row, _ in spots
-    }
-    width, top = _write_title(out, picture, sum(widths.values()) + _GAP * (len(widths) - 1))
+    heights = [
+        measure.column_header_height + measure.row_pitch * grid.shape[0]
+        for grid, measure in zip(grids, measures, strict=True)
+    ]
+    row_heights = _row_heights(spots, heights)
+    width, top = _write_title(out, picture, width)
     top += _GAP / 2
-    for row in sorted(heights):
-        left, top = _MARGIN, top + heights[row]
-        for column in sorted(widths):
+    for row in sorted(row_heights):
+        left, top = _MARGIN, top + row_heights[row]
+        for column in sorted(column_widths):
             here = [i for i, spot in enumerate(spots) if spot == (row, column)]
-            y = top - sum(high[i] + _GAP for i in here) + _GAP
+            y = top - sum(heights[i] + _GAP for i in here) + _GAP
             for i in here:
                 _place(out, grids[i], measures[i], left, y, size)
-                y += high[i] + _GAP
-            left += widths[column] + _GAP
+                y += heights[i] + _GAP
+            left += column_widths[column] + _GAP
     out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(top + _MARGIN))
     return out
+
+
+def _column_widths(spots: list[tuple[int, int]], measures: list[_Measure]) -> dict[int, float]:
+    """The width of the widest grid in each column of spots."""
+    widths: dict[int, float] = {}
+    for (_, column), measure in zip(spots, measures, strict=True):
+        widths[column] = max(widths.get(column, 0.0), measure.width)
+    return widths
+
+
+def _row_heights(spots: list[tuple[int, int]], heights: list[float]) -> dict[int, float]:
+    """The height of the tallest spot in each row: its grids stand on each other, each with a gap."""
+    of_spots: dict[tuple[int, int], float] = {}
+    for spot, height in zip(spots, heights, strict=True):
+        of_spots[spot] = of_spots.get(spot, 0.0) + (height + _GAP)
+    rows: dict[int, float] = {}
+    for (row, _), height in of_spots.items():
+        rows[row] = max(rows.get(row, 0.0), height)
+    return rows
 
 
 def _aligned(grids: Sequence[Grid], spots: list[tuple[int, int]], measures: list[_Measure]) -> list[_Measure]:
@@ -231,19 +247,21 @@ def _aligned(grids: Sequence[Grid], spots: list[tuple[int, int]], measures: list
     maps = [(grid, spot) for grid, spot in zip(grids, spots, strict=True) if not grid.labelled]
     square = _square(maps)
     own = [
-        measure if grid.labelled else measure._replace(across=square, down=square)
+        measure if grid.labelled else measure._replace(column_pitch=square, row_pitch=square)
         for grid, measure in zip(grids, measures, strict=True)
     ]
     every = list(zip(grids, spots, own, strict=True))
     aligned = []
     for grid, spot, measure in every:
-        side = max(m.side for _, s, m in every if s[1] == spot[1])
-        across = max(
-            m.across for g, s, m in every if g.shape[1] == grid.shape[1] and (s[1] > 0) == (spot[1] > 0)
+        row_header_width = max(m.row_header_width for _, s, m in every if s[1] == spot[1])
+        column_pitch = max(
+            m.column_pitch for g, s, m in every if g.shape[1] == grid.shape[1] and (s[1] > 0) == (spot[1] > 0)
         )
-        down = max(m.down for g, s, m in every if s[0] == spot[0] and g.shape[0] == grid.shape[0])
-        width = side + max(across * grid.shape[1], _title_width(grid))
-        aligned.append(_Measure(side, measure.above, across, down, width))
+        row_pitch = max(m.row_pitch for g, s, m in every if s[0] == spot[0] and g.shape[0] == grid.shape[0])
+        width = row_header_width + max(column_pitch * grid.shape[1], _title_width(grid))
+        aligned.append(
+            _Measure(row_header_width, measure.column_header_height, column_pitch, row_pitch, width)
+        )
     return aligned
 
 
@@ -258,28 +276,33 @@ def _square(maps: list[tuple[Grid, tuple[int, int]]]) -> float:
     return max(2.0, fitting, *(_headings_pitch(grid, _head_size(_SIZES[0])) for grid, _ in maps))
 
 
-def _fold(grids: Sequence[Grid]) -> tuple[list[_Line], int]:
-    """The lines of grids, and the size of their text.
+def _fold(grids: Sequence[Grid]) -> tuple[list[_GridRow], int]:
+    """The rows of grids, and the size of their text: the first attempt that fits, at the largest size.
 
-    It is the largest size at which they fit, side by side or else below each other. For a grid that is too
-    wide by itself, labels such as "T5:{a0,a1}" take two lines; then it is cut into bands, as few as possible.
-    What cannot be cut is set in the smallest size.
+    Attempts are: side by side, below each other, with labels such as "T5:{a0,a1}" in two lines, and cut into
+    bands, as few as possible. What cannot be cut is set in the smallest size.
     """
-    groups: list[list[Grid]] = []
+    side_by_side: list[list[Grid]] = []
     for grid in grids:
-        if grid.new_line or not groups:
-            groups.append([])
-        groups[-1].append(grid)
-    below = [[grid] for grid in grids]
-    stacked = [[_stacked(grid) for grid in group] for group in groups]
-    for form in (groups, below, stacked):
+        if grid.new_line or not side_by_side:
+            side_by_side.append([])
+        side_by_side[-1].append(grid)
+    below_each_other = [[grid] for grid in grids]
+    two_line_labels = [[_stacked(grid) for grid in group] for group in side_by_side]
+    for attempt in (side_by_side, below_each_other, two_line_labels):
         for size in _SIZES:
-            lines = [[(grid, _measure(grid, size)) for grid in group] for group in form]
-            if max(_line_width(line) for line in lines) <= _ROOM:
-                return _folded(groups, size) if form is below else lines, size
-    ways = [(_folded(form, size), size) for form in (groups, stacked) for size in _SIZES]
-    fitting = [way for way in ways if max(_line_width(line) for line in way[0]) <= _ROOM]
-    return min(fitting or [ways[1]], key=lambda way: len(way[0]))
+            rows = [[(grid, _measure(grid, size)) for grid in group] for group in attempt]
+            if not _fits(rows):
+                continue
+            if attempt is below_each_other:
+                rows = _folded(side_by_side, size)  # those that fit stay side by side
+            return rows, size
+    in_bands = [
+        (_folded(attempt, size), size) for attempt in (side_by_side, two_line_labels) for size in _SIZES
+    ]
+    smallest_text = in_bands[len(_SIZES) - 1]
+    fitting = [(rows, size) for rows, size in in_bands if _fits(rows)]
+    return min(fitting or [smallest_text], key=lambda folded: len(folded[0]))
 
 
 def _stacked(grid: Grid) -> Grid:
@@ -292,31 +315,35 @@ def _stacked(grid: Grid) -> Grid:
     return replace(grid, cells=tuple(map(broken, grid.cells)))
 
 
-def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
-    """Lines that fit a page; the grids of one that does not stand below each other, in bands."""
-    lines: list[_Line] = []
+def _folded(groups: list[list[Grid]], size: int) -> list[_GridRow]:
+    """Rows that fit a page; the grids of one that does not stand below each other, in bands."""
+    rows: list[_GridRow] = []
     for group in groups:
-        line = [(grid, _measure(grid, size)) for grid in group]
-        if _line_width(line) <= _ROOM:
-            lines.append(line)
+        row = [(grid, _measure(grid, size)) for grid in group]
+        if _row_width(row) <= _ROOM:
+            rows.append(row)
         else:
-            lines += [[band] for grid in group for band in _bands(grid, size)]
-    return lines
+            rows += [[band] for grid in group for band in _bands(grid, size)]
+    return rows
 
 
-def _line_width(line: _Line) -> float:
-    return sum(measure.width for _, measure in line) + _BESIDE * (len(line) - 1)
+def _row_width(row: _GridRow) -> float:
+    return sum(measure.width for _, measure in row) + _GRID_GAP * (len(row) - 1)
 
 
-def _bands(grid: Grid, size: int) -> _Line:
+def _fits(rows: list[_GridRow]) -> bool:
+    return max(_row_width(row) for row in rows) <= _ROOM
+
+
+def _bands(grid: Grid, size: int) -> _GridRow:
     """A grid cut into as few bands of columns, of nearly one width, as fit a page.
 
     It may be one band more if the cuts are then at rules or at multiples of 8. It stays whole if a band would
     be a sliver, such as the signs of numbers alone.
     """
     whole = _measure(grid, size)
-    room = _ROOM - whole.side
-    least = int(np.ceil(whole.across * grid.shape[1] / room))
+    room = _ROOM - whole.row_header_width
+    least = int(np.ceil(whole.column_pitch * grid.shape[1] / room))
     at_rules: list[int] = []
     at_eights: list[int] = []
     if grid.density != "tight":
@@ -335,23 +362,26 @@ def _bands(grid: Grid, size: int) -> _Line:
             edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)]
         bands = [range(start, stop) for start, stop in itertools.pairwise(edges) if start < stop]
         narrowest, widest = min(map(len, bands)), max(map(len, bands))
-        if widest * whole.across <= room and widest <= 8 * narrowest:
+        if widest * whole.column_pitch <= room and widest <= 8 * narrowest:
             parts = [grid.part(range(grid.shape[0]), columns) for columns in bands]
-            return [(part, whole._replace(width=whole.side + whole.across * part.shape[1])) for part in parts]
+            return [
+                (part, whole._replace(width=whole.row_header_width + whole.column_pitch * part.shape[1]))
+                for part in parts
+            ]
     return [(grid, whole)]
 
 
 class _Measure(NamedTuple):
-    """Pixels of a grid: its row headings, its column headings, the pitch of columns and rows, its width."""
+    """Pixels of a grid."""
 
-    side: float
-    above: float
-    across: float
-    down: float
+    row_header_width: float
+    column_header_height: float
+    column_pitch: float
+    row_pitch: float
     width: float
 
 
-_Line = list[tuple[Grid, _Measure]]
+_GridRow = list[tuple[Grid, _Measure]]
 
 #: Room at the sides, and above and below, of a label, in font sizes.
 _PADDING = {"normal": (0.9, 0.75), "close": (0.6, 0.3), "tight": (0.4, 0.15)}
@@ -360,25 +390,26 @@ _PADDING = {"normal": (0.9, 0.75), "close": (0.6, 0.3), "tight": (0.4, 0.15)}
 def _measure(grid: Grid, size: float) -> _Measure:
     head = _head_size(size)
     rows, columns = grid.shape
-    side = _rows_width(grid, head)
+    row_header_width = _rows_width(grid, head)
     if grid.row_groups:
-        side += max(_text_width(group.lines, head) for group in grid.row_groups) + 10
-    above = max((len(h.lines) for h in grid.columns), default=0) * head * _LINE + 6
+        row_header_width += max(_text_width(group.lines, head) for group in grid.row_groups) + 10
+    column_header_height = max((len(h.lines) for h in grid.columns), default=0) * head * _LINE_HEIGHT + 6
     if grid.axes[1]:
-        above += head * _LINE
+        column_header_height += head * _LINE_HEIGHT
     if grid.labelled:
-        across, down = _cell_pitch(grid, size)
+        column_pitch, row_pitch = _cell_pitch(grid, size)
     else:
-        across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
-    across = max(across, _headings_pitch(grid, head))
-    down = max(down, *(_heading_height(h, head) / h.size for h in (*grid.rows, *grid.row_groups)))
-    side, down = float(np.ceil(side)), float(np.ceil(down))
-    across = float(np.ceil(4 * across)) / 4  # of 64 narrow columns whole pixels would be 30 too many
+        column_pitch = min(max((_ROOM - row_header_width) // columns, 2), 16)
+        row_pitch = min(max(480 // rows, 4), 16)
+    column_pitch = max(column_pitch, _headings_pitch(grid, head))
+    row_pitch = max(row_pitch, *(_heading_height(h, head) / h.size for h in (*grid.rows, *grid.row_groups)))
+    row_header_width, row_pitch = float(np.ceil(row_header_width)), float(np.ceil(row_pitch))
+    column_pitch = float(np.ceil(4 * column_pitch)) / 4  # whole pixels: 30 too many for 64 narrow columns
     if grid.density == "tight":
-        width = max(side + across * columns, _title_width(grid))
+        width = max(row_header_width + column_pitch * columns, _title_width(grid))
     else:
-        width = side + max(across * columns, _title_width(grid))
-    return _Measure(side, above, across, down, width)
+        width = row_header_width + max(column_pitch * columns, _title_width(grid))
+    return _Measure(row_header_width, column_header_height, column_pitch, row_pitch, width)
 
 
 def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
@@ -390,7 +421,7 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
             continue
         across = max(across, (_text_width(cell.lines, size) + sides * size) / cell.width)
         strip = _STRIP + 2 if cell.fields and not _bits_text(cell) else 0.0
-        down = max(down, (len(cell.lines) * size * _LINE + ends * size + strip) / cell.height)
+        down = max(down, (len(cell.lines) * size * _LINE_HEIGHT + ends * size + strip) / cell.height)
     return across, down
 
 
@@ -404,19 +435,20 @@ def _headings_pitch(grid: Grid, head: float) -> float:
     ends = [(width - _OVERHANG) / header.size for width, header in zip(widths, heads, strict=True)]
     pairs = zip(itertools.pairwise(widths), itertools.pairwise(heads), strict=True)
     between = [
-        (sum(wide) + 2 * max(map(_beside, both))) / sum(each.size for each in both) for wide, both in pairs
+        (sum(wide) + 2 * max(map(_heading_gap, both))) / sum(each.size for each in both)
+        for wide, both in pairs
     ]
     return max([*ends[:1], *ends[-1:], *between, 0.0])
 
 
-def _beside(heading: Header) -> int:
+def _heading_gap(heading: Header) -> int:
     """Pixels between a heading and the next: more than a space beside words, which would run together."""
     return 11 if any(len(line) > 4 and line[0].isalpha() for line in heading.lines) else 5
 
 
 def _heading_height(heading: Header, head: float) -> float:
     """Pixels that the heading of a row needs: one of several lines keeps its distance from the next."""
-    return len(heading.lines) * head * _LINE + (6 if len(heading.lines) > 1 else 0)
+    return len(heading.lines) * head * _LINE_HEIGHT + (6 if len(heading.lines) > 1 else 0)
 
 
 def _rows_width(grid: Grid, head: float) -> float:
@@ -441,24 +473,24 @@ def _text_width(lines: tuple[str, ...], size: float) -> float:
 def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float, size: float) -> float:
     """Add one grid at a corner; gives its lower edge."""
     head = _head_size(size)
-    x0, y0 = float(round(left + measure.side)), float(round(top + measure.above))
-    x = x0 + measure.across * np.arange(grid.shape[1] + 1)
-    y = y0 + measure.down * np.arange(grid.shape[0] + 1)
+    x0, y0 = float(round(left + measure.row_header_width)), float(round(top + measure.column_header_height))
+    x = x0 + measure.column_pitch * np.arange(grid.shape[1] + 1)
+    y = y0 + measure.row_pitch * np.arange(grid.shape[0] + 1)
     panel = Panel(grid, x, y, size)
     out.panels.append(panel)
     if grid.title:
         start = left if grid.density == "tight" else x0
         out.words.append(Word(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
     if grid.axes[1]:
-        text, middle = f"{grid.axes[1]} →", top + head * _LINE / 2
+        text, middle = f"{grid.axes[1]} →", top + head * _LINE_HEIGHT / 2
         out.words.append(Word(x0, middle, text, head, "axis", "start"))
     if grid.axes[0]:
-        text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE / 2 - 3
+        text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE_HEIGHT / 2 - 3
         out.words.append(Word(x0 - 8, middle, text, head, "axis", "end"))
     for header in grid.columns:
         last = header.start if header.edge else header.start + header.size
         middle = float(x[header.start] + x[last]) / 2
-        above = y0 - 3 - len(header.lines) * head * _LINE / 2
+        above = y0 - 3 - len(header.lines) * head * _LINE_HEIGHT / 2
         _write(out, header.lines, Word(middle, above, "", head, "header", "middle"))
     for header in grid.rows:
         middle = float(y[header.start] + y[header.start + header.size]) / 2
@@ -532,7 +564,7 @@ def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
 
 def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
     """Add lines of text below each other, around the middle of a word that says how they look."""
-    pitch = like.size * _LINE
+    pitch = like.size * _LINE_HEIGHT
     first = like.y - (len(lines) - 1) * pitch / 2
     bits = _bits_text(like.on) if like.on is not None else ""
     for i, line in enumerate(lines):

@@ -13,7 +13,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..memory import BANKS, Conflicts, Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
 from .bit_field_pictures import NAMED_FIELDS, field_grid
-from .colours import PIECE_HUES
+from .colours import CHUNK_HUES
 from .grid import Entry, Grid, State, uniform_grid
 from .labels import index_range
 from .picture import Picture
@@ -32,7 +32,7 @@ _SHADES = (2, 3, 0, 1)
 
 def _tint(line: int, chunk: int) -> int:
     """The lane whose colour a chunk has: a hue for each chunk of a row, a shade for each 8 rows."""
-    return PIECE_HUES[chunk % 8] * 4 + _SHADES[line // 8 % 4]
+    return CHUNK_HUES[chunk % 8] * 4 + _SHADES[line // 8 % 4]
 
 
 def _memory_grid(chunks: Mapping[int, Entry], title: str) -> Grid:
@@ -126,7 +126,7 @@ def bytes_read(
     if tile is None:
         return _read_anywhere(fields, bits, rows, major).with_title(title)
     if not is_a(tile, Tile):
-        raise PtxlabError(f"found {quoted(tile)}; memory.Tile(...) is a tile")
+        raise PtxlabError(f"expected a memory.Tile, found {quoted(tile)}")
     return _read_of_tile(fields, tile, as_int(k, "k"), address).with_title(title)
 
 

@@ -18,7 +18,7 @@ from ..memory.swizzle import swizzled
 from ..memory.tcgen05_tiles import is_index, is_padded, line_bits, shared_tile, stored_bits
 from .colours import (
     BANK_COLOURS,
-    PIECE_HUES,
+    CHUNK_HUES,
     TileColour,
     bank_key,
     bank_tint,
@@ -30,7 +30,7 @@ from .labels import index_range
 from .picture import Picture
 from .table import Table, Value
 
-_MOST_LINES = 128  # of a tile that a picture shows
+_MAX_CHUNKS = 4096  # of a tile that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
@@ -141,13 +141,13 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     ('0x00b0', 'mark')
     """
     if not is_a(layout, Tile):
-        raise PtxlabError(f"found {quoted(layout)}; memory.Tile(...) is a tile")
+        raise PtxlabError(f"expected a memory.Tile, found {quoted(layout)}")
     if not is_name(colour, ("core matrix", "bank")):
         raise PtxlabError(f"colour={quoted(colour)}: there are core matrix, bank")
     lines, length = (layout.rows, layout.k) if layout.major == "K" else (layout.k, layout.rows)
     chunks = length // layout.core_width
-    if lines * chunks > 32 * _MOST_LINES:
-        raise PtxlabError(f"a tile of {lines * chunks} chunks: a picture shows {32 * _MOST_LINES}")
+    if lines * chunks > _MAX_CHUNKS:
+        raise PtxlabError(f"a tile of {lines * chunks} chunks: a picture shows at most {_MAX_CHUNKS}")
     depth = _DEPTH_BYTES * 8 // layout.bits
     notes = [
         f"{layout.rows}x{layout.k} elements of {layout.bits} bits, {layout.major}-major, {layout.size} bytes"
@@ -217,7 +217,7 @@ def slice_bytes(fields: Descriptor, bits: int, rows: int, depth: int, major: str
 
 # -- swizzles --------------------------------------------------------------------------------------------
 
-_LINE = 128  # bytes of all banks
+_ROW_BYTES = 128  # one word in each of 32 banks
 
 
 def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -> Picture:
@@ -240,8 +240,8 @@ def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -
     plain = {(row, at): row * width + at * 16 for row in range(8) for at in range(chunks)}
     moved = {(row, at): int(tile.offset(row, at * 16)) for row, at in plain}
     grids = (
-        _lines(plain, "without swizzle", chunk),
-        _lines(moved, f"with the {width}-byte swizzle", chunk),
+        _memory_rows(plain, "without swizzle", chunk),
+        _memory_rows(moved, f"with the {width}-byte swizzle", chunk),
     )
     notes = (
         "r.c is 16-byte chunk c of row r",
@@ -254,12 +254,12 @@ def swizzle(width: int = 128, chunk: int | None = None, *, title: bool = True) -
     return Picture(heading, notes, grids, keys=(key,)).with_title(title)
 
 
-_LEAST_BITS = 11  # of an address that the picture of its bits shows
-_ROW_HUE, _PIECE_HUE, _RESULT_HUE = 29, 10, 26
+_MIN_BITS = 11  # of an address that the picture of its bits shows
+_ROW_HUE, _CHUNK_HUE, _RESULT_HUE = 29, 10, 26
 
 
 def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Picture:
-    """What a swizzle does to an address: bits 7 and up, which count lines, are XORed into bits 4 and up.
+    """What a swizzle does to an address: its bits 7 and up, the 128-byte row, are XORed into bits 4 and up.
 
     >>> picture = swizzle_bits(0x4A0, 128)
     >>> picture.title
@@ -294,7 +294,7 @@ def _checked_width(width: object) -> int:
 
 def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow, ...]]:
     """The bits of an address, what is XORed into `count` of them from bit 4 on, and those of the result."""
-    bits = max(_LEAST_BITS, address.bit_length())
+    bits = max(_MIN_BITS, address.bit_length())
     cells: list[Cell] = []
     added: dict[int, Cell] = {}  # what is XORed into a bit
     sources: dict[int, Cell] = {}
@@ -303,7 +303,7 @@ def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow,
         column = bits - 1 - bit
         target = 4 <= bit < 4 + count
         tint = _ROW_HUE if 7 <= bit < 7 + count else None
-        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _PIECE_HUE if target else tint)
+        sources[bit] = Cell(0, column, 1, 1, (str(address >> bit & 1),), _CHUNK_HUE if target else tint)
         below = Cell(2, column, 1, 1, (), role="blank")
         if target:
             below = added[bit] = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
@@ -327,23 +327,23 @@ def _xor_grid(address: int, result: int, count: int) -> tuple[Grid, tuple[Arrow,
 
 
 def _hue(chunk: int) -> int:
-    return PIECE_HUES[chunk] * 4 + 1
+    return CHUNK_HUES[chunk] * 4 + 1
 
 
 def _wavefronts(places: dict[tuple[int, int], int]) -> int:
     """How often the fullest banks are used to read the eight chunks of a core matrix."""
     return max(
-        max(Counter(offset % _LINE for (_, at), offset in places.items() if at == chunk).values())
+        max(Counter(offset % _ROW_BYTES for (_, at), offset in places.items() if at == chunk).values())
         for chunk in {at for _, at in places}
     )
 
 
-def _lines(places: dict[tuple[int, int], int], title: str, chunk: int | None) -> Grid:
+def _memory_rows(places: dict[tuple[int, int], int], title: str, chunk: int | None) -> Grid:
     """Shared memory in 128-byte rows, with the chunk that is at each place."""
     stored = {offset: place for place, offset in places.items()}
 
     def entry(line: int, column: int) -> Entry:
-        offset = line * _LINE + column * 16
+        offset = line * _ROW_BYTES + column * 16
         row, at = stored[offset]
         tooltip = (
             f"row {row}, chunk {at}\nbytes {index_range(offset, 16)}, banks {index_range(4 * column, 4)}"
@@ -352,6 +352,6 @@ def _lines(places: dict[tuple[int, int], int], title: str, chunk: int | None) ->
 
     lines = len(places) // 8
     columns = [str(4 * column) for column in range(8)]
-    bytes_of = [str(line * _LINE) for line in range(lines)]
+    bytes_of = [str(line * _ROW_BYTES) for line in range(lines)]
     grid = uniform_grid((lines, 8), entry, bytes_of, columns, ("byte", "first bank"), title)
     return replace(grid, cells=tuple(sorted(grid.cells, key=lambda cell: cell.text)))  # row by row

@@ -1,4 +1,4 @@
-"""A trace as a picture of aligned bits: terms as rows, powers of two as columns, lost bits behind the cut."""
+"""A trace as a picture of aligned bits: terms as rows, powers of two as columns, lost bits below the cut."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from .trace_text import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_MAIN, _TAIL, _FRONT = 56, 8, 12  # columns down to the cut, behind it, and before a gap where there are more
+_MAX_COLUMNS, _MAX_LOST_COLUMNS = 56, 8  # left of the cut, and right of it
+_COLUMNS_BEFORE_GAP = 12  # where there are more of them than _MAX_COLUMNS
 _ROWS = 32  # integer terms that have a row each; more of them share rows
 _MINUS = "\N{MINUS SIGN}"
 _NOBREAK = "\N{NO-BREAK SPACE}"
@@ -79,7 +80,7 @@ def trace(trace: Trace, note: str = "", *, title: bool = True) -> Picture:
     >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
     >>> A[0, :2] = 1024, 2.0**-16
     >>> cells = trace(ins.trace(A, B, None, 0, 0)).grids[0].cells
-    >>> [cell.text for cell in cells if cell.role == "lost"][0]   # 2^-16 is the first place behind the cut
+    >>> [cell.text for cell in cells if cell.role == "lost"][0]   # 2^-16 is the first place below the cut
     '1'
     """
     if not isinstance(trace, Trace):
@@ -112,7 +113,7 @@ def trace(trace: Trace, note: str = "", *, title: bool = True) -> Picture:
 def _legend(trace: Trace, grids: list[Grid]) -> str:
     if trace.steps[-1].dtype == "s32":
         return "orange: the sum after each row, in two's complement, green: D"
-    legend = "blue: kept, grey: lost behind the cut or rounded off, orange: sum, green: result"
+    legend = "blue: kept, grey: lost below the cut or rounded off, orange: sum, green: result"
     if any(term.role == "product" and term.exponent is not None for term in trace.steps[0].terms):
         legend += "; the exponent of a product is the sum of its factors' exponents"
     framed = any(cell.state == "mark" for grid in grids for cell in grid.cells)
@@ -134,7 +135,7 @@ def _step_title(trace: Trace, step: Step) -> str:
     if step.dtype == "s32":
         outcome = f"{rounding_words(step)}: {decimal(step.value)}" if step.change else "fits s32"
         return f"sum = {decimal(step.total)}, {outcome}"
-    name, rounding = step_name(step, trace), f"sum {rounding_words(step)}"
+    name, rounding = step_name(trace, step), f"sum {rounding_words(step)}"
     if not_finite(step):
         return f"{name}: {not_finite(step)}"
     if step.top is None or step.grain is None:
@@ -142,83 +143,85 @@ def _step_title(trace: Trace, step: Step) -> str:
     return f"{name}: aligned to 2^{step.top}, cut below 2^{step.grain}, {rounding}"
 
 
-# -- lines of bits ---------------------------------------------------------------------------------------
+# -- rows of bits ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Line:
-    """One row: a number, the powers of two from `high` to `low` that are drawn, and where the cut is."""
+class _BitRow:
+    """A number, the powers of two from `highest_bit` to `lowest_bit` that are drawn, and where the cut is."""
 
     name: str
     value: Number
     role: Role
-    high: int = 0
-    low: int = 0
+    highest_bit: int = 0
+    lowest_bit: int = 0
     cut: int | None = None
-    after: Role = "lost"
-    about: str = ""
+    role_below_cut: Role = "lost"
+    tooltip: str = ""
     exponent: int | None = None
     terms: tuple[int, ...] = ()  # that it stands for
 
     @property
     def drawn(self) -> bool:
-        return isinstance(self.value, Fraction) and (self.value != 0 or self.high > self.low)
+        return isinstance(self.value, Fraction) and (self.value != 0 or self.highest_bit > self.lowest_bit)
 
     def bit(self, power: int) -> str:
         return str(int(abs(Fraction(self.value)) / Fraction(2) ** power) & 1)
 
     def role_at(self, power: int) -> Role:
-        return self.role if self.cut is None or power >= self.cut else self.after
+        return self.role if self.cut is None or power >= self.cut else self.role_below_cut
 
 
-def _lowest(value: Fraction) -> int:
+def _lowest_set_bit(value: Fraction) -> int:
     """The power of two of the last bit that is set."""
     whole = value.numerator & -value.numerator
     return whole.bit_length() - value.denominator.bit_length()
 
 
-def _last_place(value: Fraction, result_type: DType) -> int:
+def _lowest_bit(value: Fraction, result_type: DType) -> int:
+    """The power of two of the last bit that the type has for a number of this size."""
     return max(leading(value), 1 - result_type.bias) - result_type.fraction_bits
 
 
-def _term_lines(trace: Trace, step: Step) -> list[_Line]:
-    """A line for every term; runs of three or more zero terms share one."""
-    lines = []
+def _term_rows(trace: Trace, step: Step) -> list[_BitRow]:
+    """A row for every term; runs of three or more zero terms share one."""
+    bit_rows = []
     for zero, group in groupby(enumerate(step.terms), lambda numbered: _is_zero(numbered[1])):
         run = dict(group)
         if zero and len(run) > 2:
-            lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept", terms=tuple(run)))
+            bit_rows.append(_BitRow(f"{len(run)} terms of 0", Fraction(0), "kept", terms=tuple(run)))
         else:
-            lines += [replace(_term_line(trace, step, term), terms=(index,)) for index, term in run.items()]
-    return lines
+            bit_rows += [replace(_term_row(trace, step, term), terms=(index,)) for index, term in run.items()]
+    return bit_rows
 
 
 def row_of(trace: Trace, place: DivergencePlace) -> int | None:
     """The row of a place in the grid of its step; None where the whole step is meant."""
-    lines = _term_lines(trace, trace.steps[place.step])
+    bit_rows = _term_rows(trace, trace.steps[place.step])
     if place.result:
-        return len(lines) + 1
-    return next((row for row, line in enumerate(lines) if place.term in line.terms), None)
+        return len(bit_rows) + 1
+    return next((row for row, bit_row in enumerate(bit_rows) if place.term in bit_row.terms), None)
 
 
 def _is_zero(term: Term) -> bool:
     return term.value == 0 and term.factors is not None
 
 
-def _term_line(trace: Trace, step: Step, term: Term) -> _Line:
-    name, about = term_name(trace, term), _about(trace, term)
+def _term_row(trace: Trace, step: Step, term: Term) -> _BitRow:
+    bit_row = _BitRow(term_name(trace, term), term.value, "kept", tooltip=_tooltip(trace, term))
     if not isinstance(term.value, Fraction) or not term.value:
-        return _Line(name, term.value, "kept", about=about)
-    first, last = leading(term.value), _lowest(term.value)
+        return bit_row
+    highest_bit, lowest_bit = leading(term.value), _lowest_set_bit(term.value)
     if term.exponent is not None:
-        first = max(first, term.exponent)
+        highest_bit = max(highest_bit, term.exponent)
         if term.places is not None:
-            last = min(last, term.exponent - term.places)
-    return _Line(name, term.value, "kept", first, last, step.grain, about=about, exponent=term.exponent)
+            lowest_bit = min(lowest_bit, term.exponent - term.places)
+    return replace(
+        bit_row, highest_bit=highest_bit, lowest_bit=lowest_bit, cut=step.grain, exponent=term.exponent
+    )
 
 
-def _about(trace: Trace, term: Term) -> str:
-    """The tooltip of a term."""
+def _tooltip(trace: Trace, term: Term) -> str:
     product = "" if term.factors is None else f" = {decimal(term.factors[0])} * {decimal(term.factors[1])}"
     lines = [f"{term_name(trace, term)}{product} = {decimal(term.value)}"]
     if term.significand is not None:
@@ -228,56 +231,66 @@ def _about(trace: Trace, term: Term) -> str:
     return "\n".join(lines)
 
 
-def _result_lines(trace: Trace, step: Step, final: bool) -> list[_Line]:
+def _result_rows(trace: Trace, step: Step, final: bool) -> list[_BitRow]:
     """The sum, the result, and after the last step what it is compared with."""
     result_type, value = dtype(step.dtype), step.value
-    least = step.last
+    lowest_bit = step.last
     if isinstance(value, Fraction) and value:
-        least = _last_place(value, result_type)
-    lines = [
-        _number_line("sum", step.total, "sum", step.grain, cut=step.last, longer=True),
-        _number_line(f"D {step.code_text}" if final else "result", value, "result", least),
+        lowest_bit = _lowest_bit(value, result_type)
+    bit_rows = [
+        _number_row("sum", step.total, "sum", step.grain, cut=step.last, all_bits=True),
+        _number_row(f"D {step.code_text}" if final else "result", value, "result", lowest_bit),
     ]
     if not final:
-        return lines
-    lines.append(_number_line("exact", trace.exact, "exact", least, longer=True))
+        return bit_rows
+    bit_rows.append(_number_row("exact", trace.exact, "exact", lowest_bit, all_bits=True))
     if trace.fma32 is not None:
         chain = Fraction(trace.fma32) if np.isfinite(trace.fma32) else trace.fma32
-        place = least
         if result_type.name != "f16":
-            place = _last_place(chain, dtype("f32")) if isinstance(chain, Fraction) and chain else None
-        lines.append(_number_line("float32 FMAs", chain, "other", place, longer=True))
-    return lines
+            lowest_bit = None
+            if isinstance(chain, Fraction) and chain:
+                lowest_bit = _lowest_bit(chain, dtype("f32"))
+        bit_rows.append(_number_row("float32 FMAs", chain, "other", lowest_bit, all_bits=True))
+    return bit_rows
 
 
-def _number_line(
-    name: str, value: Number, role: Role, low: int | None, *, cut: int | None = None, longer: bool = False
-) -> _Line:
-    """A number with its own bits, down to the power `low`; `longer`: further where it goes on."""
-    about = f"{name} = {decimal(value)}"
+def _number_row(
+    name: str,
+    value: Number,
+    role: Role,
+    lowest_bit: int | None,
+    *,
+    cut: int | None = None,
+    all_bits: bool = False,
+) -> _BitRow:
+    """A number, down to its `lowest_bit`; `all_bits`: also draw bits below that if the value has any."""
+    bit_row = _BitRow(name, value, role, tooltip=f"{name} = {decimal(value)}")
     if not isinstance(value, Fraction) or not value:
-        return _Line(name, value, role, about=about)
-    last = _lowest(value)
-    if low is None or (longer and last < low):
-        low = last
-    return _Line(name, value, role, max(leading(value), low), low, cut, "rounded", about)
+        return bit_row
+    lowest_set_bit = _lowest_set_bit(value)
+    if lowest_bit is None or (all_bits and lowest_set_bit < lowest_bit):
+        lowest_bit = lowest_set_bit
+    highest_bit = max(leading(value), lowest_bit)
+    return replace(bit_row, highest_bit=highest_bit, lowest_bit=lowest_bit, cut=cut, role_below_cut="rounded")
 
 
 # -- floats ----------------------------------------------------------------------------------------------
 
 
 def _float_grid(trace: Trace, step: Step, title: str, *, final: bool) -> Grid:
-    terms = _term_lines(trace, step)
-    lines = [*terms, *_result_lines(trace, step, final)]
-    columns, cut = _columns(lines, step)
-    exact = next((line for line in lines if line.role == "exact"), None)
+    terms = _term_rows(trace, step)
+    bit_rows = [*terms, *_result_rows(trace, step, final)]
+    columns, cut = _columns(bit_rows, step)
+    exact = next((bit_row for bit_row in bit_rows if bit_row.role == "exact" and bit_row.drawn), None)
     cells: list[Cell] = []
-    hover = np.full((len(lines), len(columns)), "", dtype=object)
-    for row, line in enumerate(lines):
-        compared = exact if line.role in ("result", "other") and isinstance(line.value, Fraction) else None
-        drawn = _row_cells(row, line, columns, cut, compared)
+    hover = np.full((len(bit_rows), len(columns)), "", dtype=object)
+    for row, bit_row in enumerate(bit_rows):
+        compared = (
+            exact if bit_row.role in ("result", "other") and isinstance(bit_row.value, Fraction) else None
+        )
+        drawn = _row_cells(row, bit_row, columns, cut, compared)
         for cell in drawn:
-            hover[row, cell.column : cell.column + cell.width] = _bit_hover(line, columns, cell)
+            hover[row, cell.column : cell.column + cell.width] = _bit_hover(bit_row, columns, cell)
         cells += drawn
     above = len(terms)
     row_rules = [above, above + 1]
@@ -289,86 +302,95 @@ def _float_grid(trace: Trace, step: Step, title: str, *, final: bool) -> Grid:
     if step.last is not None and step.last in columns:
         rules.append((columns.index(step.last) + 1, above, above + 2))
     return Grid(
-        (len(lines), len(columns)),
-        tuple(cells),
-        hover,
-        _line_headers(lines),
-        _power_headers(columns, cut, step.grain is not None),
-        ("", "power of two"),
-        title,
-        "step",
-        "tight",
-        tuple(row_rules),
-        tuple(dict.fromkeys(rules)),
+        shape=(len(bit_rows), len(columns)),
+        cells=tuple(cells),
+        hover=hover,
+        rows=_row_headers(bit_rows),
+        columns=_power_headers(columns, cut, step.grain is not None),
+        axes=("", "power of two"),
+        title=title,
+        name="step",
+        density="tight",
+        row_rules=tuple(row_rules),
+        column_rules=tuple(dict.fromkeys(rules)),
     )
 
 
-#: Powers of two, the sign, a gap in the middle, and "more" behind the last.
+#: Powers of two, the sign, a gap in the middle, and "more" after the last.
 _Column = int | Literal["sign", "gap", "more"]
 
 
-def _columns(lines: list[_Line], step: Step) -> tuple[list[_Column], int]:
-    """The columns of a step, and the one of the cut: behind the last place of alignment, or of the result."""
-    drawn = [line for line in lines if line.drawn and line.value]
-    least = [_lowest(Fraction(line.value)) for line in drawn]
-    low = step.grain if step.grain is not None else step.last
-    if low is None:  # nothing is left to round
-        low = min(least, default=0)
-    high = max([low, *(line.high for line in drawn)])
+def _columns(bit_rows: list[_BitRow], step: Step) -> tuple[list[_Column], int]:
+    """The columns of a step, and the first right of the cut, which follows the last place that is kept."""
+    drawn = [bit_row for bit_row in bit_rows if bit_row.drawn and bit_row.value]
+    lowest_set_bits = [_lowest_set_bit(Fraction(bit_row.value)) for bit_row in drawn]
+    lowest_bit = step.grain if step.grain is not None else step.last
+    if lowest_bit is None:  # nothing is left to round
+        lowest_bit = min(lowest_set_bits, default=0)
+    highest_bit = max([lowest_bit, *(bit_row.highest_bit for bit_row in drawn)])
     if step.top is not None:
-        high = max(high, step.top)
-    columns: list[_Column] = ["sign", *range(high, low - 1, -1)]
-    if high - low + 1 > _MAIN:
-        behind_gap = range(low + _MAIN - _FRONT - 2, low - 1, -1)
-        columns = ["sign", *range(high, high - _FRONT, -1), "gap", *behind_gap]
+        highest_bit = max(highest_bit, step.top)
+    columns: list[_Column] = ["sign", *range(highest_bit, lowest_bit - 1, -1)]
+    if highest_bit - lowest_bit + 1 > _MAX_COLUMNS:
+        before_gap = range(highest_bit, highest_bit - _COLUMNS_BEFORE_GAP, -1)
+        after_gap = range(lowest_bit + _MAX_COLUMNS - _COLUMNS_BEFORE_GAP - 2, lowest_bit - 1, -1)
+        columns = ["sign", *before_gap, "gap", *after_gap]
     cut = len(columns)
-    behind = max((low - power for power in least), default=0)
-    columns += range(low - 1, low - 1 - min(max(behind, 0), _TAIL), -1)
-    if behind > _TAIL:
+    lost = max((lowest_bit - power for power in lowest_set_bits), default=0)
+    columns += range(lowest_bit - 1, lowest_bit - 1 - min(max(lost, 0), _MAX_LOST_COLUMNS), -1)
+    if lost > _MAX_LOST_COLUMNS:
         columns.append("more")
     return columns, cut
 
 
-def _row_cells(row: int, line: _Line, columns: list[_Column], cut: int, exact: _Line | None) -> list[Cell]:
-    """The cells of a line: its sign, its bits, and blanks between that part at the cut."""
+def _row_cells(
+    row: int, bit_row: _BitRow, columns: list[_Column], cut: int, exact: _BitRow | None
+) -> list[Cell]:
+    """The sign, the bits, and blank cells elsewhere, split at the cut."""
     width = len(columns)
-    if not isinstance(line.value, Fraction):
-        word = "NaN" if line.value != line.value else "infinity"
-        return [_sign_cell(row, line.value), Cell(row, 1, 1, width - 1, (word,), role="odd")]
-    cells = {0: _sign_cell(row, line.value)}
+    if not isinstance(bit_row.value, Fraction):
+        word = "NaN" if bit_row.value != bit_row.value else "infinity"
+        return [_sign_cell(row, bit_row.value), Cell(row, 1, 1, width - 1, (word,), role="odd")]
+    cells = {0: _sign_cell(row, bit_row.value)}
     powers = [power for power in columns if isinstance(power, int)]
-    behind_all = columns[-1] == "more" and line.high < powers[-1]
-    if line.drawn and line.value and behind_all:  # all of it lies behind what is shown
-        label = (f"from 2^{line.high}",)
-        cells[cut] = Cell(row, cut, 1, width - cut, label, role=line.role_at(line.high))
-    elif line.drawn:
+    is_right_of_all = columns[-1] == "more" and bit_row.highest_bit < powers[-1]
+    if bit_row.drawn and bit_row.value and is_right_of_all:
+        label = (f"from 2^{bit_row.highest_bit}",)
+        cells[cut] = Cell(row, cut, 1, width - cut, label, role=bit_row.role_at(bit_row.highest_bit))
+    elif bit_row.drawn:
         for column in range(1, width):
-            cell = _bit_cell(row, line, columns, column, exact)
+            cell = _bit_cell(row, bit_row, columns, column, exact)
             if cell is not None:
                 cells[column] = cell
     return [*cells.values(), *_blanks(row, cells, width, cut)]
 
 
-def _bit_cell(row: int, line: _Line, columns: list[_Column], column: int, exact: _Line | None) -> Cell | None:
-    """The bit of a line in a column, or dots for what is left out; None where the line has nothing."""
+def _bit_cell(
+    row: int, bit_row: _BitRow, columns: list[_Column], column: int, exact: _BitRow | None
+) -> Cell | None:
+    """The bit in a column, or dots for what is left out; None where the number has nothing."""
     power = columns[column]
     if isinstance(power, int):
-        compared = exact is not None and exact.drawn
-        high = max(line.high, exact.high) if exact is not None and compared else line.high
-        if not line.low <= power <= high:
+        highest_bit = bit_row.highest_bit if exact is None else max(bit_row.highest_bit, exact.highest_bit)
+        if not bit_row.lowest_bit <= power <= highest_bit:
             return None
-        digit = line.bit(power)
-        differs = exact is not None and compared and digit != exact.bit(power)
+        digit = bit_row.bit(power)
+        differs = exact is not None and digit != exact.bit(power)
         state: State = "mark" if differs else "plain"
-        return Cell(row, column, 1, 1, (digit,), state=state, role=line.role_at(power))
+        return Cell(row, column, 1, 1, (digit,), state=state, role=bit_row.role_at(power))
     if power == "gap":
         before, after = columns[column - 1], columns[column + 1]
-        if isinstance(before, int) and isinstance(after, int) and line.high >= after and line.low <= before:
-            return Cell(row, column, 1, 1, ("…",), role=line.role)
+        if (
+            isinstance(before, int)
+            and isinstance(after, int)
+            and bit_row.highest_bit >= after
+            and bit_row.lowest_bit <= before
+        ):
+            return Cell(row, column, 1, 1, ("…",), role=bit_row.role)
         return None
     last = columns[column - 1]
-    if power == "more" and isinstance(last, int) and _lowest(Fraction(line.value)) < last:
-        return Cell(row, column, 1, 1, ("…",), role=line.role_at(last - 1))
+    if power == "more" and isinstance(last, int) and _lowest_set_bit(Fraction(bit_row.value)) < last:
+        return Cell(row, column, 1, 1, ("…",), role=bit_row.role_at(last - 1))
     return None
 
 
@@ -391,13 +413,13 @@ def _blanks(row: int, cells: dict[int, Cell], width: int, cut: int) -> list[Cell
     return blanks
 
 
-def _bit_hover(line: _Line, columns: list[_Column], cell: Cell) -> str:
+def _bit_hover(bit_row: _BitRow, columns: list[_Column], cell: Cell) -> str:
     power = columns[cell.column]
     if cell.role == "blank":
         return ""
     if cell.width > 1 or not isinstance(power, int):
-        return line.about
-    words = [f"{line.name}: 2^{power} is {cell.text}"]
+        return bit_row.tooltip
+    words = [f"{bit_row.name}: 2^{power} is {cell.text}"]
     if cell.role == "lost":
         words.append("lost")
     if cell.role == "rounded":
@@ -407,12 +429,12 @@ def _bit_hover(line: _Line, columns: list[_Column], cell: Cell) -> str:
     return ", ".join(words)
 
 
-def _line_headers(lines: Sequence[_Line]) -> tuple[Header, ...]:
+def _row_headers(bit_rows: Sequence[_BitRow]) -> tuple[Header, ...]:
     """Name, value and exponent of every row, as columns of a fixed-width font."""
     rows = []
-    for line in lines:
-        exponent = "" if line.exponent is None else f"2^{line.exponent}"
-        rows.append((line.name, decimal(line.value, 7 if line.role == "kept" else 9), exponent))
+    for bit_row in bit_rows:
+        exponent = "" if bit_row.exponent is None else f"2^{bit_row.exponent}"
+        rows.append((bit_row.name, decimal(bit_row.value, 7 if bit_row.role == "kept" else 9), exponent))
     return _table_headers(rows)
 
 
@@ -424,7 +446,7 @@ def _table_headers(rows: Sequence[tuple[str, str, str]]) -> tuple[Header, ...]:
 
 
 def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Header, ...]:
-    """Powers of two in fours, or eights where there are many, counted from the cut; behind it only "lost"."""
+    """Powers of two in fours, or eights where there are many, counted from the cut; "lost" right of it."""
     longest = max((len(str(power)) for power in columns if isinstance(power, int)), default=0)
     each = 4 if cut < 42 and longest < 4 else 8
     heads = []
@@ -439,10 +461,10 @@ def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Hea
         lonely = group is not None and len(places) == 1 < cut - 1  # "8" before "7..0" would read 87
         if len(text) <= 2 * len(places) and not lonely:
             heads.append(Header(places[0], len(places), (text,)))
-    behind = len(columns) - cut
-    if behind:
+    lost = len(columns) - cut
+    if lost:
         text = "lost" if aligned else "rounded off"
-        heads.append(Header(cut, behind, (text if len(text) < 2 * behind else "",)))
+        heads.append(Header(cut, lost, (text if len(text) < 2 * lost else "",)))
     return tuple(heads) or (Header(0, 1, ("",)),)
 
 
@@ -458,18 +480,18 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
         each *= 2
     top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
     rows = [(term_name(trace, first), decimal(first.value), decimal(first.value))]
-    abouts = [_about(trace, first)]
+    tooltips = [_tooltip(trace, first)]
     for start in range(0, len(products), each):
         group = products[start : start + each]
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
-        name, about = term_name(trace, group[0]), _about(trace, group[0])
+        name, tooltip = term_name(trace, group[0]), _tooltip(trace, group[0])
         if each > 1:
             name = f"{name} ..{group[-1].k[0]}"
-            about = f"{name}: {each} terms, {part} in all"
+            tooltip = f"{name}: {each} terms, {part} in all"
         rows.append((name, part, decimal(step.partial_sums[start + each])))
-        abouts.append(about)
+        tooltips.append(tooltip)
     rows.append((f"D {step.code_text}", "", decimal(step.value)))
-    abouts.append(f"D = {decimal(step.value)}")
+    tooltips.append(f"D = {decimal(step.value)}")
     beyond: Role = "sum" if step.rounding == "satfinite" else "lost"  # bits that a wrap drops
     cells = []
     for row, total in enumerate([sums[0], *sums[each::each]]):
@@ -484,15 +506,15 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
     terms, totals = (max(len(row[i]) for row in rows) for i in (1, 2))
     axis = f"{'term':>{terms}} {'sum':>{totals - 1}}".replace(" ", _NOBREAK)
     return Grid(
-        (len(rows), top + 1),
-        tuple(cells),
-        np.array([[about] * (top + 1) for about in abouts], dtype=object),
-        _table_headers(rows),
-        tuple(Header(top - high, 4, (f"{high}..{high - 3}",)) for high in range(31, -1, -4)),
-        (axis, "bit"),
-        title,
-        "step",
-        "tight",
+        shape=(len(rows), top + 1),
+        cells=tuple(cells),
+        hover=np.array([[tooltip] * (top + 1) for tooltip in tooltips], dtype=object),
+        rows=_table_headers(rows),
+        columns=tuple(Header(top - high, 4, (f"{high}..{high - 3}",)) for high in range(31, -1, -4)),
+        axes=(axis, "bit"),
+        title=title,
+        name="step",
+        density="tight",
         row_rules=(last,),
         column_rules=((top - 31, 0, last),) if top > 31 else (),
     )
@@ -521,7 +543,14 @@ def _register_grid(step: Step) -> Grid:
     rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),)),)
     title = f"the bits of D: {result_type}"
     return Grid(
-        (1, result_type.bits), tuple(cells), hover, rows, tuple(heads), ("", ""), title, "register", "tight"
+        shape=(1, result_type.bits),
+        cells=tuple(cells),
+        hover=hover,
+        rows=rows,
+        columns=tuple(heads),
+        title=title,
+        name="register",
+        density="tight",
     )
 
 

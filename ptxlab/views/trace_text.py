@@ -76,7 +76,7 @@ def _error(trace: Trace, error: Fraction) -> str:
 
 
 def _float_step(trace: Trace, step: Step, lost: Callable[[str], str]) -> list[str]:
-    head = step_name(step, trace)
+    head = step_name(trace, step)
     if not_finite(step):
         head += f": {not_finite(step)}"
     elif step.top is not None and step.grain is not None:
@@ -98,7 +98,7 @@ def _integer_step(trace: Trace, step: Step) -> list[str]:
     lines = [f"  {name:<{names}}  {value:>{values}}  {so_far:>{sums}}" for name, value, so_far in rows]
     outcome = rounding_words(step) if step.change else "fits s32"
     result = f"{decimal(step.value)} = {step.code_text} = 0b{step.code:032b}"
-    return [step_name(step, trace), *lines, f"  = {decimal(step.total)}, {outcome}: {result}"]
+    return [step_name(trace, step), *lines, f"  = {decimal(step.total)}, {outcome}: {result}"]
 
 
 def _bits(step: Step, term: Term, style: Callable[[str], str]) -> str:
@@ -151,13 +151,13 @@ def term_name(trace: Trace, term: Term) -> str:
     return term.role
 
 
-def step_name(step: Step, trace: Trace) -> str:
+def step_name(trace: Trace, step: Step) -> str:
     """A step in words; where a trace has several fused sums, with the k that it adds.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> trace = ins.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0, model="sm_80")
-    >>> [step_name(step, trace) for step in trace.steps]
+    >>> [step_name(trace, step) for step in trace.steps]
     ['fused sum, k 0..7', 'fused sum, k 8..15']
     """
     if step.operation == "integer sum":
@@ -188,7 +188,7 @@ def _loses(trace: Trace) -> bool:
 
 
 def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) -> str:
-    """Where two chips part, in a sentence.
+    """Where two chips diverge, in a sentence.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.numerics.trace import find_divergence
@@ -197,15 +197,15 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
     >>> A[0, :3] = 1024, -1024, 2.0**-15
     >>> hopper, ampere = (ins.trace(A, B, None, 0, 0, model=chip) for chip in ("sm_90", "sm_80"))
     >>> divergence_text(hopper, ampere, find_divergence(hopper, ampere))
-    'They part at A[0][2] B[2][0]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts below 2^-14 and keeps 0'
+    'They diverge at A[0][2] B[2][0]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts below 2^-14 and keeps 0'
     """
     chips = f"{first.chip} and {second.chip}"
     if divergence is None and first.code == second.code:
-        return f"{chips} lose the same bits" if _loses(first) else f"{chips} lose nothing, and agree"
+        return f"{chips} lose the same bits" if _loses(first) else f"{chips} lose no bits and agree"
     if divergence is None:
         return f"{chips} lose the same bits and differ in the result"
     traces = (first, second)
-    same = "; D has the same bits all the same" if first.code == second.code else ""
+    same = "; D is nevertheless identical" if first.code == second.code else ""
     owner, place = traces[divergence.owner], divergence.places[divergence.owner]
     step = owner.steps[place.step]
     if place.term is None:
@@ -213,13 +213,13 @@ def divergence_text(first: Trace, second: Trace, divergence: Divergence | None) 
         added = index_range(min(products), max(products) - min(products) + 1)
         where = f"where {owner.chip} has added k {added} and the sum is"
         outcome = f"{rounding_words(step)}: {decimal(step.total)} becomes {decimal(step.value)}"
-        return f"They part {where} {outcome}{same}"
+        return f"They diverge {where} {outcome}{same}"
     term = step.terms[place.term]
     if divergence.places[1 - divergence.owner].term is None:
         where = f"where {owner.chip} aligns the {term_name(owner, term)} and cuts below 2^{step.grain}"
-        return f"They part {where}: {decimal(term.value)} becomes {decimal(term.kept)}{same}"
+        return f"They diverge {where}: {decimal(term.value)} becomes {decimal(term.kept)}{same}"
     sides = (_side_words(trace, place) for trace, place in zip(traces, divergence.places, strict=True))
-    return f"They part at {term_name(owner, term)}: {', '.join(sides)}{same}"
+    return f"They diverge at {term_name(owner, term)}: {', '.join(sides)}{same}"
 
 
 def _side_words(trace: Trace, place: DivergencePlace) -> str:
@@ -244,10 +244,10 @@ def rounding_words(step: Step) -> str:
     """What happens to the sum of a step, in words.
 
     >>> rounding_words(Step("fused sum", (), 3, -22, Fraction(9), "rz", 0x41100000, "f32", result_bits=13))
-    'truncated to 13 bits of fraction'
+    'truncated to 13 fraction bits'
     """
     if step.rounding == "rz" and step.result_bits is not None:
-        return f"truncated to {step.result_bits} bits of fraction"
+        return f"truncated to {step.result_bits} fraction bits"
     words = _ROUNDINGS[step.rounding]
     return words if step.dtype == "s32" else f"rounded {words}"
 

@@ -618,7 +618,7 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     page.wait_for_selector(".ptx-trace-cell.lost")
     assert page.locator(".ptx-trace-cell.lost").all_inner_texts() == [
         "1"
-    ]  # 2^-16 stands behind the cut at 2^-15
+    ]  # 2^-16 stands below the cut at 2^-15
     assert "0x44800000" in body.inner_text() and fold.get_attribute("aria-expanded") == "true"
 
     # the cut is a line between the last kept bit and the lost one
@@ -1212,7 +1212,7 @@ def test_the_timeline_of_two_chips(screen: Screen, python: Any, page: Any) -> No
     part = page.locator(".ptx-part-name", has_text="chips part")
     part.click()
     expect(page.locator(".ptx-timeline-text")).to_contain_text("k = 2: A[9][2] · B[2][3]")
-    expect(page.locator(".ptx-timeline-text")).to_contain_text("They part at A[9][2] B[2][3]: sm_90 keeps")
+    expect(page.locator(".ptx-timeline-text")).to_contain_text("They diverge at A[9][2] B[2][3]: sm_90 keeps")
     page.keyboard.press("Escape")
     python("ex.against = None")
     expect(part).to_have_count(0)

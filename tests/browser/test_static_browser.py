@@ -212,7 +212,7 @@ def is_at(page: Any, shown: Any, number: int) -> None:
     """The bar, the Explorer, the formulas and the address are those of a stop."""
     expect(page.locator(".ptx-walk .head strong")).to_have_text(shown.stops[number].title)
     expect(page.locator(".ptx-mnemonic")).to_have_text(shown.stops[number].form.mnemonic)
-    expect(page.locator(".ptx-walk .news p")).to_have_text(shown.stops[number].news)
+    expect(page.locator(".ptx-walk .news p")).to_have_text(shown.stops[number].what_changed)
     expect(page.locator(".ptx-walk-fragments figure")).to_have_count(len(shown.stops[number].formulas))
 
 
@@ -425,7 +425,7 @@ def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
     page.locator(".ptx-trace-fold").click()
     columns = page.locator(".ptx-trace-column")
     assert [text.split()[0] for text in columns.locator("h4").all_inner_texts()] == ["sm_90", "sm_80"]
-    assert page.locator(".ptx-trace-lead").inner_text().startswith("They part at A[")
+    assert page.locator(".ptx-trace-lead").inner_text().startswith("They diverge at A[")
     left, right = (columns.nth(index).bounding_box() for index in range(2))
     assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
     for box in (left, right):

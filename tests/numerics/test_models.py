@@ -90,7 +90,7 @@ def test_words_follow_the_numbers() -> None:
             assert f"{step.fraction_bits} bits below" in words["alignment"]
             assert str(step.floor) in words["floor"]
             assert isinstance(model.rule, EmulatedThroughF16) or str(step.depth or "one") in words["steps"]
-            assert ("13 bits" in words["rounding"]) == (step.result_bits == 13)
+            assert ("13 fraction bits" in words["rounding"]) == (step.result_bits == 13)
         assert all(text in row["rule"] for text in words.values())
         assert row["chip"].startswith(model.chip)
 
@@ -104,7 +104,7 @@ def test_the_command_line_lists_them(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["models", "--chip", "sm_89"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("sm_89 (Ada)\n")
-    assert "f32 is truncated toward zero to 13 bits of fraction" in printed
+    assert "f32 is truncated toward zero to 13 fraction bits" in printed
     assert main(["models", "--chip", "sm_1"]) == 1
 
 

@@ -137,7 +137,7 @@ def test_m8n8k4_shows_every_fused_multiply_add() -> None:
         total = np.float64(np.float32(a[k] * b[k] + total))
         sums.append(float(total))
     assert [float(step.value) for step in result.steps[:4]] == sums
-    assert [step_name(step, result) for step in result.steps] == [
+    assert [step_name(result, step) for step in result.steps] == [
         "product in f32, k 0",
         *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)),
         "addition of C",
