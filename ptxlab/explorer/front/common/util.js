@@ -223,8 +223,10 @@ export const plural = (count, noun) => (count === 1 ? noun : `${noun}s`);
 // "7..4", from the highest bit to the lowest; "3" for a single one.
 /** @param {number} low @param {number} bits */
 export const bitRange = (low, bits) => (bits === 1 ? `${low}` : `${low + bits - 1}..${low}`);
-/** @param {number} size @param {number} least */
-export const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
+// Every how many-th row or column has a label, so that labels have room.
+/** @param {number} size of a row or column @param {number} room that a label takes */
+export const labelInterval = (size, room) =>
+  [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= room) ?? 128;
 /** @param {number} value @param {number} low @param {number} high */
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 

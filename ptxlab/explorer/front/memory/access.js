@@ -19,10 +19,10 @@ export class Access {
 
   // Scrolls to the first byte that is moved.
   reveal() {
-    const moved = this.movedCells();
-    if (!moved || this.current?.kind !== "wavefront") return;
+    const isMoved = this.movedFilter();
+    if (!isMoved || this.current?.kind !== "wavefront") return;
     const { byte } = this.view.map;
-    const first = byte.reduce((least, at, index) => (moved(index) ? Math.min(least, at) : least), Infinity);
+    const first = byte.reduce((least, at, index) => (isMoved(index) ? Math.min(least, at) : least), Infinity);
     if (first === Infinity) return;
     const { scroller, row, height } = this.view;
     const { y } = bytesPlace(this.view, first, WORD);
@@ -31,7 +31,7 @@ export class Access {
 
   // Whether a cell is moved in the current step; null if all are shown.
   /** @returns {((index: number) => boolean) | null} */
-  movedCells() {
+  movedFilter() {
     const step = this.current;
     const { matrix } = this.view;
     if (!step || !matrix) return null;
@@ -39,31 +39,38 @@ export class Access {
     const { wavefront } = this.view.map;
     if (step.kind === "mma") return () => true;
     if (step.kind === "wavefront")
-      return (index) => wavefront[index] === step.wavefront && !(lane && lane[index] >= 32);
-    return (index) => Boolean(lane && lane[index] < 32 && step.registers.includes(registerOf[index]));
+      return (index) => wavefront[index] === step.wavefront && this.isInFirstWarp(index);
+    return (index) =>
+      Boolean(lane && this.isInFirstWarp(index) && step.registers.includes(registerOf[index]));
   }
 
   // Whether a cell waits: it is in a bank that the current wavefront takes another word from.
   /** @returns {((index: number) => boolean) | null} */
-  waitingCells() {
+  waitingFilter() {
     const step = this.current;
     if (!step || step.group.length < 2 || step.group[1] - step.group[0] < 2) return null;
     const [first, stop] = step.group;
     const { byte, wavefront } = this.view.map;
-    const lane = this.view.matrix?.lane;
-    const taken = new Set(this.moved().map((index) => bankOf(byte[index])));
+    const taken = new Set(this.movedIndices().map((index) => bankOf(byte[index])));
     return (index) =>
       wavefront[index] >= first &&
       wavefront[index] < stop &&
       wavefront[index] !== step.wavefront &&
-      !(lane && lane[index] >= 32) &&
+      this.isInFirstWarp(index) &&
       taken.has(bankOf(byte[index]));
   }
 
-  // What is moved, by the index of its cells.
-  moved() {
-    const moved = this.movedCells();
-    return moved ? Array.from(this.view.map.byte.keys()).filter(moved) : [];
+  // The cells that are moved in the current step.
+  movedIndices() {
+    const isMoved = this.movedFilter();
+    return isMoved ? Array.from(this.view.map.byte.keys()).filter(isMoved) : [];
+  }
+
+  // Whether a cell belongs to a lane of the first warp, whose accesses are shown, or to no lane.
+  /** @param {number} index */
+  isInFirstWarp(index) {
+    const lane = this.view.matrix?.lane;
+    return !lane || lane[index] < 32;
   }
 
   // What the panes mark: the cells that are moved; what the instruction then reads and writes.
@@ -71,7 +78,7 @@ export class Access {
   marks() {
     const { matrix, app } = this.view;
     if (!this.current || !matrix) return [];
-    const marks = asMarks(matrix.name, matrix.columns, this.moved());
+    const marks = asMarks(matrix.name, matrix.columns, this.movedIndices());
     if (this.current.kind !== "mma" || matrix.name === "D") return marks;
     const { D } = app.matrices;
     return [...marks, { name: "D", row: 0, column: 0, row2: D.rows - 1, column2: D.columns - 1 }];
@@ -82,21 +89,23 @@ export class Access {
     const { matrix } = this.view;
     if (!matrix?.lane || !this.current) return null;
     const laneOf = matrix.lane;
-    return [...new Set(this.moved().map((index) => laneOf[index]))].sort((first, second) => first - second);
+    return [...new Set(this.movedIndices().map((index) => laneOf[index]))].sort(
+      (first, second) => first - second,
+    );
   }
 
   // Every word flies to the lane that receives it, or from the lane that stores it.
   /** @returns {Tile[]} */
-  tiles() {
+  flights() {
     const { app, matrix, map, scroller } = this.view;
-    const moved = this.movedCells();
-    if (!matrix?.lane || !moved || this.current?.kind !== "wavefront") return [];
+    const isMoved = this.movedFilter();
+    if (!matrix?.lane || !isMoved || this.current?.kind !== "wavefront") return [];
     const laneOf = matrix.lane;
     const area = scroller.getBoundingClientRect();
     const seen = new Set();
-    const tiles = /** @type {Tile[]} */ ([]);
+    const flights = /** @type {Tile[]} */ ([]);
     map.byte.forEach((address, index) => {
-      if (!moved(index)) return;
+      if (!isMoved(index)) return;
       const lane = laneOf[index];
       const key = `${lane} ${Math.floor(address / WORD)}`;
       const button = app.panel.lanes.buttonOf(lane)?.getBoundingClientRect();
@@ -105,8 +114,8 @@ export class Access {
       const word = this.view.onPage(bytesPlace(this.view, address, Math.min(map.unit, WORD)));
       if (word.y < area.top || word.y > area.bottom) return;
       const [from, to] = matrix.name === "D" ? [button, word] : [word, button];
-      tiles.push({ from, to, colour: app.colours[lane % 32], text: "" });
+      flights.push({ from, to, colour: app.colours[lane % 32], text: "" });
     });
-    return tiles;
+    return flights;
   }
 }

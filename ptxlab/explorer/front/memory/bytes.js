@@ -242,10 +242,10 @@ export function drawMemoryMarks(view, matrix) {
   const context = view.contextOf(overlay);
   view.clipAndScroll(context);
   const { hovered } = app;
-  const moved = view.access.movedCells();
-  if (moved) dimOthers(view, context, moved);
+  const isMoved = view.access.movedFilter();
+  if (isMoved) dimOthers(view, context, isMoved);
   const lane = app.hoveredLane();
-  if (matrix.lane && !moved) {
+  if (matrix.lane && !isMoved) {
     const laneOf = matrix.lane;
     const colour = app.ink.text;
     for (const { lane: by, line, dash } of app.shownLanes())
@@ -307,21 +307,21 @@ function outlineBytes(view, context, inside, { colour, line, dash = [] }) {
 }
 
 // Dims everything but the cells of the current step.
-/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} moved */
-function dimOthers(view, context, moved) {
+/** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {(index: number) => boolean} isMoved */
+function dimOthers(view, context, isMoved) {
   const { app, map, scroller, width, height } = view;
   fillBox(context, { x: scroller.scrollLeft, y: scroller.scrollTop, width, height }, app.ink.paper, 0.72);
   const [first, last] = visibleLines(view);
   const step = Math.min(map.unit, WORD);
   for (let address = first * LINE; address < (last + 1) * LINE; address += step) {
     const index = map.cellAt[address];
-    if (index < 0 || !moved(index)) continue;
+    if (index < 0 || !isMoved(index)) continue;
     const { x, y, width: wide, height: high } = bytesPlace(view, address, step);
     context.clearRect(x, y, wide, high);
   }
-  const waiting = view.access.waitingCells();
-  if (waiting) outlineBytes(view, context, waiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
-  outlineBytes(view, context, moved, { colour: app.ink.step, line: 2 });
+  const isWaiting = view.access.waitingFilter();
+  if (isWaiting) outlineBytes(view, context, isWaiting, { colour: app.ink.bad, line: 1.25, dash: [3, 2] });
+  outlineBytes(view, context, isMoved, { colour: app.ink.step, line: 2 });
 }
 
 // The headings of a byte's line and bank.

@@ -1,13 +1,16 @@
 // Around a pane: headings, and edges that show that there is more to scroll to.
 
 import { LETTER, drawTag, drawUpwards, fillBox, setFont } from "../common/canvas.js";
-import { clamp, plural, step } from "../common/util.js";
+import { clamp, labelInterval, plural } from "../common/util.js";
 import { warpRows } from "../matrix/matrix.js";
 import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
 export const GUTTER = { left: 32, top: 17 };
 export const FADE = 22; // height of the fade at an edge with more to scroll to
+
+/** @param {string} text of 11 pixels, monospaced */
+const textWidth = (text) => text.length * 11 * LETTER;
 
 // Where the heading of a column is: in its middle, near the left edge of a wide one.
 /** @param {Pane} pane @param {Layer} layer @param {number} column @param {number} row @param {number} wide */
@@ -30,19 +33,19 @@ export function headings(pane) {
     if (layer.name === "SFB") continue;
     const { columns, products } = app.matrices[layer.name];
     const prefix = layer.name === "E" ? "ch" : layer.name === "SFA" ? "sf" : "";
-    /** @param {number} column */
-    const wide = (column) => `${prefix}${column}`.length * 11 * LETTER;
-    const every = prefix ? 1 : step(layer.width, wide(columns - 1) + 4);
+    const widest = textWidth(`${prefix}${columns - 1}`);
+    const every = prefix ? 1 : labelInterval(layer.width, widest + 4);
     const count = layer.shift ? (products?.count ?? 1) : 1;
     for (let column = 0; column < columns; column += every)
       for (let product = 0; product < count; product += 1) {
-        const width = wide(column);
+        const text = `${prefix}${column}`;
+        const width = textWidth(text);
         const shift = layer.shift?.(product * layer.down.per) ?? 0;
         const middle = headingMiddle(pane, layer, column, 0, width) + shift;
         const touches = texts.some(
           (other) => Math.abs(other.middle - middle) < (other.width + width) / 2 + 3,
         );
-        if (!touches) texts.push({ text: `${prefix}${column}`, middle, width });
+        if (!touches) texts.push({ text, middle, width });
       }
   }
   return texts;
@@ -77,7 +80,7 @@ function rowNumbers({ layers, row }) {
   const factors = layers.find((layer) => layer.name === "SFB");
   return [
     ...(factors ? [/** @type {[Layer, string, number]} */ ([factors, "sf", 1])] : []),
-    [layers[0], "", step(row, 12)],
+    [layers[0], "", labelInterval(row, 12)],
   ];
 }
 
@@ -113,7 +116,7 @@ export function drawProductNames(pane, context) {
   for (let product = 0; product < products.count; product += 1) {
     const row = (product * rows) / products.count;
     const lines = productNames(app.instruction, product);
-    const wide = Math.max(...lines.map((line) => line.length)) * 11 * LETTER;
+    const wide = Math.max(...lines.map(textWidth));
     const [before, after] = [pane.x(layer, 0, 0, row) - 8, pane.x(layer, columns - 1, 1, row) + 8];
     const fitsAfter = after + wide <= pane.total.width;
     if (!fitsAfter && before < wide) continue;
@@ -134,8 +137,9 @@ export function drawLitHeadings(pane, context, lines, row) {
     const layer = pane.layer(line.name);
     const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
     const across = line.row === undefined;
-    const text = `${across === (line.name === "SFB") ? "" : prefix}${across ? line.column : line.row}`;
-    const wide = text.length * 11 * LETTER + 4;
+    const countsChunksOrFactors = line.name === "SFB" ? !across : across; // SFB has its factors as rows
+    const text = `${countsChunksOrFactors ? prefix : ""}${across ? line.column : line.row}`;
+    const wide = textWidth(text) + 4;
     let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];
     if (across) {
       x = GUTTER.left - scrollLeft + headingMiddle(pane, layer, line.column, row, wide - 4);
@@ -187,7 +191,7 @@ export function drawEdges(pane, context) {
   if (above > 0) fade(0, -1);
   if (after > 0) fade(1, 0);
   if (before > 0) fade(-1, 0);
-  // at the edges only: what one has gone to is in the middle
+  // Labels sit at the edges so as not to cover what was scrolled to.
   const isShort = width < 48 * 11 * LETTER;
   /** @param {number} count */
   const rows = (count) => (isShort ? count : `${count} more ${plural(count, "row")}`);

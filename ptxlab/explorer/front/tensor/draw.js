@@ -10,7 +10,7 @@ import {
   strokeBox,
   tracePath,
 } from "../common/canvas.js";
-import { clamp, step } from "../common/util.js";
+import { clamp, labelInterval } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { valuePainter, warpColours } from "../matrix/colours.js";
 import { tint } from "../memory/bytes.js";
@@ -287,7 +287,7 @@ function drawTensorHeads(view, context) {
   const { app, cell, tensor, scroller } = view;
   const { left, top } = TENSOR_HEAD;
   const { ink } = app;
-  const each = Math.min(32, step(cell.height, 11));
+  const each = Math.min(32, labelInterval(cell.height, 11));
   const rows = rowsOf(tensor);
   const isWarp = rows <= WARP; // a warp has the rows of memory beside its lanes
   setFont(context, `11px ${ink.mono}`, ink.faint, "right");
@@ -328,7 +328,7 @@ function drawColumnHeads(view, context, cta) {
   setFont(context, `11px ${ink.mono}`, ink.faint);
   const block = tensor.blocks?.[cta];
   const group = block?.group ?? 1;
-  const every = group > 1 ? group : Math.min(64, step(cell.width, 24));
+  const every = group > 1 ? group : Math.min(64, labelInterval(cell.width, 24));
   for (let column = 0; column < columnsOf(tensor, cta); column += every) {
     const wide = group > 1 || rowsOf(tensor) <= WARP ? group * cell.width : Math.min(cell.width, 20);
     context.fillText(columnHead(tensor, cta, column), columnEdge(view, cta, column) + wide / 2, top - 6);

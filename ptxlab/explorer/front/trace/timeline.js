@@ -247,7 +247,7 @@ export class Timeline extends Player {
     const tiles =
       this.current.memory === undefined
         ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MOST_TILES))
-        : app.memory.access.tiles();
+        : app.memory.access.flights();
     if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
   }
 
