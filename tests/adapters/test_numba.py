@@ -86,34 +86,43 @@ def test_views_hints_and_forall(arrays: tuple[Any, Any, Any]) -> None:
         assert np.array_equal(out[:500], x[::2] + y[:500])
 
 
-def test_memory_of_the_device_is_that_of_the_host(arrays: tuple[Any, Any, Any]) -> None:
+def test_device_arrays_are_copies(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     before = cuda.to_device
     with ptxlab.simulating(show=False):
         on_device = cuda.to_device(x)
-        x[:] = 0  # a copy
+        x[:] = 0
         sums = cuda.device_array_like(on_device)
         kernels.add[8, 128](on_device, y, sums, np.float32(1))
         cuda.synchronize()
         assert np.array_equal(sums.copy_to_host(), on_device.copy_to_host() + y)
         sums.copy_to_host(out)
-        assert np.array_equal(out, sums) and not x.any()
+        assert np.array_equal(out, sums) and sums.copy_to_host().any() and on_device.copy_to_host().any()
+    assert cuda.to_device is before
+
+
+def test_kernels_read_a_global_device_array_as_it_is_now() -> None:
+    out = np.zeros(1, np.float32)
+    with ptxlab.simulating(show=False):
         prices = cuda.to_device(np.ones(2, np.float32))
 
         @cuda.jit
         def first(out: Any) -> None:
             out[0] = prices[0]
 
-        for price in (3, 4):  # by address, on a GPU
+        for price in (3, 4):  # on a GPU the kernel has its address
             prices.copy_to_device(np.full(2, price, np.float32))
             first[1, 1](out)
             assert out[0] == price
-        sums.copy_to_host(out)
+
+
+def test_random_states_live_on_the_device() -> None:
+    out = np.full(64, 2, np.float32)
+    with ptxlab.simulating(show=False):
         states = create_xoroshiro128p_states(64, seed=1)
         kernels.uniform[2, 32](states, out)
-        assert len(np.unique(out[:64])) == 64
-        assert (out[:64] >= 0).all() and (out[:64] < 1).all() and 0.3 < out[:64].mean() < 0.7
-    assert cuda.to_device is before
+    assert len(np.unique(out)) == 64
+    assert (out >= 0).all() and (out < 1).all() and 0.3 < out.mean() < 0.7
 
 
 def test_complex_numbers_flags_and_tuples() -> None:
@@ -176,7 +185,7 @@ def test_hazards_name_lines_of_the_python_source() -> None:
     assert race.text == _TEXT[_line("read") - 1].strip() and "put cuda.syncthreads() between" in race.remedy
 
 
-def test_what_was_there_comes_back() -> None:
+def test_patches_are_removed_after_an_error() -> None:
     from numba.cuda.dispatcher import CUDADispatcher, ForAll
 
     before = CUDADispatcher.call, ForAll.__call__
