@@ -45,19 +45,19 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> state.results.choose("sm_90", against="sm_100")
+    >>> state.chip_choice.choose("sm_90", against="sm_100")
     >>> print(find_difference(state))
     sm_90 and sm_100 use the same rule for this instruction: they always agree
-    >>> state.results.choose("sm_90", against="sm_80")
+    >>> state.chip_choice.choose("sm_90", against="sm_80")
     >>> find_difference(state, seconds=60).cell, int(state.comparison().differ.sum())
     ((0, 0), 1)
     """
     seconds = as_seconds(seconds, "seconds")
-    chip, against = state.results.chip, state.results.against
-    if not state.results.is_known:
-        raise PtxlabError(f"{state.ins.mnemonic} {state.ins.shape}: {state.results.unknown}")
+    chip, against = state.chip_choice.chip, state.chip_choice.against
+    if not state.chip_choice.is_known:
+        raise PtxlabError(f"{state.ins.mnemonic} {state.ins.shape}: {state.chip_choice.why_no_model}")
     if against is None:
-        others = [name for name in state.results.available if name != chip]
+        others = [name for name in state.chip_choice.available if name != chip]
         advice = f", for example {others[0]}" if others else ""
         raise PtxlabError(f"D is compared with nothing; choose a chip to compare {chip} with{advice}")
     pair = f"{chip} and {against}"
@@ -88,7 +88,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
 
 def _differing(state: ExplorerState, verb: str) -> FoundDifference:
     """The first cell of D that differs, with its two values."""
-    chip, against, comparison = state.results.chip, state.results.against, state.comparison()
+    chip, against, comparison = state.chip_choice.chip, state.chip_choice.against, state.comparison()
     row, column = np.argwhere(comparison.differ)[0].tolist()
     count = int(comparison.differ.sum())
     cells = counted(count, "cell")

@@ -409,7 +409,7 @@ class SetChips(Edit):
     against: str | None
 
     def apply(self, state: ExplorerState) -> None:
-        state.results.choose(self.chip, self.against)
+        state.chip_choice.choose(self.chip, self.against)
 
 
 @dataclass(frozen=True)

@@ -87,15 +87,15 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     """
     if state.transfer is not None:
         return _share_transfer(state.transfer, state.seed, view_traits)
-    recipe, results = find_recipe(state), state.results
+    recipe, choice = find_recipe(state), state.chip_choice
     tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
     first_options = ExplorerState(state.ins).options
     parts: dict[str, tuple[Any, Any]] = {  # with what each of them is if it is left out
         "a": (state.ins.a_space, "shared" if tensor else "register"),
         "idesc": (tensor and tensor.descriptor.code, None),
         "options": (state.options, first_options),
-        "chip": (results.chip, results.first),
-        "against": (results.against, None),
+        "chip": (choice.chip, choice.first),
+        "against": (choice.against, None),
         "seed": (state.seed, 0),
         "look": (dict(view_traits), {}),
         "fills": ([_fill_words(fill) for fill in recipe.fills], []),
@@ -318,11 +318,11 @@ def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.history = History()
-    results = state.results
-    known = (*results.models, GPU)
+    choice = state.chip_choice
+    known = (*choice.models, GPU)
     if head.chip is not None and head.chip in known:
-        results.chip = head.chip
-    results.against = head.against if head.against in known else None
+        choice.chip = head.chip
+    choice.against = head.against if head.against in known else None
     return state
 
 
@@ -399,7 +399,7 @@ def python_code(state: ExplorerState) -> str:
     """
     if state.transfer is not None:
         return _transfer_code(state.transfer)
-    ins, chip = state.ins, state.results.chip
+    ins, chip = state.ins, state.chip_choice.chip
     writer = _CodeWriter(state)
     registers = [argument for argument in ins.inputs if not argument.startswith("scale_")]
     scales = [argument for argument in ins.inputs if argument.startswith("scale_")]
@@ -734,7 +734,7 @@ def picture(
     if what == "lane":
         every = [name for name, operand in ins.operands.items() if operand.layout is not None]
         if isinstance(ins, Tcgen05Mma):
-            every = [name for name in ins.tensors if name != "D" or state.results.is_known]
+            every = [name for name in ins.tensors if name != "D" or state.chip_choice.is_known]
         registers = {name: state.registers(name) for name in every}
         return views.registers(ins, **{"lane": chosen_lane, "held": registers, **options})
     if what == "metadata":
@@ -750,7 +750,7 @@ def picture(
     if not is_name(colour, get_args(Colour)) or (colour == "bank" and not _in_shared_memory(state, what)):
         colour = "auto"  # registers have no banks, and tensor memory has colours of its own
     style = {"shown": shown["label"], "colour": colour, **options}
-    differ = state.comparison().differ if state.results.against is not None else None
+    differ = state.comparison().differ if state.chip_choice.against is not None else None
     if what == "product":
         names = [name for name in operation.names if name != "C" or shown["show_c"]]
         return views.product(
@@ -788,7 +788,7 @@ def _tensor_picture(
     load = tensor_load(state)
     if what == "load" and load is not None:
         return views.tensor_registers(load.form, thread % LANES)
-    is_empty = what == "D" and not state.results.is_known
+    is_empty = what == "D" and not state.chip_choice.is_known
     return views.tensor_memory(ins, what, words=None if is_empty else state.registers(what), **options)
 
 

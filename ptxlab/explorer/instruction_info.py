@@ -106,8 +106,8 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "note": "",
         "in_memory": has_memory_view(ins, name),
     }
-    if name == "D" and not state.results.is_known:
-        info["unknown"] = f"D is empty: {state.results.unknown}"
+    if name == "D" and not state.chip_choice.is_known:
+        info["unknown"] = f"D is empty: {state.chip_choice.why_no_model}"
     if isinstance(operand, TensorOperand):
         info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
         return info
@@ -269,7 +269,7 @@ def toolbar(
     """
     if state.transfer is not None:
         return _transfer_toolbar(state, state.transfer)
-    results, ins = state.results, state.ins
+    choice, ins = state.chip_choice, state.ins
     fill_patterns = {
         name: list(patterns(name, state.operation.operand(name).dtype)) for name in state.operation.names
     }
@@ -278,14 +278,14 @@ def toolbar(
     return {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
         "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
-        "chip": results.chip,
-        "against": results.against,
+        "chip": choice.chip,
+        "against": choice.against,
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
             _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
         ],
-        "undo": bool(state.history.past_steps),
-        "redo": bool(state.history.future_steps),
+        "undo": bool(state.history.past),
+        "redo": bool(state.history.future),
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }
 
@@ -299,8 +299,8 @@ def _transfer_toolbar(state: ExplorerState, transfer: TransferOperation) -> dict
         "against": None,
         "patterns": {name: list(PATTERNS) for name in transfer.inputs},
         "options": [],
-        "undo": bool(state.history.past_steps),
-        "redo": bool(state.history.future_steps),
+        "undo": bool(state.history.past),
+        "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
     }
 

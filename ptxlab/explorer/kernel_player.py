@@ -15,7 +15,7 @@ from .kernel_steps import first_state, player_style, step_state
 
 
 class KernelPlayer(StaticFallback, anywidget.AnyWidget):
-    """The source with its margin, and every step of the traced warp; `step` is the one that is shown.
+    """The annotated source, and every step of the traced warp; `step` is the one that is shown.
 
     >>> import numpy as np, ptxlab
     >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -35,24 +35,26 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     step = traitlets.Int().tag(sync=True)
     lines = traitlets.List(traitlets.Int()).tag(sync=True)  # the source line of every step
     shown = traitlets.Dict().tag(sync=True)
-    words = traitlets.Bytes().tag(sync=True)
-    states = traitlets.Bytes().tag(sync=True)
+    words = traitlets.Bytes().tag(sync=True)  # of shared memory, as uint32
+    states = traitlets.Bytes().tag(
+        sync=True
+    )  # a byte for each word: unwritten, data, changed by this step ...
 
     def __init__(self, result: Result) -> None:
         self._result = result
         super().__init__(**first_state(result))
-        self.observe(self._move, "step")
+        self.observe(self._on_step_change, "step")
 
-    def _move(self, change: Any) -> None:
+    def _on_step_change(self, change: Any) -> None:
         number = min(max(int(change["new"]), 0), self.count - 1)
         with self.hold_sync():
             for name, value in step_state(self._result, number).items():
                 setattr(self, name, value)
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """The page chooses the step, and nothing else: `page` is HTML that other pages show."""
+        """Accept only `step` from the front end: `page` is HTML that other pages show."""
         super().set_state({name: value for name, value in sync_data.items() if name == "step"})
 
     def static_html(self) -> str:
-        """The source with its margin, which a saved notebook shows where no kernel runs."""
+        """The annotated source, which a saved notebook shows where no kernel runs."""
         return profile_html(self._result)

@@ -12,7 +12,7 @@ from .bundle import sheet
 
 
 def first_state(result: Result) -> dict[str, Any]:
-    """The source with its margin, which steps there are, and the first of them."""
+    """The annotated source, which steps there are, and the first of them."""
     trace = result.trace
     steps = [] if trace is None else trace.steps
     cut = "" if trace is None or trace.complete else ", the first steps"

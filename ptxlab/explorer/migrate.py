@@ -59,25 +59,25 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
 
 def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> None:
     """Whose D is shown and compared, if somebody chose it and the new instruction has a model of it."""
-    if new.results.unknown:
-        notices.append(f"D is empty: {new.results.unknown}")
+    if new.chip_choice.why_no_model:
+        notices.append(f"D is empty: {new.chip_choice.why_no_model}")
         return
-    chip, against = new.results.chip, None
-    available = new.results.available
-    if old.results.chip != old.results.first:
-        if old.results.chip in available:
-            chip = old.results.chip
+    chip, against = new.chip_choice.chip, None
+    available = new.chip_choice.available
+    if old.chip_choice.chip != old.chip_choice.first:
+        if old.chip_choice.chip in available:
+            chip = old.chip_choice.chip
         else:
             notices.append(
-                f"D is computed by {chip}: there is no {old.results.chip} model of this instruction"
+                f"D is computed by {chip}: there is no {old.chip_choice.chip} model of this instruction"
             )
-    if old.results.against in available:
-        against = old.results.against
-    elif old.results.against is not None:
+    if old.chip_choice.against in available:
+        against = old.chip_choice.against
+    elif old.chip_choice.against is not None:
         notices.append(
-            f"D is no longer compared: there is no {old.results.against} model of this instruction"
+            f"D is no longer compared: there is no {old.chip_choice.against} model of this instruction"
         )
-    new.results.choose(chip, against)
+    new.chip_choice.choose(chip, against)
 
 
 # -- registers that stay ---------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class Presenter:
 
     def choose_chips(self, chip: str, against: str | None) -> None:
         """Show D of a chip, compared with another."""
-        self.state.results.choose(chip, against)
+        self.state.chip_choice.choose(chip, against)
         self.forget_refusal()
         self.show()
 
@@ -146,17 +146,17 @@ class Presenter:
 
     def run(self) -> None:
         """Run the instruction on the GPU, and compare D with that of the model of its chip."""
-        ins, results = self.state.ins, self.state.results
+        ins, choice = self.state.ins, self.state.chip_choice
         if not gpu.available(ins):
             raise PtxlabError(gpu.status(ins))
-        target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
+        target, chips, toolbar_before = gpu.device_target(), choice.available, self.view.toolbar
         try:
             self._toolbar_sources = ()
             self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
             gpu.compile(codegen.source(ins, self.state.operation.modifiers), target)
             self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
             self.state.operation.results.pop(GPU, None)
-            model = gpu.model(ins) or results.model
+            model = gpu.model(ins) or choice.model
             self.apply([SetChips(GPU, None) if model == NOBODY else SetChips(model, GPU)])
             self.show()
         except BaseException:
@@ -204,7 +204,7 @@ class Presenter:
         with view.hold_sync():
             if is_new_instruction:
                 self._reset_look()
-            chips = state.results.available if state.transfer is None else ()
+            chips = state.chip_choice.available if state.transfer is None else ()
             comparison = self._comparison(chips) if state.transfer is None else None
             new_sources = sources(state, comparison)
             changed = changed_parts(new_sources, self._sent)
@@ -233,7 +233,7 @@ class Presenter:
 
     def _show_toolbar(self, chips: tuple[str, ...]) -> None:
         state, history = self.state, self.state.history
-        chosen = (*state.chips, bool(history.past_steps), bool(history.future_steps))
+        chosen = (*state.chips, bool(history.past), bool(history.future))
         new_sources = (state.shown.settings, chips, chosen, self._gpu_time)
         if new_sources != self._toolbar_sources:
             self.view.toolbar = toolbar(state, chips, gpu_time=self._gpu_time)
@@ -248,11 +248,11 @@ class Presenter:
 
     def _comparison(self, chips: Sequence[str]) -> Comparison:
         """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
-        results = self.state.results
+        choice = self.state.chip_choice
         try:
-            if results.chip not in (*chips, results.first) or results.against not in (None, *chips):
+            if choice.chip not in (*chips, choice.first) or choice.against not in (None, *chips):
                 raise PtxlabError("there is no GPU: D is computed by the emulator")
-            uses_gpu = GPU in (results.chip, results.against)
+            uses_gpu = GPU in (choice.chip, choice.against)
             runs_now = uses_gpu and GPU not in self.state.operation.results
             start = time.perf_counter()
             comparison = self.state.comparison()
@@ -261,7 +261,7 @@ class Presenter:
                 self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
             return comparison
         except PtxlabError as error:
-            results.reset_chips()
+            choice.reset_chips()
             self.view.problem = str(error)
             return self.state.comparison()
 
@@ -271,7 +271,7 @@ class Presenter:
             if name in changed:
                 exists = name in names
                 if state.transfer is None and name == "D":
-                    exists = state.results.is_known
+                    exists = state.chip_choice.is_known
                 self.observers.notify(trait, read_only(self.values(name)) if exists else None)
         self.observers.notify_registers(state.shown.arrays)
 
@@ -411,11 +411,11 @@ class TracePanel:
 
     def data(self, row: int, column: int, *, with_picture: bool, with_bits: bool = True) -> dict[str, Any]:
         """What the page shows about a cell; {} if no model explains its D."""
-        state, results = self._state, self._state.results
+        state, choice = self._state, self._state.chip_choice
         if not state.explains(row, column):
             return {}
         trace = state.trace(row, column)
-        compared = [state.trace(row, column, chip) for chip in results.compared_models or ()]
+        compared = [state.trace(row, column, chip) for chip in choice.compared_models or ()]
         data: dict[str, Any] = {
             "row": row,
             "column": column,

@@ -387,7 +387,7 @@ class Value(CellQuestion):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("D",) if state.results.is_known else ()
+        return ("D",) if state.chip_choice.is_known else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
@@ -452,7 +452,7 @@ class Change(Question):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("A",) if state.results.is_known and changeable(state).any() else ()
+        return ("A",) if state.chip_choice.is_known and changeable(state).any() else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:
@@ -495,7 +495,7 @@ class Change(Question):
         return with_codes(state.operation, "A", codes, typed=written)
 
     def _code(self, state: ExplorerState) -> int:
-        return int(codes_of_d(self._operands(state), state.results.model)[self.row, self.column])
+        return int(codes_of_d(self._operands(state), state.chip_choice.model)[self.row, self.column])
 
     def prompt(self, state: ExplorerState) -> Prompt:
         self._operands(state)

@@ -64,7 +64,7 @@ def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, 
         **data,
         "other_values": other["values"],
         "other_codes": other["codes"],
-        "chips": [state.results.chip, state.results.against],
+        "chips": [state.chip_choice.chip, state.chip_choice.against],
         "differ": comparison.differ.astype(np.uint8).tobytes(),
         "differ_count": int(comparison.differ.sum()),
     }
@@ -116,11 +116,11 @@ def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tu
         "stored": sparse,
         "B": (arrays["B"],),
         "C": (arrays["C"],),
-        "D": (comparison.codes, comparison.other, state.results.against),
+        "D": (comparison.codes, comparison.other, state.chip_choice.against),
         "E": (arrays.get("E"), modifiers),
         "SFA": (arrays.get("SFA"), modifiers),
         "SFB": (arrays.get("SFB"), modifiers),
-        "instruction": (state.ins, modifiers, state.results.is_known),
+        "instruction": (state.ins, modifiers, state.chip_choice.is_known),
     }
 
 

@@ -36,10 +36,10 @@ FIRST_DRAWS: tuple[tuple[str, str], ...] = (
     ("B", "random"),
 )  # the fills that a state starts with
 
-UNDO_LIMIT = 200  # edits that can be undone,
-HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
+UNDO_LIMIT = 200  # edits that can be undone
+HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
 
-_OF_PRODUCTS = ("ins", "operation", "results")  # attributes of a state whose instruction multiplies
+_OF_PRODUCTS = ("ins", "operation", "chip_choice")  # attributes of a state whose instruction multiplies
 GPU = "GPU"  # listed beside the names of chips
 NOBODY = ""  # in place of a chip: no model is known, and D stays empty
 
@@ -59,20 +59,20 @@ class Comparison:
         return np.asarray(self.codes != self.other)
 
 
-class Results:
-    """Who computes D, and who it is compared with.
+class ChipChoice:
+    """The chip whose D is shown, and the one that it is compared with.
 
     >>> import ptxlab
-    >>> results = Results(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> results.chip, results.against
+    >>> choice = ChipChoice(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> choice.chip, choice.against
     ('sm_90', None)
-    >>> results.choose("sm_80", against="sm_90")
+    >>> choice.choose("sm_80", against="sm_90")
     """
 
     def __init__(self, ins: ProductForm) -> None:
         self.ins = ins
-        self.unknown = why_no_model(ins)  # why D stays empty unless a GPU computes it; "" if a model does
-        self.models: tuple[str, ...] = () if self.unknown else _chips_with_models(ins)
+        self.why_no_model = why_no_model(ins)  # "" if a model computes D; without one only a GPU does
+        self.models: tuple[str, ...] = () if self.why_no_model else _chips_with_models(ins)
         self.first = self.models[0] if self.models else NOBODY  # the chip that `emulate` takes
         self.chip = self.first  # whose D is shown: one of `available`, or NOBODY
         self.against: str | None = None
@@ -105,7 +105,7 @@ class Results:
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
         for name in (chip,) if against is None else (chip, against):
-            if not (self.unknown and name == NOBODY):
+            if not (self.why_no_model and name == NOBODY):
                 self.check_chip(name, self.available)
         self.chip, self.against = chip, against
 
@@ -113,8 +113,8 @@ class Results:
         """Refuse a chip that is not one of these."""
         if is_name(chip, chips):
             return
-        if self.unknown:
-            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.unknown}")
+        if self.why_no_model:
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.why_no_model}")
         raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {listing(chips)}")
 
     def reset_chips(self) -> None:
@@ -137,20 +137,20 @@ def _has_model(ins: ProductForm, chip: str) -> bool:
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """The matrix that is shown in shared memory, and how it lies there; None for what is usual."""
+    """The matrix that is shown in shared memory, and how it lies there; None means the default."""
 
     name: str
     by: str | None = None  # the instruction that moves it: ldmatrix, ld.shared, wgmma, wmma.load ...
     major: str | None = None  # which index is contiguous: that of a "row", or that of a "column"
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
-    descriptor: str | None = None  # of a tile of wgmma or tcgen05.mma, in hexadecimal, which says all
-    layout: str | None = None  # of CuTe, which says all: "Swizzle<3,3,3> o (16,64):(64,1)"
+    descriptor: str | None = None  # of a tile of wgmma or tcgen05.mma, in hexadecimal, instead of those above
+    layout: str | None = None  # of CuTe, "Swizzle<3,3,3> o (16,64):(64,1)", instead of major, pitch, swizzle
 
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """The tcgen05.ld whose registers are shown beside tensor memory; None for what is usual."""
+    """The tcgen05.ld whose registers are shown beside tensor memory; None means the default."""
 
     shape: str = "32x32b"
     count: int | None = None  # how often the shape is repeated
@@ -160,7 +160,7 @@ class LoadRequest:
 
 
 @dataclass(frozen=True)
-class UndoStep:
+class Snapshot:
     """A state to go back or forward to: an operation, and what belongs to its instruction beside it."""
 
     operation: Operation | TransferOperation
@@ -174,42 +174,42 @@ class UndoStep:
 
 @dataclass(frozen=True)
 class History:
-    """Steps to go back and forward to, the nearest last. They share the arrays that did not change."""
+    """Snapshots to go back and forward to, the nearest last. They share the arrays that did not change."""
 
-    past_steps: tuple[UndoStep, ...] = ()
-    future_steps: tuple[UndoStep, ...] = ()
+    past: tuple[Snapshot, ...] = ()
+    future: tuple[Snapshot, ...] = ()
 
-    def after(self, before: UndoStep) -> History:
-        """The history after an edit; the oldest steps go if there are too many or they take too much."""
-        steps = (*self.past_steps, before)[-UNDO_LIMIT:]
-        return History(steps[-_count_within(steps, HISTORY_BYTES) :])
+    def after(self, before: Snapshot) -> History:
+        """The history after an edit; the oldest snapshots go if there are too many or they take too much."""
+        snapshots = (*self.past, before)[-UNDO_LIMIT:]
+        return History(snapshots[-_count_within(snapshots, HISTORY_BYTES) :])
 
 
-def _count_within(steps: Sequence[UndoStep], most_bytes: int) -> int:
-    """How many of the latest steps take at most so much memory, and at least one. A shared array counts once.
+def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
+    """How many of the latest snapshots fit into so much memory, at least one; shared arrays count once.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> _count_within([state.step] * 9, most_bytes=2000)
+    >>> _count_within([state.snapshot] * 9, max_bytes=2000)
     9
     """
     counted: set[int] = set()
     size = 0
-    for count, step in enumerate(reversed(steps)):
-        for array in step.operation.arrays.values():
+    for count, snapshot in enumerate(reversed(snapshots)):
+        for array in snapshot.operation.arrays.values():
             if id(array) not in counted:
                 counted.add(id(array))
                 size += array.nbytes
-        if size > most_bytes:
+        if size > max_bytes:
             return max(count, 1)
-    return len(steps)
+    return len(snapshots)
 
 
 class ExplorerState:
     """An operation to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
 
     `shown` is the operation, of whatever instruction. One that multiplies is also `operation`, with `ins` and
-    `results`; one that moves words has none of these, and is `transfer`.
+    `chip_choice`; one that moves words has none of these, and is `transfer`.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -224,7 +224,7 @@ class ExplorerState:
     form: Product | AnyTransfer  # the instruction, whatever it does
     ins: Product
     operation: Operation
-    results: Results
+    chip_choice: ChipChoice
 
     def __init__(self, ins: Product | AnyTransfer, seed: int = 0) -> None:
         form = explorable(ins)
@@ -244,7 +244,7 @@ class ExplorerState:
         self.load = LoadRequest()  # the load that the view of tensor memory shows
 
     def show(self, operation: Operation | TransferOperation) -> None:
-        """Show another operation; that of another instruction has results of its own."""
+        """Show another operation; that of another instruction has a choice of chips of its own."""
         self.shown = operation
         if isinstance(operation, Operation):
             self.transfer: TransferOperation | None = None
@@ -254,7 +254,7 @@ class ExplorerState:
                 if TYPE_CHECKING:
                     assert isinstance(ins, Product)
                 self.ins = self.form = ins
-                self.results = Results(ins)
+                self.chip_choice = ChipChoice(ins)
         else:
             self.transfer, self.form = operation, operation.ins
             for name in _OF_PRODUCTS:
@@ -283,9 +283,11 @@ class ExplorerState:
     @property
     def chips(self) -> tuple[str, str | None]:
         """Whose D is shown, and whose it is compared with; no two chips move words differently."""
-        return (NOBODY, None) if self.transfer is not None else (self.results.chip, self.results.against)
+        if self.transfer is not None:
+            return NOBODY, None
+        return self.chip_choice.chip, self.chip_choice.against
 
-    # -- matrices and results -----------------------------------------------------------------------------
+    # -- matrices, and D ----------------------------------------------------------------------------------
 
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix, D included."""
@@ -331,9 +333,9 @@ class ExplorerState:
 
     def result(self, chip: str | None = None) -> NDArray[Any]:
         """Codes of D by a chip, computed once for an operation."""
-        chip, operation = self.results.chip if chip is None else chip, self.operation
+        chip, operation = self.chip_choice.chip if chip is None else chip, self.operation
         if not is_name(chip, operation.results):
-            self.results.check_chip(chip, (*self.results.models, GPU))
+            self.chip_choice.check_chip(chip, (*self.chip_choice.models, GPU))
             if chip != GPU:
                 return codes_of_d(operation, chip)
             operation.results[GPU] = self.ins.d.unpack_codes(gpu.run(operation))
@@ -341,21 +343,21 @@ class ExplorerState:
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
-        against = self.results.against if against is None else against
-        if not self.results.is_known and chip is None:
-            return Comparison(self.results.empty)
+        against = self.chip_choice.against if against is None else against
+        if not self.chip_choice.is_known and chip is None:
+            return Comparison(self.chip_choice.empty)
         return Comparison(self.result(chip), None if against is None else self.result(against))
 
     def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
-        model = self.results.model
+        model = self.chip_choice.model
         if model == NOBODY:
-            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.results.unknown}")
+            raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.chip_choice.why_no_model}")
         return trace(self.operation, row, column, model=model if chip is None else chip)
 
     def explains(self, row: int, column: int) -> bool:
         """Whether there is anything to explain: a model, and a lane that it writes."""
-        return self.results.model != NOBODY and disabled_lane(self.operation, row, column) is None
+        return self.chip_choice.model != NOBODY and disabled_lane(self.operation, row, column) is None
 
     # -- changes ------------------------------------------------------------------------------------------
 
@@ -372,13 +374,13 @@ class ExplorerState:
         if operation is self.shown:
             return
         if isinstance(operation, TransferOperation):
-            _ = operation.result  # or a refusal
+            _ = operation.result  # raises PtxlabError if the edit is illegal
         else:
             if self.ins.sparse:
                 _check_metadata(operation)
-            if (model := self.results.model) != NOBODY:
-                codes_of_d(operation, model)  # or a refusal
-        self.history = self.history.after(self.step)
+            if (model := self.chip_choice.model) != NOBODY:
+                codes_of_d(operation, model)  # raises PtxlabError if the edit is illegal
+        self.history = self.history.after(self.snapshot)
         self.show(operation)
 
     @contextmanager
@@ -392,70 +394,72 @@ class ExplorerState:
             vars(self).clear()
             vars(self).update(attributes)
             if self.transfer is None:
-                self.results.chip, self.results.against = chips
+                self.chip_choice.chip, self.chip_choice.against = chips
             generator.state = random
             raise
 
     @contextmanager
     def one_step(self) -> Iterator[None]:
         """Make all edits inside one step to undo; if one is refused, none is made."""
-        before, history = self.step, self.history
+        before, history = self.snapshot, self.history
         with self.all_or_nothing():
             yield
         if self.history is not history:
             self.history = history.after(before)
 
     @property
-    def step(self) -> UndoStep:
-        """What can be gone back to."""
+    def snapshot(self) -> Snapshot:
+        """This state, to go back to."""
         random = self.random.bit_generator.state
-        return UndoStep(self.shown, *self.chips, random, self.draws, self.notices, self.look)
+        return Snapshot(self.shown, *self.chips, random, self.draws, self.notices, self.look)
 
     def undo(self) -> bool:
         """Take back the last edit, or the last change of the instruction; False if there is none."""
-        past, future = self.history.past_steps, self.history.future_steps
+        past, future = self.history.past, self.history.future
         if not past:
             return False
-        self.history = History(past[:-1], (*future, self.step))
+        self.history = History(past[:-1], (*future, self.snapshot))
         self._go_to(past[-1])
         return True
 
     def redo(self) -> bool:
         """Take back the last undo; False if there is none."""
-        past, future = self.history.past_steps, self.history.future_steps
+        past, future = self.history.past, self.history.future
         if not future:
             return False
-        self.history = History((*past, self.step), future[:-1])
+        self.history = History((*past, self.snapshot), future[:-1])
         self._go_to(future[-1])
         return True
 
-    def _go_to(self, step: UndoStep) -> None:
-        """Take the operation of a step; that of another instruction comes with its chips and all the rest."""
-        is_same_instruction = step.operation.ins == self.form
-        self.show(step.operation)
+    def _go_to(self, snapshot: Snapshot) -> None:
+        """Take the operation of a snapshot; another instruction comes with its chips and all the rest."""
+        is_same_instruction = snapshot.operation.ins == self.form
+        self.show(snapshot.operation)
         if is_same_instruction:
+            # Random numbers go on: filling again after an undo gives others. `draws` keeps the fill that was
+            # undone, since a link draws its numbers, too, to come to those that follow (`Fill.kept`).
             return
         if self.transfer is None:
-            self.results.chip, self.results.against = step.chip, step.against
+            self.chip_choice.chip, self.chip_choice.against = snapshot.chip, snapshot.against
         self.random = np.random.default_rng()
-        self.random.bit_generator.state = step.random
-        self.draws, self.notices, self.look = step.draws, step.notices, step.look
+        self.random.bit_generator.state = snapshot.random
+        self.draws, self.notices, self.look = snapshot.draws, snapshot.notices, snapshot.look
         self.refusal = None
 
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
         """Continue with the instruction, operation and chips of another state, as one step to undo."""
-        self.history = self.history.after(self.step)
+        self.history = self.history.after(self.snapshot)
         self.random, self.draws = other.random, other.draws
         self.show(other.shown)
         if self.transfer is None:
-            self.results = other.results
+            self.chip_choice = other.chip_choice
         self.refusal, self.notices, self.look = None, notices, {}
 
     def latest_product(self) -> ExplorerState | None:
-        """What is shown if it multiplies, or else what did before it; None if nothing did."""
+        """This state, or the last one in the history whose instruction was a matrix product, if any."""
         if self.transfer is None:
             return self
-        past = [step for step in self.history.past_steps if isinstance(step.operation, Operation)]
+        past = [each for each in self.history.past if isinstance(each.operation, Operation)]
         if not past:
             return None
         before = ExplorerState(self.form, self.seed)

@@ -1,6 +1,6 @@
 """The Explorer's view in one HTML file that needs no kernel and no network.
 
-Bytes are deflated and in base64; the registers of all lanes are stored by column, which deflates well.
+Binary data is deflated and base64-encoded; registers of all lanes are stored by column, which deflates well.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ FRAME = Template("""\
 </body>
 </html>
 """)
-_MOST_MEMORY = 1 << 15  # bytes of shared memory that a page shows of a matrix
-_MOST_CELLS, _MOST_PRODUCTS = 1024, 1 << 15  # of a D whose dot products are all saved, for stepping
+_MAX_MEMORY = 1 << 15  # bytes of shared memory that a page shows of a matrix
+_MAX_CELLS, _MAX_PRODUCTS = 1024, 1 << 15  # save every dot product only if D is no larger than this
 
 
 class TraceData(Protocol):
@@ -75,28 +75,32 @@ def page_data(
     trace_data: TraceData,
     cell: tuple[int, int],
     questions: Sequence[Question],
-    most_products: int = _MOST_PRODUCTS,
+    max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """The view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
     form = state.form
     notebook = f'open it in a notebook with ptxlab.explore("{form.mnemonic}")'
-    saved: dict[str, Any] = {
-        "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
+    traits = _saved_traits(view)
+    common = {
         "code": f'import ptxlab\nptxlab.explore("{link}")',
         "live": page_address(link),
-        "state": _saved_traits(view),
+        "refusal": f"this page cannot be edited: press Open live, or {notebook}",
+    }
+    if state.transfer is None:
+        traits["trace"] = trace_data(*cell, with_picture=True)
+        product = _saved_product(state, trace_data, cell, questions, max_products)
+        return {**common, "state": traits, **product}
+    return {
+        **common,
+        "state": traits,
+        "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
         "lanes": {},
         "memories": {},
         "loads": [],
         "quiz": [],
         "traces": [],
-        "refusal": f"this page cannot be edited: press Open live, or {notebook}",
         "not_saved": "",
     }
-    if state.transfer is None:
-        saved |= _saved_product(state, trace_data, cell, questions, most_products)
-        saved["state"] |= {"trace": trace_data(*cell, with_picture=True)}
-    return saved
 
 
 def _saved_product(
@@ -104,12 +108,12 @@ def _saved_product(
     trace_data: TraceData,
     cell: tuple[int, int],
     questions: Sequence[Question],
-    most_products: int,
+    max_products: int,
 ) -> dict[str, Any]:
     ins = state.ins
     rows, width = ins.d.shape
     is_small = (
-        state.results.is_known and rows * width <= _MOST_CELLS and rows * width * ins.k <= most_products
+        state.chip_choice.is_known and rows * width <= _MAX_CELLS and rows * width * ins.k <= max_products
     )
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
     options = [_option_note(name, value) for name, value in state.options.items()]
@@ -154,12 +158,14 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
     shown, memories = state.memory, {}
     for name in state.operation.names:
         operand = state.operation.operand(name)
-        least = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
-        if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
+        smallest = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
+        if not has_memory_view(state.ins, name) or smallest > _MAX_MEMORY:
             continue
-        is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
+        # of a sparse A its compressed elements are in memory, which a request may call A
+        names = ("A", "stored") if name == "stored" else (name,)
+        is_shown = shown is not None and shown.name in names
         layout = lay_out(state, shown if shown and is_shown else MemoryRequest(name))
-        if is_shown or layout.placement.size <= _MOST_MEMORY:
+        if is_shown or layout.placement.size <= _MAX_MEMORY:
             memories[name] = memory_data(state, layout)
     return memories
 
@@ -178,9 +184,9 @@ def _loads(state: ExplorerState) -> list[dict[str, Any]]:
 
 def _provenance(state: ExplorerState) -> str:
     """Where D is from: the page cannot compute it again."""
-    if not state.results.is_known:
-        return f"D is empty: {state.results.unknown}"
-    chips = [chip for chip in (state.results.chip, state.results.against) if chip is not None]
+    if not state.chip_choice.is_known:
+        return f"D is empty: {state.chip_choice.why_no_model}"
+    chips = [chip for chip in (state.chip_choice.chip, state.chip_choice.against) if chip is not None]
     names = ["the GPU" if chip == GPU else f"the emulator ({chip})" for chip in chips]
     return f"D computed by {' and '.join(names)}"
 
@@ -195,7 +201,7 @@ def check_path(path: str | Path) -> Path:
     """
     try:
         target = Path(path)
-        os.fsencode(target)  # half a character cannot be written
+        os.fsencode(target)  # refuses a lone surrogate
     except Exception:  # a path of somebody else's type may raise anything
         raise PtxlabError(f"a page is written to a path; found {quoted(path)}") from None
     if target.suffix.lower() not in (".html", ".htm"):
@@ -253,12 +259,13 @@ def write_packed(
     title: str,
     name: str,
     packed: Mapping[str, Any],
+    *,
     module: str = "saved_page",
-    *sheets: str,
+    sheets: Sequence[str] = (),
 ) -> Path:
     """Write the page that a module of front/ opens, with more style sheets."""
     target = check_path(path)
-    page = page_text(title, name, packed, module, *sheets)
+    page = page_text(title, name, packed, module=module, sheets=sheets)
     try:
         write_atomically(target, page)
     except OSError as error:
@@ -267,29 +274,34 @@ def write_packed(
 
 
 def page_text(
-    title: str, name: str, packed: Mapping[str, Any], module: str = "saved_page", *sheets: str
+    title: str,
+    name: str,
+    packed: Mapping[str, Any],
+    *,
+    module: str = "saved_page",
+    sheets: Sequence[str] = (),
 ) -> str:
     """The page that a module of front/ opens, as a text."""
-    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
-    code, look = script(module), style("saved_page", *sheets)
+    title = as_text(title, "title").encode(errors="replace").decode()  # without a lone surrogate
+    script_text, css = script(module), style("saved_page", *sheets)
     return FRAME.substitute(
-        policy=POLICY.format(policy_source(code), policy_source(look)),
+        policy=POLICY.format(policy_source(script_text), policy_source(css)),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
-        style=look,
+        style=css,
         saved=_escape_json(json.dumps(packed, separators=(",", ":"), allow_nan=False)),
-        script=code,
+        script=script_text,
     )
 
 
 def policy_source(text: str) -> str:
-    """What allows a script or a style that stands in a page, in the words of its Content-Security-Policy."""
+    """The CSP source expression (`'sha256-…'`) of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _escape_json(text: str) -> str:
-    """JSON in which HTML finds no tag and no comment."""
+    """Escape JSON for embedding in a <script> element."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

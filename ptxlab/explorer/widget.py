@@ -410,7 +410,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         return write_page(path, title, self.instruction.mnemonic, self.page_data())
 
     def page_data(self, **limits: int) -> dict[str, Any]:
-        """What a saved page holds; with `most_products` all dot products only of a D that has no more."""
+        """What a saved page holds; with `max_products` all dot products only of a D that has no more."""
         return self.session.page_data(**limits)
 
     def static_html(self) -> str:

@@ -34,7 +34,7 @@ from .stops import Stop, forms_summary, stops
 
 _PICTURED = ("A", "B", "C", "D", "S", "T", "SFA")  # operands with a small picture
 _RULE_WIDTH = 64  # letters of a line
-_MOST_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
+_MAX_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
 
 
 class HtmlText(str):
@@ -131,7 +131,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         ]
         other.page.close()
         page = {"walk": pack(saved), "explorers": explorers}
-        return write_packed(path, title, "", page, "saved_walk", "walk")
+        return write_packed(path, title, "", page, module="saved_walk", sheets=["walk"])
 
     def _saved_explorer(self, stop: Stop, explorer: Explorer) -> Any:
         """What the Explorer shows at a stop; None where there is no matrix."""
@@ -139,7 +139,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
             return None
         if explorer is not self.explorer:
             explorer.restart(stop.form)
-        data = explorer.page_data(most_products=_MOST_PRODUCTS)
+        data = explorer.page_data(max_products=_MAX_PRODUCTS)
         again = f"open it in a notebook with {_call(stop)}"
         return pack(
             {**data, "code": "", "refusal": f"this page cannot be edited: press Open live, or {again}"}
@@ -235,7 +235,7 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
 
 _FREE, _FREE_OPACITY = "#808080", 72  # tensor memory that a matrix does not take: grey on any page
 _OPACITY = bytes([255] * len(LIGHT.lanes) + [_FREE_OPACITY])
-_LEAST, _MOST = 16, 128  # pixels of a side of a small picture
+_MIN_SIDE, _MAX_SIDE = 16, 128  # pixels of a side of a small picture
 _PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, _FREE))
 
 
@@ -347,7 +347,7 @@ def _image_tag(image: dict[str, Any]) -> str:
 
     def length(elements: int) -> int:
         scale = 4 if elements <= 16 else 2 if elements <= 64 else 1
-        return min(max(elements * scale, _LEAST), _MOST)
+        return min(max(elements * scale, _MIN_SIDE), _MAX_SIDE)
 
     width, height = length(image["columns"]), length(image["rows"])
     # in the style: pages' own rules, JupyterLab's `height: auto` among them, go before attributes

@@ -15,7 +15,7 @@ from ptxlab import PtxlabError
 from ptxlab.explorer.differences import find_difference
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
-from ptxlab.explorer.state import ExplorerState, Results
+from ptxlab.explorer.state import ChipChoice, ExplorerState
 from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace
@@ -109,7 +109,7 @@ def test_the_fills_show_that_chips_differ(mnemonic: str, pattern: str) -> None:
     state = filled(mnemonic, pattern)
     counts = [
         int(state.comparison(one, other).differ.sum())
-        for one, other in itertools.combinations(state.results.models, 2)
+        for one, other in itertools.combinations(state.chip_choice.models, 2)
         if model_of(state.ins, one).rule != model_of(state.ins, other).rule
     ]
     assert max(counts) > 16
@@ -162,7 +162,7 @@ def pairs() -> list[Any]:
     """One pair of chips for every two rules that chips follow for the same form."""
     chosen: dict[tuple[Any, ...], Any] = {}
     for ins in FORMS:
-        for one, other in itertools.combinations(Results(ins).models, 2):
+        for one, other in itertools.combinations(ChipChoice(ins).models, 2):
             rules = frozenset((model_of(ins, one).rule, model_of(ins, other).rule))
             kind = (rules, ins.family, ins.a_type, ins.d_type) if len(rules) > 1 else (rules, ins.family)
             chosen.setdefault(kind, (ins, one, other))
@@ -174,7 +174,7 @@ def pairs() -> list[Any]:
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)
-    before, history = state.operation, len(state.history.past_steps)
+    before, history = state.operation, len(state.history.past)
     assert not state.comparison().differ.any()
     same = model_of(ins, one).rule == model_of(ins, other).rule
     finding = find_difference(state, seconds=5)
@@ -185,7 +185,7 @@ def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> 
         return
     differ = state.comparison().differ
     assert finding.cell == tuple(np.argwhere(differ)[0]) and finding.sentence.startswith(f"{one} and {other}")
-    assert state.operation.modifiers == before.modifiers and len(state.history.past_steps) == history + 1
+    assert state.operation.modifiers == before.modifiers and len(state.history.past) == history + 1
     used = sum(np.count_nonzero(state.values(name)) for name in ("A", "B", "C"))
     assert used < 40  # a small case
     traces = [state.trace(*finding.cell, chip) for chip in (one, other)]
@@ -259,7 +259,7 @@ def test_the_page_gets_both_chips_and_the_place_at_which_they_part() -> None:
     ex.view.tracing = True
     trace = ex.view.trace
     assert trace["lead"].startswith(
-        "They part at A[2][2] B[2][5]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts"
+        "They diverge at A[2][2] B[2][5]: sm_90 keeps all of 3.05175781e-05, sm_80 cuts"
     )
     hopper, ampere = trace["columns"]
     assert hopper["heading"] == "sm_90 Hopper: 3.0517578e-05 = 0x38000000"
@@ -287,7 +287,7 @@ def test_what_is_rounded_between_two_steps_parts_two_chips() -> None:
 
     words = divergence_text(hopper, ampere, divergence)
     assert words == (
-        "They part where sm_80 has added k 0..7 and the sum is rounded to nearest even: 2049 becomes 2048"
+        "They diverge where sm_80 has added k 0..7 and the sum is rounded to nearest even: 2049 becomes 2048"
     )
 
 
@@ -301,7 +301,7 @@ def test_chips_of_one_rule_never_part() -> None:
 @pytest.mark.slow
 def test_traces_that_differ_part_somewhere(mnemonic: str) -> None:
     state = filled(mnemonic, "wide exponents")
-    for one, other in itertools.combinations(state.results.models, 2):
+    for one, other in itertools.combinations(state.chip_choice.models, 2):
         for row, column in np.argwhere(state.comparison(one, other).differ)[:3].tolist():
             traces = [state.trace(row, column, chip) for chip in (one, other)]
             divergence = find_divergence(*traces)
@@ -319,8 +319,8 @@ def test_chips_that_agree_lose_what_there_is_to_lose() -> None:
 
     ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     for values, words in {
-        (1, 2, 3): "lose nothing, and agree",
-        (np.inf, 1, 1): "lose nothing, and agree",
+        (1, 2, 3): "lose no bits and agree",
+        (np.inf, 1, 1): "lose no bits and agree",
         (1024, 0, 2.0**-20): "lose the same bits",
     }.items():
         A = np.zeros((16, 16))

@@ -104,7 +104,7 @@ def snapshot(ex: Any) -> dict[str, Any]:
         "instruction": state.form,
         "operands": {name: array.tobytes() for name, array in state.shown.arrays.items()},
         "settings": state.shown.settings,
-        "history": [*map(id, state.history.past_steps), *map(id, state.history.future_steps)],
+        "history": [*map(id, state.history.past), *map(id, state.history.future)],
         "chips": state.chips,
         "random": repr(state.random.bit_generator.state),
         "notices": state.notices,

@@ -291,11 +291,11 @@ def test_scale_factors_follow_k() -> None:
 def test_modifiers_and_chips(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = state_of(ANY_ORDER), state_of("mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.s4.s32")
     SetOption("selector", 1).apply(old)
-    old.results.chip, old.results.against = "sm_80", "sm_89"
+    old.chip_choice.chip, old.chip_choice.against = "sm_80", "sm_89"
     notices = migrate_operands(old, new)
     assert "selector is back to 0: this instruction does not take 1" in notices and (
-        new.results.chip,
-        new.results.against,
+        new.chip_choice.chip,
+        new.chip_choice.against,
     ) == (
         "sm_80",
         "sm_89",
@@ -304,11 +304,11 @@ def test_modifiers_and_chips(monkeypatch: pytest.MonkeyPatch) -> None:
     notices = migrate_operands(old, group)
     assert (
         "D is computed by sm_90: there is no sm_80 model of this instruction" in notices
-        and group.results.against is None
+        and group.chip_choice.against is None
     )
     assert "D is no longer compared: there is no sm_89 model of this instruction" in notices
     gpu = state_of(ANY_ORDER)
-    old.results.chip, old.results.against = "GPU", None
+    old.chip_choice.chip, old.chip_choice.against = "GPU", None
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
     migrate_operands(old, gpu)
-    assert gpu.results.chip == "GPU"
+    assert gpu.chip_choice.chip == "GPU"

@@ -105,8 +105,8 @@ def edits(ex: Any) -> list[Any]:
         ex.redo,
         lambda: ex.apply(FillMatrix("A", "random")),
         lambda: ex.apply(FlipBit("C", 5, 0, 3)),
-        lambda: setattr(ex, "chip", state.results.models[-1]),
-        lambda: setattr(ex, "against", state.results.models[0]),
+        lambda: setattr(ex, "chip", state.chip_choice.models[-1]),
+        lambda: setattr(ex, "against", state.chip_choice.models[0]),
         lambda: ex.apply(SetCell("B", 0, 0, "1")),
         lambda: setattr(ex, "against", None),
     ]

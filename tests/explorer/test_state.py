@@ -184,8 +184,8 @@ def test_history_is_bounded_and_shares_what_did_not_change() -> None:
     state = ExplorerState(ptxlab.instruction(DENSE))
     for step in range(UNDO_LIMIT + 20):
         SetCell("C", 0, 0, str(step + 1)).apply(state)
-    assert len(state.history.past_steps) == UNDO_LIMIT
-    assert len({id(step.operation.arrays["A"]) for step in state.history.past_steps}) == 1
+    assert len(state.history.past) == UNDO_LIMIT
+    assert len({id(step.operation.arrays["A"]) for step in state.history.past}) == 1
     while state.undo():
         pass
     assert state.values("C")[0, 0] == 20
@@ -315,14 +315,12 @@ def test_history_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for step in range(40):
         SetValues("C", np.full((16, 8), step)).apply(state)
         change_instruction(state, ptxlab.instruction(DENSE if step % 2 else HALF))
-        arrays = {
-            id(array): array for each in state.history.past_steps for array in each.operation.arrays.values()
-        }
+        arrays = {id(array): array for each in state.history.past for array in each.operation.arrays.values()}
         assert sum(array.nbytes for array in arrays.values()) <= 20_000
-    assert 3 < len(state.history.past_steps) < 40
+    assert 3 < len(state.history.past) < 40
     monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 1)
     SetCell("C", 0, 0, "7").apply(state)
-    assert len(state.history.past_steps) == 1 and state.undo() and state.values("C")[0, 0] == 39
+    assert len(state.history.past) == 1 and state.undo() and state.values("C")[0, 0] == 39
 
 
 # -- code ------------------------------------------------------------------------------------------------
@@ -398,7 +396,7 @@ def test_a_link_keeps_every_bit(ins: Instruction) -> None:
     state = wild(ins)
     again, look = open_link(share_link(state, {"lane": 3}))
     assert shown(again) == shown(state)
-    assert (look, again.results.chip, again.history.past_steps) == ({"lane": 3}, state.results.chip, ())
+    assert (look, again.chip_choice.chip, again.history.past) == ({"lane": 3}, state.chip_choice.chip, ())
 
 
 def test_a_link_opens_the_same_screen() -> None:
@@ -745,7 +743,7 @@ def test_bad_messages_change_nothing(message: Any, quiet: Any) -> None:
     before = shown(quiet.state)
     quiet.page._handle_custom_msg(message, [])
     assert shown(quiet.state) == before
-    assert not quiet.state.history.past_steps
+    assert not quiet.state.history.past
     assert len(quiet.view.problem) < 6000
 
 
