@@ -38,7 +38,10 @@ _LANES = 32
 WIDTHS = (1, 2, 4, 8, 16)
 
 #: Bytes that an atomic operation on shared memory updates.
-_ATOMIC_WIDTHS = (4, 8)
+ATOMIC_WIDTHS = (4, 8)
+
+#: How lanes of one access are served; cp.async of 16 bytes is served as an atomic operation.
+AccessKind = Literal["load", "store", "atomic"]
 
 _NOBODY = -1  # the word of a lane that takes no part
 
@@ -220,8 +223,8 @@ def conflicts(
     if size not in WIDTHS:
         raise PtxlabError(f"width={quoted(size)}: a lane reads or writes {listing(WIDTHS)} bytes")
     store, atomic = as_flag(store, "store"), as_flag(atomic, "atomic")
-    if atomic and size not in _ATOMIC_WIDTHS:
-        raise PtxlabError(f"width={quoted(size)}: an atomic operation has {listing(_ATOMIC_WIDTHS)} bytes")
+    if atomic and size not in ATOMIC_WIDTHS:
+        raise PtxlabError(f"width={quoted(size)}: an atomic operation has {listing(ATOMIC_WIDTHS)} bytes")
     wrong = where % size != 0
     part = np.ones(where.shape, dtype=np.bool_)
     if active is not None:
@@ -240,12 +243,20 @@ def conflicts(
         raise PtxlabError(
             f"address {where[wrong & part][0]}: an access of {size} bytes is aligned to {size} bytes"
         )
+    kind: AccessKind = "load"
+    if store or atomic:
+        kind = "atomic" if atomic else "store"
+    return serve(where, size, kind, part)
+
+
+def serve(where: NDArray[np.int64], size: int, kind: AccessKind, part: NDArray[np.bool_]) -> Conflicts:
+    """`conflicts` of addresses that are known to be right, [..., 32]; `part`: the lanes that take part."""
     lane = np.arange(_LANES)
     groups = np.broadcast_to(lane // min(128 // size, _LANES), where.shape)
-    if size > _BANK_BYTES and not store and not atomic:
+    if size > _BANK_BYTES and kind == "load":
         together = _may_merge(where, part)
         groups = np.where(together, lane // (256 // size), groups)
-    return Conflicts(_words(where, size, part), groups, atomic=atomic)
+    return Conflicts(_words(where, size, part), groups, atomic=kind == "atomic")
 
 
 def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:

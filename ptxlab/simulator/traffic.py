@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..memory import Im2colMap, TensorMap
-from ..memory.banks import WIDTHS, conflicts
 from .events import Access, MatrixInputs, Observer
 from .memory import Buffer
 from .ptx.syntax import PtxInstruction
+from .shared_banks import BankUse, bank_use, least_wavefronts, wavefronts
 from .threads import Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
 _REPEATED = 256  # accesses whose addresses are kept
-WAVEFRONT = 128  # bytes of shared memory at once
 #: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
 PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
 _READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
@@ -132,18 +131,6 @@ def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
     return marks
 
 
-def judged(addresses: NDArray[np.int64], width: int, kind: str) -> NDArray[np.int64]:
-    """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
-    taken = conflicts(
-        np.maximum(addresses, 0) & ((1 << 18) - 1),
-        width,
-        store=kind == "store",
-        atomic=kind == "atomic",
-        active=addresses >= 0,
-    )
-    return np.stack([np.atleast_1d(taken.wavefronts), np.atleast_1d(taken.least)], axis=-1)
-
-
 def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Elements of boxes that lie inside of the array."""
     if isinstance(tensor, Im2colMap):
@@ -166,7 +153,7 @@ class Traffic(Observer):
         self._starts: list[int] = []  # addresses of buffers
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
-        self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
+        self._patterns: dict[tuple[int, BankUse, int], tuple[int, int]] = {}
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
         self._repeated: dict[tuple[int, int], _Repeated] = {}
         rng = np.random.default_rng(32)
@@ -193,55 +180,50 @@ class Traffic(Observer):
         space = "param" if "param" in parts else access.space
         entry = self.of(access.instruction)
         entry.bytes[space, access.kind] += access.width * len(access.threads)
-        if space == "shared" and access.kind == "atomic" and access.width in (4, 8):
-            self._count_banks(entry, access, "atomic", 2 if "cas" in parts else 1)
-        elif space == "shared" and access.kind in ("read", "write") and parts[0] != "mbarrier":
-            if access.proxy == "generic" and access.width in WIDTHS and parts[0] != "wmma":
-                self._count_banks(entry, access, "load" if parts[0] in ("ld", "ldu") else "store")
-            else:  # wmma, wgmma, bulk copies: how they go through the banks is not known
-                count = -(-access.width * len(access.threads) // WAVEFRONT)
+        if space == "shared" and access.kind in ("read", "write", "atomic") and parts[0] != "mbarrier":
+            use = bank_use(parts, access.kind, access.proxy, access.width)
+            if use is not None:
+                self._count_banks(entry, access, use)
+            else:
+                count = least_wavefronts(access.width * len(access.threads))
                 entry.wavefronts += count
                 entry.least += count
         elif space == "global":
             self._count_sectors(entry, access, parts)
 
-    def _count_banks(self, entry: Moved, access: Access, kind: str, each: int = 1) -> None:
-        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks.
-
-        Compare-and-swap keeps a bank for two cycles, `each`.
-        """
+    def _count_banks(self, entry: Moved, access: Access, use: BankUse) -> None:
+        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks."""
         key = id(access.instruction), int(access.addresses[0])
         known = self._repeated.get(key)
         repeated = known
         if repeated is None or not repeated.is_like(access):
-            repeated = _Repeated(access.threads, access.addresses, self._judge_banks(access, kind, each))
+            repeated = _Repeated(access.threads, access.addresses, self._judge_banks(access, use))
             if known is not None or len(self._repeated) < _REPEATED:
                 self._repeated[key] = repeated
-        accesses, wavefronts, least = repeated.taken
+        accesses, count, least = repeated.taken
         entry.accesses += accesses
-        entry.wavefronts += wavefronts
+        entry.wavefronts += count
         entry.least += least
 
-    def _judge_banks(self, access: Access, kind: str, each: int) -> tuple[int, int, int]:
+    def _judge_banks(self, access: Access, use: BankUse) -> tuple[int, int, int]:
         rows = self._rows(access.threads, access.addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
-        wavefronts, least = self._judge_rows(shifted, access.width, kind)
-        return len(shifted), each * wavefronts, each * least
+        return len(shifted), *self._judge_rows(shifted, access.width, use)
 
-    def _judge_rows(self, shifted: NDArray[np.int64], width: int, kind: str) -> tuple[int, int]:
+    def _judge_rows(self, shifted: NDArray[np.int64], width: int, use: BankUse) -> tuple[int, int]:
         """Wavefronts of the accesses of several warps, and the least."""
         keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
         known = self._patterns
-        names = [(width, kind, int(key)) for key in keys]
+        names = [(width, use, int(key)) for key in keys]
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
             taken = shifted[first[unknown]]
-            for number, pair in zip(unknown, judged(taken, width, kind).tolist(), strict=True):
+            for number, pair in zip(unknown, wavefronts(taken, width, use).tolist(), strict=True):
                 known[names[number]] = pair[0], pair[1]
         totals = np.array([known[name] for name in names]) * counts[:, None]
-        wavefronts, least = totals.sum(axis=0).tolist()
-        return wavefronts, least
+        count, least = totals.sum(axis=0).tolist()
+        return count, least
 
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ...isa.product_form import ProductForm
 from ...memory import TensorMap
-from ...memory.banks import WIDTHS
 from ..events import Access, MatrixInputs, Observer, Synchronisation
 from ..ptx.syntax import PtxInstruction
+from ..shared_banks import BankUse, bank_use, least_wavefronts, wavefronts
 from ..threads import Batch, Threads
-from ..traffic import PAST_L1, WAVEFRONT, judged
+from ..traffic import PAST_L1
 
 #: What is executed again and again until it may go on.
 _SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})
@@ -169,8 +169,10 @@ class Recorder(Observer):
         ends = np.append(starts[1:], len(warps))
         if access.space == "shared":
             width = self._widths.get(number, access.width)
-            atomic = access.kind == "atomic" and number not in self._counters
-            self._count_wavefronts(access, width, atomic, touches, starts, ends, threads, addresses & -width)
+            use = bank_use(parts, access.kind, access.proxy, width)
+            if number in self._counters:
+                use = BankUse("load")  # ATOMS.POPC.INC: lanes that add one at the same word take one access
+            self._count_wavefronts(access, width, use, touches, starts, ends, threads, addresses & -width)
             return
         if access.space == "local":  # words of the lanes lie side by side
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
@@ -190,22 +192,20 @@ class Recorder(Observer):
     def _count_wavefronts(
         access: Access,
         width: int,
-        atomic: bool,
+        use: BankUse | None,
         touches: list[Touch],
         starts: NDArray[Any],
         ends: NDArray[Any],
         threads: NDArray[Any],
         addresses: NDArray[Any],
     ) -> None:
-        parts = access.instruction.parts
-        if access.proxy == "async" or access.width not in WIDTHS or parts[0] in ("wmma", "cp"):
+        if use is None:
             for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
-                touch.wavefronts += -(-access.width * (last - first) // WAVEFRONT)
+                touch.wavefronts += least_wavefronts(access.width * (last - first))
             return
         rows = np.full((len(touches), 32), -1, dtype=np.int64)
         rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
-        kind = "store" if access.kind == "write" or parts[0] in ("ldmatrix", "stmatrix") else "load"
-        taken = judged(rows, width, "atomic" if atomic else kind)
+        taken = wavefronts(rows, width, use)
         for touch, count in zip(touches, taken[:, 0].tolist(), strict=True):
             touch.wavefronts += count
 
