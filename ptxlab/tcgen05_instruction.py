@@ -57,7 +57,7 @@ class TensorTransfer(ShownForm, Tcgen05Transfer):
         column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
         `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
         """
-        from .numerics.tensor_memory import emulate
+        from .numerics.tcgen05_transfer import emulate
 
         return emulate(self, arguments, address, split)
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import PtxlabError, gpu
 from ptxlab._util.files import write_atomically
-from ptxlab._util.progress import bar
+from ptxlab._util.progress_bar import bar
 from ptxlab.gpu import codegen
 from ptxlab.gpu.cuda_python import load
 from ptxlab.instruction import mma_instructions

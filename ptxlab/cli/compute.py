@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import gpu, views
 from .._util import interrupts
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from ..errors import PtxlabError, counted, quoted
 from ..gpu.device import check_device
 from ..gpu.measure import measure as measure_here

@@ -28,7 +28,7 @@ from ..isa.tcgen05.form import element_type
 from ..isa.tensor_memory import COLUMNS, LANES
 from ..isa.transfer import TransferForm
 from ..memory import Tcgen05Descriptor
-from ..numerics import tensor_memory
+from ..numerics import tcgen05_transfer
 from ..numerics.transfer import emulate, pack_row, unpack_row
 from .fills import check_seed, random_range
 from .parse_cell import parse, parse_register
@@ -477,7 +477,7 @@ class RegisterTransfer(TensorMemoryTransfer):
         if ins.compresses:
             ins = replace(ins, reduces=False, compresses=False, reduction="", absolute=False, nan=False,
                           type="b32")  # fmt: skip
-        lanes, columns = tensor_memory.places(ins, self.address, self.split, self.tensor_columns)
+        lanes, columns = tcgen05_transfer.places(ins, self.address, self.split, self.tensor_columns)
         return (lanes * self.tensor_columns + columns).reshape(LANES, ins.registers, -1)
 
     def thread_maps(self, name: str) -> dict[str, Links]:
@@ -500,7 +500,7 @@ class LoadTransfer(RegisterTransfer):
     @cached_property
     def _loaded(self) -> list[Codes]:
         """What it leaves, by kind: metadata, registers, the reduction."""
-        loaded = tensor_memory.load(self.ins, self.a, self.address, self.split)
+        loaded = tcgen05_transfer.load(self.ins, self.a, self.address, self.split)
         parts = loaded if isinstance(loaded, tuple) else (loaded,)
         return [part if part.ndim == 2 else part[:, None] for part in parts]
 
@@ -546,7 +546,7 @@ class StoreTransfer(RegisterTransfer):
     ends, keeps_words = (REGISTERS, TENSOR_MEMORY), True
 
     def _result(self) -> Codes:
-        return tensor_memory.store(self.ins, self.a, self.before, self.address, self.split)
+        return tcgen05_transfer.store(self.ins, self.a, self.before, self.address, self.split)
 
     def _links(self) -> Links:
         links = np.full(self.result.size, -1)
@@ -579,7 +579,7 @@ class CopyTransfer(TensorMemoryTransfer):
         return self.descriptor.addresses(np.arange(rows)[:, None], np.arange(words), bits=32)
 
     def _result(self) -> Codes:
-        return tensor_memory.copy_rows(self.ins, self.a, self.before, self.address)
+        return tcgen05_transfer.copy_rows(self.ins, self.a, self.before, self.address)
 
     def _links(self) -> Links:
         """Where elements become bytes, a word has some of one or two words of its 16 bytes."""
@@ -590,7 +590,7 @@ class CopyTransfer(TensorMemoryTransfer):
         base = index - word % 4
         plain = replace(self.ins, source="")
         nothing = np.full(self.result.shape, 0xFFFFFFFF, dtype=np.uint32)
-        placed = tensor_memory.copy_rows(plain, index, nothing, self.address).reshape(-1).astype(np.int64)
+        placed = tcgen05_transfer.copy_rows(plain, index, nothing, self.address).reshape(-1).astype(np.int64)
         there = placed != 0xFFFFFFFF
         both = np.stack([(base + first).reshape(-1), (base + last).reshape(-1)], axis=-1)
         links = np.where(there[:, None], both[np.where(there, placed, 0)], -1)
@@ -607,7 +607,7 @@ class ShiftTransfer(TensorMemoryTransfer):
     first_lanes = (0, 32, 64, 96)
 
     def _result(self) -> Codes:
-        return tensor_memory.shift(self.ins, self.a, self.address)
+        return tcgen05_transfer.shift(self.ins, self.a, self.address)
 
     def _links(self) -> Links:
         links = np.full(self.a.shape, -1)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
 from .._util.arguments import check_room, is_name
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_seconds, is_a, is_name
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from .._util.threads import thread_count
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import register_forms

@@ -22,7 +22,7 @@ from ..isa.tensor_memory import LANES, TensorOperand
 from ..isa.transfer import TransferForm
 from ..memory.descriptors import Descriptor, descriptor
 from ..memory.tcgen05_tiles import pack_lookup
-from ..numerics.tensor_memory import as_registers, as_words
+from ..numerics.tcgen05_transfer import as_registers, as_words
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .arrays import GpuArray, GpuArrays, gpu_arrays

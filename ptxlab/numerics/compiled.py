@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from .._util.interrupts import held_back
-from .._util.progress import BACKGROUND
+from .._util.progress_bar import BACKGROUND
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType, dtype
 from ..isa.operand import Operand

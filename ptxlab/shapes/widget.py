@@ -26,7 +26,7 @@ from ..explorer.widget import Explorer
 from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
-from ..numerics.tensor_memory import shift_rows
+from ..numerics.tcgen05_transfer import shift_rows
 from ..views.drawing import png
 from ..views.palette import LIGHT
 from ..views.static_fallback import StaticFallback

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..memory import TensorMap

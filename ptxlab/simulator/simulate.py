@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer

@@ -21,7 +21,7 @@ from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ..memory.descriptors import Tcgen05Descriptor, descriptor
 from ..memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
-from ..numerics import has, tensor_memory
+from ..numerics import has, tcgen05_transfer
 from ..numerics.emulate import emulate
 from .builders import Context, builds, unsupported
 from .events import TensorAccess
@@ -189,11 +189,11 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
                 )
                 machine.tensor_accessed(access)
             if loads:
-                results.append(_flat(tensor_memory.load(form, words, start, split))[ours])
+                results.append(_flat(tcgen05_transfer.load(form, words, start, split))[ours])
                 continue
             registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
             registers[ours] = np.stack([column[number] for column in stored], axis=-1)
-            words[ours] = tensor_memory.store(form, registers, words, start, split)[ours]
+            words[ours] = tcgen05_transfer.store(form, registers, words, start, split)[ours]
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
@@ -297,10 +297,12 @@ def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer
             for block, rank in issue.blocks:
                 words = _memory(machine).words[block]
                 if codes is None:
-                    words[:] = tensor_memory.shift(form, words, int(places[number]))
+                    words[:] = tcgen05_transfer.shift(form, words, int(places[number]))
                     continue
                 content = _shared_bytes(issue, form, int(codes[number]), rank)
-                words[:] = tensor_memory.copy(form, content, int(codes[number]), words, int(places[number]))
+                words[:] = tcgen05_transfer.copy(
+                    form, content, int(codes[number]), words, int(places[number])
+                )
 
     return MachineStep(instruction, execute)
 
@@ -429,7 +431,7 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifi
         start = _column(form.a, addresses["a"], first)
         issue.notify("write", range(start, start + form.a.columns))
         for block, _ in group:
-            memory[block] = tensor_memory.shift_rows(memory[block], start, form.a.columns)
+            memory[block] = tcgen05_transfer.shift_rows(memory[block], start, form.a.columns)
 
 
 def _from_lane(mask: int, first: int, ctas: int) -> int:

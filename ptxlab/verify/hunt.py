@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import gpu
 from .._util.arguments import as_int, as_names, as_seconds
-from .._util.progress import bar
+from .._util.progress_bar import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product

@@ -328,7 +328,7 @@ def test_numpy_computes_while_numba_compiles() -> None:
     code = """
 import threading
 import numpy as np, ptxlab
-from ptxlab._util.progress import bar
+from ptxlab._util.progress_bar import bar
 from ptxlab.numerics import compiled
 compiled._PATIENCE = 0.0
 may_begin, compile_loop = threading.Event(), compiled._compile

@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import run_python
 
-bars = importlib.import_module("ptxlab._util.progress")
+bars = importlib.import_module("ptxlab._util.progress_bar")
 bar = bars.bar
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -123,7 +123,5 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_loaded_before_use() -> None:
-    script = (
-        "import sys, ptxlab._util.progress; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
-    )
+    script = "import sys, ptxlab._util.progress_bar; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
     run_python(script, cwd=ROOT)

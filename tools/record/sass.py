@@ -16,7 +16,7 @@ from typing import Any
 
 from ptxlab import Instruction, Transfer, catalog, gpu
 from ptxlab._util.files import write_atomically
-from ptxlab._util.progress import bar
+from ptxlab._util.progress_bar import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
 from ptxlab.isa.targets import CHIPS, newest_of_cuda

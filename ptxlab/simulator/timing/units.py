@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...errors import PtxlabError, listing, quoted
+from ..peaks import PEAKS
 from .replay import ALU, BRANCH, FMA, FP64, MEMORY, TENSOR, UNIFORM, XU
 
 
@@ -94,7 +95,7 @@ class Clockwork:
     #: Of a chip that was not measured: the one whose figures it has, and the evidence of its own ones.
     same_as: str = ""
     own: dict[str, str] = field(default_factory=dict)
-    sms: int = _row(132, "published: NVIDIA H200 data sheet")
+    sms: int = _row(PEAKS["H200"].sms, "published: NVIDIA H200 data sheet")
     clock: float = _row(1980, "measured: MHz without a limit of power, nvidia-smi")
     registers: int = _row(65536, _PUBLISHED)
     threads: int = _row(2048, _PUBLISHED)
@@ -166,7 +167,7 @@ class Clockwork:
 
 #: Reads of 4 GB reach 97 % of the 4.8 TB/s that the data sheet of the H200 states.
 _H100_MEMORY = "published: 3,352 GB/s, NVIDIA H100 white paper; of that as much as an H200 reaches of its own"
-_H100_PART = 3352 / 4800
+_H100_PART = PEAKS["H100"].dram / PEAKS["H200"].dram
 CLOCKWORKS = {
     each.name: each
     for each in (
