@@ -46,7 +46,7 @@ MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
 
-class Mistake(NamedTuple):
+class FragmentMistake(NamedTuple):
     """What a kernel does wrong with fragments: in words, and its line beside that of a right kernel."""
 
     words: str
@@ -56,24 +56,26 @@ class Mistake(NamedTuple):
 
 #: By the number of the kernel, from 1 on.
 MISTAKES = {
-    1: Mistake("d[3] does not start at 0", "float d[4] = {0, 0, 0, 1};", "float d[4] = {0, 0, 0, 0};"),
-    2: Mistake(
+    1: FragmentMistake(
+        "d[3] does not start at 0", "float d[4] = {0, 0, 0, 1};", "float d[4] = {0, 0, 0, 0};"
+    ),
+    2: FragmentMistake(
         "The last group of four lanes loads the B of the first",
         "b[r] = *(const unsigned*)(B + group() % 7 * K + thread_in_group() * 2 + r * 8);",
         "b[r] = *(const unsigned*)(B + group() * K + thread_in_group() * 2 + r * 8);",
     ),
-    3: Mistake(
+    3: FragmentMistake(
         "d[2] and d[3] are stored one row too far down, and those of the last group in row 8",
         "D[((group() + r / 2) % 8 + r / 2 * 8) * N + thread_in_group() * 2 + r % 2] = d[r];",
         "D[(group() + r / 2 * 8) * N + thread_in_group() * 2 + r % 2] = d[r];",
     ),
-    4: Mistake(
+    4: FragmentMistake(
         "The last group of four lanes swaps registers 1 and 2 of A",
         "a[group() == 7 ? r % 2 * 2 + r / 2 : r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + "
         "thread_in_group() * 2 + r / 2 * 8);",
         "a[r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + thread_in_group() * 2 + r / 2 * 8);",
     ),
-    5: Mistake(
+    5: FragmentMistake(
         "The two halves of every register of B are swapped",
         "b[r] = B[at + 1] | B[at] << 16;",
         "b[r] = B[at] | B[at + 1] << 16;",
@@ -92,7 +94,7 @@ class Puzzle(NamedTuple):
     """A picture, and below it what it shows, folded."""
 
     picture: Picture
-    answer: Mistake
+    answer: FragmentMistake
 
     def _repr_html_(self) -> str:
         words, wrong, right = (html.escape(text, quote=False) for text in self.answer)

@@ -24,7 +24,7 @@ from ..instruction import mma_instruction
 from ..simulation import Profile, Simulation
 from ..simulator.launch_profile import REASONS, CodeRow, Occupancy
 from ..simulator.peaks import Work
-from ..simulator.threads import Grid
+from ..simulator.threads import LaunchGrid
 from ..views import Header, Picture
 from ..views.charts import LineChart, bars, table
 from ..views.grid import Entry, uniform_grid
@@ -122,7 +122,7 @@ def profile(number: int) -> Profile:
         "source": chosen.source,
         "timeline": steps[np.argsort(steps[:, 4], kind="stable")],
         "occupancy": Occupancy(**record["occupancy"]),
-        "grid": Grid(**{name: _tupled(value) for name, value in record["grid"].items()}),
+        "grid": LaunchGrid(**{name: _tupled(value) for name, value in record["grid"].items()}),
         "code": tuple(CodeRow(*row) for row in record["code"]),
         "reasons": Counter(record["reasons"]),
         "stalls": {int(line): Counter(reasons) for line, reasons in record["stalls"].items()},

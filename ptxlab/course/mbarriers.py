@@ -236,7 +236,7 @@ def part(part: str) -> Reading:
     return reading(WHOLE_RING, part, _STOPS)
 
 
-class Mistake(NamedTuple):
+class BarrierMistake(NamedTuple):
     """One line of a kernel that is wrong, and what comes of it."""
 
     kernel: str
@@ -253,26 +253,26 @@ class Mistake(NamedTuple):
 _READ = "        multiply(d, stages[s], threadIdx.x / 32 - 1);\n"
 _RELEASE = "        mbarrier_arrive(&empty[s]);\n"
 MISTAKES = {
-    "bytes of A only": Mistake(
+    "bytes of A only": BarrierMistake(
         TWO_TILES,
         "2048 + 256",
         "2048",
         "Phase 0 ends as soon as A is there, so the threads may multiply a B that has not come yet. The "
         "bytes of B, when they come, count in phase 1, which nobody announced them for: it never ends.",
     ),
-    "too many bytes": Mistake(
+    "too many bytes": BarrierMistake(
         TWO_TILES,
         "2048 + 256",
         "2048 + 512",
         "256 bytes never come, and phase 0 never ends. On a GPU the kernel hangs, without any message.",
     ),
-    "128 arrivals": Mistake(
+    "128 arrivals": BarrierMistake(
         TWO_TILES,
         "mbarrier_init(&full, 1)",
         "mbarrier_init(&full, 128)",
         "All bytes are there, but 127 arrivals are pending. Waiting is not arriving.",
     ),
-    "same parity again": Mistake(
+    "same parity again": BarrierMistake(
         TWO_TILES,
         "mbarrier_wait(&full, i)",
         "mbarrier_wait(&full, 0)",
@@ -280,14 +280,14 @@ MISTAKES = {
         "phase 2 has begun, and wait(0) waits for its end. On a GPU the copies take longer: then phase 1 "
         "goes on, wait(0) asks about phase 0 and passes, and the old tiles are multiplied again.",
     ),
-    "consumers' parity": Mistake(
+    "consumers' parity": BarrierMistake(
         WHOLE_RING,
         "% 2 ^ 1",
         "% 2",
         "At first every stage is empty, but no phase of `empty` has ended. wait(0) waits for consumers, and "
         "they wait for the producer. wait(1) would ask about the phase before, and pass.",
     ),
-    "parity i % 2": Mistake(
+    "parity i % 2": BarrierMistake(
         WHOLE_RING,
         "mbarrier_wait(&full[s], i / STAGES % 2)",
         "mbarrier_wait(&full[s], i % 2)",
@@ -295,10 +295,10 @@ MISTAKES = {
         "wait(1) at once. If tile 1 is there, as here, wait(1) waits for the phase that has just begun. If "
         "not, it asks about the phase before, and passes: too early.",
     ),
-    "no release": Mistake(
+    "no release": BarrierMistake(
         WHOLE_RING, _RELEASE, "", "The producer fills every stage once, and then waits for ever."
     ),
-    "early release": Mistake(
+    "early release": BarrierMistake(
         WHOLE_RING,
         _READ + _RELEASE,
         _RELEASE + _READ,
@@ -310,7 +310,7 @@ MISTAKES = {
 class Consequence(NamedTuple):
     """What comes of a mistake, to be shown."""
 
-    mistake: Mistake
+    mistake: BarrierMistake
     record: Recorded
 
     def _repr_html_(self) -> str:

@@ -21,7 +21,7 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts
 from ..memory.fragment_access import (
-    Access,
+    FragmentAccess,
     Major,
     Placement,
     lane_accesses,
@@ -51,7 +51,7 @@ class MemoryLayout:
     pitch: int | None  # None for wgmma's tiles and for layouts of CuTe, which have none
     swizzle: int
     placement: Placement
-    accesses: tuple[Access, ...]
+    accesses: tuple[FragmentAccess, ...]
     shared: SharedTile | None = None  # of wgmma and tcgen05.mma, with its descriptor
     cute: str = ""  # the layout of CuTe that it lies in, as it was given
 
@@ -131,7 +131,7 @@ def _majors(ins: Product, operand: Operand, transposed: bool) -> dict[Major, str
     return {"column": "", "row": obstacle} if is_column else {"row": "", "column": obstacle}
 
 
-def _accesses(operand: Operand, placement: Placement, by: str) -> tuple[Access, ...]:
+def _accesses(operand: Operand, placement: Placement, by: str) -> tuple[FragmentAccess, ...]:
     store = by in ("stmatrix", "st.shared", "wmma.store")
     if by in ("ldmatrix", "stmatrix"):
         return tuple(matrix_accesses(operand, placement, store=store))
@@ -563,13 +563,13 @@ def _group_of_wavefronts(conflicts: Conflicts) -> list[int]:
     return [int(group) for group in groups.reshape(-1)[first[wavefronts >= 0]]]
 
 
-def _registers(operand: Operand, access: Access) -> list[int]:
+def _registers(operand: Operand, access: FragmentAccess) -> list[int]:
     first = access.first // operand.elements_per_register
     last = (access.first + access.count - 1) // operand.elements_per_register
     return list(range(first, last + 1))
 
 
-def _wavefront_text(access: Access, wavefront: int) -> str:
+def _wavefront_text(access: FragmentAccess, wavefront: int) -> str:
     conflicts = access.conflicts
     served = np.flatnonzero((conflicts.schedule == wavefront).any(axis=1)).tolist()
     group = int(conflicts.groups[served[0]])
@@ -593,7 +593,7 @@ def _wavefront_text(access: Access, wavefront: int) -> str:
     return f"{text}; {_lanes(sorted(colliding))} want different words of {where}"
 
 
-def _register_step(layout: MemoryLayout, access: Access, registers: list[int]) -> dict[str, Any]:
+def _register_step(layout: MemoryLayout, access: FragmentAccess, registers: list[int]) -> dict[str, Any]:
     names = f"{'register' if len(registers) == 1 else 'registers'} {index_runs(registers)}"
     text = f"{access.name} is done: every lane has {names} of {layout.operand.name}"
     if layout.operand.name == "D":

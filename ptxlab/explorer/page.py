@@ -141,7 +141,7 @@ class StateTrait(traitlets.TraitType[Any, Any]):
         self._write(obj, value)
 
 
-class Observers:
+class TraitObservers:
     """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
 
     def __init__(self, owner: Any) -> None:

@@ -19,7 +19,7 @@ from ..views.static_fallback import StaticFallback
 from .differences import FoundDifference
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
-from .page import CheckedMessages, Observers, Page, ReadOnlyTrait, StateTrait
+from .page import CheckedMessages, Page, ReadOnlyTrait, StateTrait, TraitObservers
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
@@ -138,7 +138,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
             operands=operands,
             address=address,
             split=split,
-            observers=Observers(self),
+            observers=TraitObservers(self),
         )
         self.state, self.view = self.session.state, self.session.view
         self._presenter = self.session.presenter

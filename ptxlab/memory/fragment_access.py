@@ -133,7 +133,7 @@ def _tile_offsets(tile: Tile, descriptor: Descriptor | None) -> NDArray[np.int64
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class FragmentAccess:
     """One warp-wide access: the registers of a warp that it loads or stores, and how it passes the banks.
 
     `first` and `count` are the elements of each lane; `addresses` are those that lanes supply, [lanes].
@@ -166,7 +166,7 @@ def _distinct(starts: NDArray[np.int64]) -> list[int]:
     return sorted(int(index) for index in first)
 
 
-def lane_accesses(operand: Operand, placement: Placement, *, store: bool = False) -> list[Access]:
+def lane_accesses(operand: Operand, placement: Placement, *, store: bool = False) -> list[FragmentAccess]:
     """Every lane reads (writes) its own elements, as many at a time as are contiguous, at most 16 bytes.
 
     >>> import ptxlab
@@ -197,7 +197,7 @@ def lane_accesses(operand: Operand, placement: Placement, *, store: bool = False
     for warp, chunk in product(range(operand.lanes // _WARP), _distinct(starts.T)):
         addresses = starts[warp * _WARP : (warp + 1) * _WARP, chunk]
         served = conflicts(addresses, width, store=store)
-        accesses.append(Access(name, warp, chunk * per_chunk, per_chunk, addresses, served, False))
+        accesses.append(FragmentAccess(name, warp, chunk * per_chunk, per_chunk, addresses, served, False))
     return accesses
 
 
@@ -209,7 +209,7 @@ def _plain_name(operand: Operand, width: int, store: bool) -> str:
     return f"{verb}.shared.v{width // own}.b{8 * own}"
 
 
-def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = False) -> list[Access]:
+def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = False) -> list[FragmentAccess]:
     """The ldmatrix (stmatrix) that load (store) the registers, four at a time where there are so many.
 
     >>> import ptxlab
@@ -239,7 +239,7 @@ def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = Fal
             registers = registers[len(loaded) :]
             addresses = own[loaded].reshape(-1)
             accesses.append(
-                Access(
+                FragmentAccess(
                     f"{verb}.sync.aligned.m8n8.x{len(loaded)}{trans}.shared.b16",
                     warp,
                     loaded[0] * operand.elements_per_register,

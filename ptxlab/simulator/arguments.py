@@ -18,7 +18,7 @@ from ..memory import TensorMap
 from ..memory.array_interface import gpu_layout
 from ..memory.tensor_maps import MapPointer
 from .ptx.syntax import Function, Variable, type_bits
-from .threads import MOST_SHARED, Grid
+from .threads import MOST_SHARED, LaunchGrid
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
@@ -80,7 +80,9 @@ def values_of(arguments: Sequence[KernelArgument]) -> Iterator[tuple[str, _Value
             yield f"{number}", argument
 
 
-def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int, int] = (1, 1, 1)) -> Grid:
+def as_grid(
+    grid: object, block: object, shared: object, cluster: tuple[int, int, int] = (1, 1, 1)
+) -> LaunchGrid:
     """The shape of a launch, with clusters as `as_cluster` gives them.
 
     >>> as_grid(4, (8, 8), 0).block_size
@@ -98,10 +100,10 @@ def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int
         raise PtxlabError(
             f"grid={quoted(grid)}: the kernel has clusters of {cluster}, which do not divide it"
         )
-    return Grid(blocks, threads, size, cluster)
+    return LaunchGrid(blocks, threads, size, cluster)
 
 
-def as_launch(function: Function, grid: object, block: object, shared: object, cluster: object) -> Grid:
+def as_launch(function: Function, grid: object, block: object, shared: object, cluster: object) -> LaunchGrid:
     """The shape of a launch of a kernel, which may state the size of its blocks and clusters itself.
 
     PTX ISA, "Performance-Tuning Directives": a launch with other blocks than .reqntid says, or with more

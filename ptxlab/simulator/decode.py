@@ -19,7 +19,7 @@ from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
 from .loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
-from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, Buffer
+from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, SimulatedBuffer
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
@@ -149,7 +149,7 @@ class Image:
             ),
         ]
 
-    def variables(self) -> list[Buffer]:
+    def variables(self) -> list[SimulatedBuffer]:
         """The module's global and constant variables with their initial values."""
         return [self._buffer(each) for each in self._variables if each.space in ("global", "const")]
 
@@ -161,7 +161,7 @@ class Image:
             if each.space == "shared"
         ]
 
-    def _buffer(self, variable: Variable) -> Buffer:
+    def _buffer(self, variable: Variable) -> SimulatedBuffer:
         data = np.zeros(variable.size, dtype=np.uint8)
         size = max(1, (type_bits(variable.type) or 8) // 8)
         for number, value in enumerate(variable.values or ()):
@@ -175,7 +175,9 @@ class Image:
                 (value & (1 << 8 * size) - 1).to_bytes(size, "little"), dtype=np.uint8
             )
         title = f"the variable {variable.name}"
-        return Buffer(title, self.symbols[variable.name], data, variable.space == "global", variable.space)
+        return SimulatedBuffer(
+            title, self.symbols[variable.name], data, variable.space == "global", variable.space
+        )
 
     def program(self, name: str) -> Program:
         """A function's steps."""

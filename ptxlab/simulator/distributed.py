@@ -27,7 +27,7 @@ from ..memory.tensor_maps import MapPointer
 from .arguments import Array, KernelArgument, values_of
 from .decode import Image
 from .events import Access, Observer
-from .memory import Buffer
+from .memory import SimulatedBuffer
 from .ptx.linker import read_modules
 from .ptx.syntax import Module, PtxInstruction, registers_of
 from .result import limit_error, merged
@@ -221,7 +221,7 @@ class _Updates(Observer):
         self._numbers: dict[int, int] = {}
         self._known: dict[int, Update | None] = {}
 
-    def watch(self, buffers: Sequence[Buffer], arrays: Sequence[NDArray[np.uint8]]) -> None:
+    def watch(self, buffers: Sequence[SimulatedBuffer], arrays: Sequence[NDArray[np.uint8]]) -> None:
         """Where the arrays are in the simulated memory."""
         starts = {array.ctypes.data: number for number, array in enumerate(arrays)}
         for buffer in buffers:

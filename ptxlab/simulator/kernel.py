@@ -42,7 +42,7 @@ from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, Special, plain_name
 from .result import Result
 from .simulate import Setup, simulate
-from .threads import Grid
+from .threads import LaunchGrid
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -220,7 +220,7 @@ class Kernel(Generic[R]):
             _products=outcome.products,
         )
 
-    def _prepared(self, shape: Grid, arguments: Sequence[object]) -> tuple[Image, Setup]:
+    def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[Image, Setup]:
         """The module, decoded at first use, and a launch of it with these arguments."""
         values = check_arguments(self.function, arguments, self.title)
         if self._image is None:
@@ -492,7 +492,7 @@ def as_check(check: bool | str) -> bool | str:
     return check
 
 
-def _traced(shape: Grid, trace: bool | int) -> tuple[int, int]:
+def _traced(shape: LaunchGrid, trace: bool | int) -> tuple[int, int]:
     """The block, and its warp, that `simulate` is to trace."""
     number = 0 if trace is True else as_int(trace, "trace")
     warps = shape.block_count * shape.warps

@@ -16,7 +16,7 @@ from .._util.arguments import as_path, as_text
 from .._util.files import write_atomically
 from ..errors import PtxlabError, listing, quoted
 from .peaks import Work
-from .threads import Grid
+from .threads import LaunchGrid
 
 #: Why a warp does not issue; the words of Nsight Compute.
 REASONS = (
@@ -76,7 +76,7 @@ class LaunchProfile:
     code: tuple[CodeRow, ...] = field(repr=False)
     issued: Counter[int] = field(repr=False)  # instructions, by line of the source
     work: Work
-    grid: Grid
+    grid: LaunchGrid
     name: str = ""
     source: str = field(default="", repr=False)
     again: Callable[[str], LaunchProfile] | None = field(default=None, repr=False, compare=False)

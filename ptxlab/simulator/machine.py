@@ -22,7 +22,7 @@ from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
 from .spinning import Probe
-from .threads import Batch, Grid, Threads
+from .threads import Batch, LaunchGrid, Threads
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
@@ -121,7 +121,7 @@ class Launch:
     next_block: int = 0
     last_block: int = 0
 
-    def cancel_next(self, grid: Grid) -> tuple[int, int, int, int] | None:
+    def cancel_next(self, grid: LaunchGrid) -> tuple[int, int, int, int] | None:
         """The first ctaid of the next cluster, which will not begin, and 1; None if all have begun."""
         if self.next_block >= self.last_block:
             return None

@@ -88,7 +88,7 @@ AtomicUpdate = Callable[
 
 
 @dataclass(slots=True)
-class Buffer:
+class SimulatedBuffer:
     """An array or a variable in global, constant or parameter memory."""
 
     title: str  # for messages
@@ -163,12 +163,12 @@ class Memory:
     """All memory that one batch of blocks sees."""
 
     def __init__(
-        self, buffers: Sequence[Buffer], shared: int, observers: Sequence[Observer], cluster: int = 1
+        self, buffers: Sequence[SimulatedBuffer], shared: int, observers: Sequence[Observer], cluster: int = 1
     ) -> None:
         self._cluster = cluster
         self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
-        self._recent: dict[int, Buffer] = {}
+        self._recent: dict[int, SimulatedBuffer] = {}
         self.observers = tuple(observers)
         self.shared_size = shared
         self._shared_pitch = -(-shared // 128) * 128
@@ -339,7 +339,7 @@ class Memory:
             return None
         return buffer.data[offset : offset + size]
 
-    def buffer_at(self, address: int) -> Buffer | None:
+    def buffer_at(self, address: int) -> SimulatedBuffer | None:
         """The buffer that a generic address belongs to."""
         position = int(np.searchsorted(self._starts, address, side="right")) - 1
         if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
@@ -487,7 +487,7 @@ class Memory:
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def _check_writable(self, instruction: PtxInstruction, kind: str, buffer: Buffer) -> None:
+    def _check_writable(self, instruction: PtxInstruction, kind: str, buffer: SimulatedBuffer) -> None:
         if kind != "read" and not buffer.writable:
             raise PtxlabError(
                 f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"

@@ -18,7 +18,7 @@ from .hazard import Hazard
 from .launch_profile import LaunchProfile
 from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
-from .threads import Grid, Threads
+from .threads import LaunchGrid, Threads
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
@@ -209,7 +209,7 @@ class Result:
     conflicts: Counter[int] = field(default_factory=Counter, init=False)
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
-    grid: Grid = field(default_factory=lambda: Grid((1, 1, 1), (1, 1, 1)))
+    grid: LaunchGrid = field(default_factory=lambda: LaunchGrid((1, 1, 1), (1, 1, 1)))
     trace: WarpTrace | None = None  # of one warp, if that was asked for
     source: str = ""
     ptx: str = ""

@@ -27,12 +27,12 @@ from .memory import (
     PARAM_WINDOW,
     WORKSPACE_BYTES,
     WORKSPACE_START,
-    Buffer,
     Memory,
+    SimulatedBuffer,
 )
 from .ptx.syntax import Module, Sink
 from .result import Counts, Limit, Products, Profile
-from .threads import Batch, Grid
+from .threads import Batch, LaunchGrid
 from .tma import encoded
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
@@ -50,7 +50,7 @@ _CANCEL = ("clusterlaunchcontrol", "try_cancel")
 class Setup:
     """A launch, and who looks at it; it can go to other processes."""
 
-    grid: Grid
+    grid: LaunchGrid
     arguments: tuple[KernelArgument, ...]
     model: str | None = None
     report: HazardLog | None = None  # where checks write; None if nothing is checked
@@ -128,9 +128,11 @@ class Run:
         maps: list[TensorMap] = []
         grid = setup.grid
         buffers = [*image.variables(), *_argument_buffers(image, setup.arguments, maps)]
-        buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
+        buffers.append(
+            SimulatedBuffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8))
+        )
         workspace = np.zeros(WORKSPACE_BYTES, dtype=np.uint8)
-        buffers.append(Buffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
+        buffers.append(SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
         memory = Memory(buffers, image.static_shared + grid.shared, listeners, grid.cluster_size)
         self.buffers = memory.buffers
         self._traffic.watch(memory.buffers, maps)
@@ -206,7 +208,7 @@ def _may_wait(module: Module) -> bool:
     return False
 
 
-def batch_blocks(grid: Grid, entry: Program, shared: int, waits: bool = False) -> int:
+def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = False) -> int:
     """Blocks that run together."""
     lanes = grid.lanes
     by_registers = _REGISTER_BYTES // (max(4 * len(entry.types), entry.local_size, 1) * lanes)
@@ -218,10 +220,12 @@ def batch_blocks(grid: Grid, entry: Program, shared: int, waits: bool = False) -
 
 def _argument_buffers(
     image: Image, arguments: Sequence[KernelArgument], maps: list[TensorMap]
-) -> list[Buffer]:
+) -> list[SimulatedBuffer]:
     """The buffers of the arguments, and the kernel's parameters as the threads read them."""
     parameters = np.zeros(image.parameter_size, dtype=np.uint8)
-    buffers = [Buffer("the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param")]
+    buffers = [
+        SimulatedBuffer("the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param")
+    ]
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
     arrays = [value for _, value in values_of(arguments) if isinstance(value, Array)]
@@ -230,11 +234,11 @@ def _argument_buffers(
     def place(title: str, data: NDArray[np.uint8], writable: bool, phase: int = 0) -> int:
         nonlocal free
         if as_on_host:
-            buffers.append(Buffer(title, data.ctypes.data, data, writable))
+            buffers.append(SimulatedBuffer(title, data.ctypes.data, data, writable))
             return data.ctypes.data
         start = free + phase
         free = address_behind(start + data.size)
-        buffers.append(Buffer(title, start, data, writable))
+        buffers.append(SimulatedBuffer(title, start, data, writable))
         return start
 
     offsets: list[int] = []  # of what `values_of` gives

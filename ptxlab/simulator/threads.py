@@ -24,7 +24,7 @@ MOST_SHARED = 227 << 10  # bytes of shared memory that a block can have, of any 
 
 
 @dataclass(frozen=True)
-class Grid:
+class LaunchGrid:
     """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory.
 
     The lanes of a block are rounded up to a multiple of `unit`: 32, or 128 for kernels with warpgroups.
@@ -57,7 +57,7 @@ class Grid:
     def block_numbers(self, first: int, last: int) -> NDArray[np.int64]:
         """Blocks first to last - 1 in the order in which they run: cluster by cluster, in each by rank.
 
-        >>> Grid((4, 2, 1), (32, 1, 1), cluster=(2, 2, 1)).block_numbers(0, 8)
+        >>> LaunchGrid((4, 2, 1), (32, 1, 1), cluster=(2, 2, 1)).block_numbers(0, 8)
         array([0, 1, 4, 5, 2, 3, 6, 7])
         """
         places = np.arange(first, last, dtype=np.int64)
@@ -98,7 +98,7 @@ class Batch:
     warpgroups), and the blocks of a cluster stand together.
     """
 
-    def __init__(self, grid: Grid, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, grid: LaunchGrid, numbers: NDArray[np.int64]) -> None:
         count = len(numbers)
         self.grid = grid
         self.numbers = numbers

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..memory import Im2colMap, TensorMap
 from .events import Access, MatrixInputs, Observer
-from .memory import Buffer
+from .memory import SimulatedBuffer
 from .ptx.syntax import PtxInstruction
 from .shared_banks import BankUse, bank_use, least_wavefronts, wavefronts
 from .threads import Threads
@@ -149,7 +149,7 @@ class Traffic(Observer):
 
     def __init__(self) -> None:
         self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
-        self._buffers: Sequence[Buffer] = ()
+        self._buffers: Sequence[SimulatedBuffer] = ()
         self._starts: list[int] = []  # addresses of buffers
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
@@ -159,7 +159,7 @@ class Traffic(Observer):
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
-    def watch(self, buffers: Sequence[Buffer], maps: Sequence[TensorMap]) -> None:
+    def watch(self, buffers: Sequence[SimulatedBuffer], maps: Sequence[TensorMap]) -> None:
         """The arrays and tensor maps of the launch."""
         self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = [buffer.start for buffer in self._buffers]

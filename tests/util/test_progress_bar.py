@@ -123,5 +123,6 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_loaded_before_use() -> None:
-    script = "import sys, ptxlab._util.progress_bar; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
+    optional = "{'tqdm', 'IPython', 'ipywidgets'}"
+    script = f"import sys, ptxlab._util.progress_bar; assert not {optional} & set(sys.modules)"
     run_python(script, cwd=ROOT)

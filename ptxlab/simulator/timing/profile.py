@@ -18,7 +18,7 @@ from ..peaks import Work
 from ..ptx.syntax import Module, PtxInstruction
 from ..result import line_of, work_of
 from ..simulate import Run, Setup
-from ..threads import Grid
+from ..threads import LaunchGrid
 from ..traffic import SECTOR
 from .code import KernelCode, counters, instruction_numbers, widths
 from .program import Cache, Expansion, Streams, streams
@@ -35,7 +35,7 @@ _SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
 _ISSUE = "issue slots"
 
 
-def occupancy(grid: Grid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
+def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
     """What fits on an SM."""
     warps = grid.warps
     each = -(-max(registers, 1) * 32 // _GRANULE) * _GRANULE
@@ -76,7 +76,7 @@ class _Recording(NamedTuple):
     recorder: Recorder
     module: Module
     warps: list[list[int]]  # of each cluster, by their numbers in the launch
-    grid: Grid
+    grid: LaunchGrid
     code: KernelCode
     chip: Clockwork
     fits: Occupancy
@@ -185,7 +185,7 @@ class _Sample:
     """Some clusters of a launch, simulated: what a replay reads, and what is known without one."""
 
     chip: Clockwork
-    grid: Grid
+    grid: LaunchGrid
     fits: Occupancy
     held: int  # clusters at a time
     samples: int  # clusters that were simulated
@@ -297,7 +297,7 @@ def _unit(row: NDArray[np.float64]) -> str:
     return "shared memory" if kind == SHARED else "L1"
 
 
-def _work(run: Run, grid: Grid, scale: float, fresh: float) -> Work:
+def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
     """What the launch moves and multiplies, from what was simulated; `fresh` sectors are DRAM's."""
     outcome = run.outcome()
     work = work_of(outcome.profile, outcome.touched.footprint, grid.block_count)
