@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +15,10 @@ from ..threads import Batch
 from .clocks import Clocks
 from .doubtful import Account, DoubtfulValues
 from .load_uses import LoadUses
+from .opcode_traits import traits_of
 from .shadow import ID, TIME, TIME_SHIFT, Shadow
 
-#: Hazards of what is loaded: they count once it matters.
+#: Hazards of loads: reported only when the loaded value is used.
 _OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
 _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
@@ -35,7 +34,7 @@ class ShadowTouch(NamedTuple):
     shadow: Shadow
     entries: NDArray[Any]
     threads: NDArray[Any]  # of each entry
-    per_thread: int  # entries of one
+    per_thread: int  # entries per thread
 
     @property
     def content(self) -> NDArray[np.uint8] | None:
@@ -48,7 +47,7 @@ class ShadowTouch(NamedTuple):
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """Those of the access (there must be some), for each entry."""
+        """The owner of each entry; only for an access that has owners."""
         owners, chosen = self.access.owners, self.piece.chosen
         assert owners is not None
         return np.repeat(owners if chosen is None else owners[chosen], self.per_thread)
@@ -71,7 +70,7 @@ class Unordered(NamedTuple):
 
     @property
     def stamp(self) -> int:
-        """That of the first entry."""
+        """The stamp of the first entry."""
         return int(self.before[self.which[0]])
 
     @property
@@ -104,7 +103,7 @@ class AccessReports:
         #: Arrivals without the scope .cluster, by the block of the mbarrier and the one that arrives, and
         #: those that something was reported of.
         self.unscoped_arrivals: dict[tuple[int, int], PtxInstruction] = {}
-        self.relied_upon: set[int] = set()
+        self.reported_arrivals: set[int] = set()
         #: Arrivals with .relaxed at the barrier of the cluster, by block, and when: the last of a row of one.
         self._relaxed: dict[int, list[tuple[PtxInstruction, int]]] = {}
 
@@ -156,7 +155,7 @@ class AccessReports:
                 "use an atomic operation, give each block bytes of its own, launch two kernels, or let a "
                 "fence and then a flag tell of it"
             )
-            if traits_of(access.instruction.opcode).narrow:
+            if traits_of(access.instruction.opcode).cta_scope:
                 remedy = _WIDER
             elif access.space == "shared":
                 remedy = f"put a barrier of the cluster {between}"
@@ -165,7 +164,7 @@ class AccessReports:
             arrival = self.unscoped_arrivals.get((block, partner_block))
             if arrival is not None and (other_verb == "wrote" or access.space == "global"):
                 kind = "narrow scope"
-                self.relied_upon.add(id(arrival))
+                self.reported_arrivals.add(id(arrival))
                 what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")
                 remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
             after = unordered.stamp >> TIME_SHIFT & TIME
@@ -217,7 +216,7 @@ class AccessReports:
             return f"put __syncthreads() between {line_name(unordered.other)} and the flag that tells of it"
         return ""
 
-    def own_rows(self, unordered: Unordered) -> None:
+    def unsynchronised_rows_of_a(self, unordered: Unordered) -> None:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
         touch, other = unordered.touch, unordered.other
         span = self._span(touch, unordered.first_pair)
@@ -230,7 +229,7 @@ class AccessReports:
             other=other, space="shared", addresses=span,
         )  # fmt: skip
 
-    def late(self, unordered: Unordered, remedy: str) -> None:
+    def missing_wait(self, unordered: Unordered, remedy: str) -> None:
         """The bytes belong to an asynchronous instruction that is not known to be complete."""
         touch, other = unordered.touch, unordered.other
         span = self._span(touch, unordered.first_pair)
@@ -240,7 +239,7 @@ class AccessReports:
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
         self._add("missing wait", touch, unordered.which, span, what, remedy, other)
 
-    def at_once(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
+    def conflicting_writes(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
         lanes = self._batch.block_lanes
         first = int(which[0])
@@ -249,7 +248,7 @@ class AccessReports:
         names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
         what = f"{{who}} and {names} write different values to {self._place(touch, span)} at once"
         remedy = "let one thread write, give each its own bytes, or use an atomic operation"
-        if traits_of(touch.access.instruction.opcode).narrow:
+        if traits_of(touch.access.instruction.opcode).cta_scope:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
             remedy = _WIDER
         self._add("race", touch, which, span, what, remedy, touch.access.instruction)
@@ -383,47 +382,3 @@ def _between(other: PtxInstruction, instruction: PtxInstruction, other_verb: Oth
 def _short_name(instruction: PtxInstruction) -> str:
     """``cp.async.bulk``, ``cp.async``, ``wgmma.mma_async``."""
     return ".".join(instruction.parts[: 3 if "bulk" in instruction.parts else 2])
-
-
-# -- what an opcode says about accesses ----------------------------------------------------------------------
-
-_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What an instruction's opcode says about its accesses."""
-
-    strong: bool
-    releases: bool
-    constant: bool  # `.nc`: nobody writes what it reads
-    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
-    announced: bool  # an mbarrier completes it
-    narrow: bool  # `.cta`: it is for threads of the same block
-
-
-@cache
-def traits_of(opcode: str) -> Traits:
-    """Those of the instructions with this opcode."""
-    parts = opcode.split(".")
-    announced = any(part.startswith("mbarrier::complete_tx") for part in parts)
-    group = ""
-    if parts[0] == "wgmma":
-        group = "wgmma"
-    elif parts[0] == "cp" and not announced:
-        group = "cp.async.bulk" if "bulk" in parts else "cp.async"
-    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
-    if parts[0] == "mbarrier":
-        strong = parts[1] not in ("init", "inval")
-    releases = "release" in parts or "acq_rel" in parts
-    return Traits(strong, releases, "nc" in parts, group, announced, "cta" in parts)
-
-
-@cache
-def is_local_only(opcode: str) -> bool:
-    """Atomic operations that an H200 does not have in shared memory of other blocks: it loses updates."""
-    parts = opcode.split(".")
-    if "async" in parts:
-        return False
-    wide = parts[-1] in ("u64", "s64", "b64") and not {"min", "max", "and", "or", "xor"}.isdisjoint(parts)
-    return wide or parts[-1] in ("f16x2", "bf16x2")

@@ -18,12 +18,13 @@ from ..hazard import HazardLog, lanes_text
 from ..memory import RANK_SHIFT, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
-from .access_reports import AccessReports, IdleReads, OtherVerb, ShadowTouch, Traits, Unordered, traits_of
+from .access_reports import AccessReports, IdleReads, OtherVerb, ShadowTouch, Unordered
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .doubtful import DoubtfulValues
 from .load_uses import LoadUses
 from .memory_spaces import ClusterPresence, LocalMemory
+from .opcode_traits import Traits, traits_of
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
 _MOST_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
@@ -100,7 +101,7 @@ class AccessCheck(Observer):
                 )  # fmt: skip
         self._presence.check_ends()
         for instruction, threads in self._unscoped.values():
-            if id(instruction) not in self._reports.relied_upon:
+            if id(instruction) not in self._reports.reported_arrivals:
                 self._report_scope(instruction, threads, "arrive{s} at an mbarrier of another block")
         self._launched += self._batch.size
         published = self._clocks.everywhere.published.reshape(self._batch.count, -1).max(axis=1)
@@ -135,11 +136,11 @@ class AccessCheck(Observer):
         if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
             self._clocks_uniform = None
             if traits.releases:
-                self._clocks.fence_flags(access.threads, self._time, narrow=traits.narrow)
+                self._clocks.fence_flags(access.threads, self._time, narrow=traits.cta_scope)
             self._clocks.flag(
                 access.threads,
                 self._time,
-                narrow=traits.narrow,
+                narrow=traits.cta_scope,
                 reads=access.kind != "write" and access.instruction.parts[0] != "red",
                 writes=access.kind != "read",
             )
@@ -217,7 +218,7 @@ class AccessCheck(Observer):
         touch = ShadowTouch(access, piece, shadow, entries, threads, count)
         before = shadow.writer[entries]
         writes = access.kind not in ("read", "mbarrier")
-        unordered = self._unordered(before, threads, strong, traits.narrow, "wrote")
+        unordered = self._unordered(before, threads, strong, traits.cta_scope, "wrote")
         if unordered is not None:
             self._report_unordered(touch, before, unordered, "wrote")
         if not strong:
@@ -226,7 +227,7 @@ class AccessCheck(Observer):
         if access.kind == "mbarrier":
             if self._initialised and access.instruction.parts[0] in ("cp", "tcgen05", "clusterlaunchcontrol"):
                 self._check_initialised(touch)
-            if traits.announced:
+            if traits.completes_on_mbarrier:
                 self._work.announce(access, piece, shadow, self._time)
             if self._batch.grid.cluster_size > 1 and access.instruction.parts[0] != "mbarrier":
                 owners, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
@@ -243,10 +244,10 @@ class AccessCheck(Observer):
             self._note_read(touch, traits)
             return
         for readers in shadow.readers():
-            unordered = self._unordered(readers[entries], threads, strong, traits.narrow, "reads")
+            unordered = self._unordered(readers[entries], threads, strong, traits.cta_scope, "reads")
             if unordered is not None:
                 self._report_unordered(touch, readers[entries], unordered, "reads")
-        if traits.announced:
+        if traits.completes_on_mbarrier:
             stamps = np.full(len(entries), stamp | LATE | WORK | ID | (ATOMIC if strong else 0))
             self._work.add_unannounced(access, piece)
         elif traits.group:
@@ -254,7 +255,7 @@ class AccessCheck(Observer):
         else:
             stamps = threads | (stamp | ATOMIC if strong else stamp)
         self._write(touch, stamps, strong)
-        if traits.group and not traits.announced:
+        if traits.group and not traits.completes_on_mbarrier:
             self._work.add(traits.group, access, piece, piece.threads | (stamp | LATE | PENDING))
 
     def _in_global(self, access: Access, piece: Piece, shadow: Shadow, traits: Traits, strong: bool) -> None:
@@ -269,7 +270,7 @@ class AccessCheck(Observer):
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = ShadowTouch(access, piece, shadow, entries, threads, count)
         if shadow.was_written and (before := shadow.writer[entries]).any():
-            unordered = self._unordered(before, threads, strong, traits.narrow, "wrote", True)
+            unordered = self._unordered(before, threads, strong, traits.cta_scope, "wrote", True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "wrote", True)
             if not strong:
@@ -286,7 +287,7 @@ class AccessCheck(Observer):
                 self._check_overtaking(touch, before)
             unordered = None
             if before.any():
-                unordered = self._unordered(before, threads, strong, traits.narrow, "reads", True)
+                unordered = self._unordered(before, threads, strong, traits.cta_scope, "reads", True)
             if unordered is not None:
                 self._report_unordered(touch, before, unordered, "reads", True)
                 if readers is shadow.reader:
@@ -390,7 +391,7 @@ class AccessCheck(Observer):
             if len(shadow.updater):
                 shadow.updater[entries] = 0
         if strong:
-            if traits_of(touch.access.instruction.opcode).narrow:
+            if traits_of(touch.access.instruction.opcode).cta_scope:
                 self._check_blocks(touch)
             return
         other = shadow.writer[entries] != stamps
@@ -405,7 +406,7 @@ class AccessCheck(Observer):
         other &= (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if other.any():
             self._separate_if(touch.access.space == "shared")
-            self._reports.at_once(touch, winner, np.flatnonzero(other))
+            self._reports.conflicting_writes(touch, winner, np.flatnonzero(other))
 
     def _check_blocks(self, touch: ShadowTouch) -> None:
         """Threads of several blocks update the same bytes in one instruction of scope .cta."""
@@ -416,7 +417,7 @@ class AccessCheck(Observer):
         apart = np.flatnonzero(blocks != blocks[others])
         if len(apart):
             self._separate_if(touch.access.space == "shared")
-            self._reports.at_once(touch, others, apart)
+            self._reports.conflicting_writes(touch, others, apart)
 
     def _note_read(self, touch: ShadowTouch, traits: Traits) -> None:
         access, piece, threads = touch.access, touch.piece, touch.threads
@@ -769,7 +770,9 @@ class AccessCheck(Observer):
             if touch.access.owners is not None and other_verb == "wrote":
                 own = self._own_rows(touch, before, ours)
                 if own.any():
-                    self._reports.own_rows(Unordered(touch, before, ours[own], other, other_verb))
+                    self._reports.unsynchronised_rows_of_a(
+                        Unordered(touch, before, ours[own], other, other_verb)
+                    )
                 ours = ours[~own]
                 if not len(ours):
                     continue
@@ -779,7 +782,7 @@ class AccessCheck(Observer):
             ours = np.concatenate([ours[apart], ours[~apart]])  # other warps first: the remedy is for them
             unordered = Unordered(touch, before, ours, other, other_verb, everywhere)
             if unordered.stamp & (PENDING | WORK):
-                self._reports.late(unordered, self._late_remedy(unordered))
+                self._reports.missing_wait(unordered, self._late_remedy(unordered))
             else:
                 self._reports.race(unordered, self._idle_reads(unordered))
 

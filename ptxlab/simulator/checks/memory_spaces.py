@@ -25,9 +25,9 @@ from ..hazard import HazardLog, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
-from .access_reports import is_local_only
 from .clocks import Clocks
 from .doubtful import DoubtfulValues
+from .opcode_traits import is_local_only
 
 # -- local memory --------------------------------------------------------------------------------------------
 
