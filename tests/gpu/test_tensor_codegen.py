@@ -432,7 +432,7 @@ def test_missing_waits_are_found() -> None:
     stores = sentences('asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");')
     assert all("execute tcgen05.wait::st.sync.aligned after the store" in each for each in stores) and stores
     proxies = sentences('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");')
-    assert len(proxies) == 2 and all("through another proxy" in each for each in proxies)
+    assert len(proxies) == 2 and all("through the generic proxy" in each for each in proxies)
 
 
 def test_other_lanes_need_no_wait() -> None:

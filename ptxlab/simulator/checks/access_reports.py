@@ -22,6 +22,10 @@ from .shadow import ID, TIME, TIME_SHIFT, Shadow
 _OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
 _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
+_ORDER_BLOCKS = (
+    "use an atomic operation, give each block bytes of its own, launch two kernels, or publish it with a "
+    "fence followed by a flag"
+)
 #: What another access did, in the words of a sentence.
 OtherVerb = Literal["wrote", "reads"]
 
@@ -135,66 +139,80 @@ class AccessReports:
 
     def _race(self, unordered: Unordered) -> tuple[str, str, str, tuple[int, int]]:
         """A race in words: its kind, the sentence, the remedy and the bytes, those of the first two warps."""
-        touch, which = unordered.touch, unordered.which
-        other, other_verb = unordered.other, unordered.other_verb
-        access, lanes = touch.access, self._batch.block_lanes
-        pair = unordered.first_pair
-        thread = int(touch.threads[which[0]])
+        touch, lanes = unordered.touch, self._batch.block_lanes
+        thread = int(touch.threads[unordered.which[0]])
         partner = (unordered.stamp & ID) - (self._launched if unordered.everywhere else 0)
-        block, partner_block = thread // lanes, partner // lanes
-        span = self._span(touch, pair)
+        span = self._span(touch, unordered.first_pair)
         place = self._place(touch, span)
-        between = _between(other, access.instruction, other_verb)
-        action = f"{touch.verb} what {{partner}} {other_verb} in {line_text(other)}"
-        kind = "race"
-        if block != partner_block:
-            first, second = (self._block_name(each) for each in sorted([partner_block, block]))
-            partners = f"block {self._block_name(partner_block)}"
-            what = f"blocks {first} and {second} both touch {place} and nothing orders them: {{who}} {action}"
-            remedy = (
-                "use an atomic operation, give each block bytes of its own, launch two kernels, or let a "
-                "fence and then a flag tell of it"
-            )
-            if traits_of(access.instruction.opcode).cta_scope:
-                remedy = _WIDER
-            elif access.space == "shared":
-                remedy = f"put a barrier of the cluster {between}"
-            else:
-                remedy = self._flag_remedy(unordered, thread, partner) or remedy
-            arrival = self.unscoped_arrivals.get((block, partner_block))
-            if arrival is not None and (other_verb == "wrote" or access.space == "global"):
-                kind = "narrow scope"
-                self.reported_arrivals.add(id(arrival))
-                what = what.replace("nothing orders them", f"{line_text(arrival)} arrives with scope .cta")
-                remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
-            after = unordered.stamp >> TIME_SHIFT & TIME
-            relaxed = next(
-                (each for each, time in self._relaxed.get(partner_block, ()) if time > after), None
-            )
-            if relaxed is not None and kind == "race":
-                what = what.replace("nothing orders them", f"{line_text(relaxed)} arrives with .relaxed")
-                remedy = f"state .release instead of .relaxed in {line_name(relaxed)}"
-        elif partner >> 5 == thread >> 5:
-            numbers = np.unique(unordered.before[pair] & ID) % 32
-            partners = lanes_text(numbers.tolist())
-            if len(numbers) > 1:
-                action = action.replace(" reads in ", " read in ")
-            what = (
-                f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
-                f"without a barrier between them: {{lanes}} {action}"
-            )
-            remedy = f"put __syncwarp() {between}"
+        if thread // lanes != partner // lanes:
+            kind, what, remedy = self._race_between_blocks(unordered, thread, partner, place)
+            return kind, what, remedy, span
+        if thread >> 5 == partner >> 5:
+            what, remedy = self._race_within_warp(unordered, thread, place)
         else:
-            partners = f"warp {partner % lanes // 32}"
-            low, high = sorted([partner % lanes // 32, thread % lanes // 32])
-            what = (
-                f"warps {low} and {high} of block {self._block_name(block)} both touch {place} "
-                f"without a barrier between them: {{lanes}} {action}"
-            )
-            remedy = f"put __syncthreads() {between}"
-            if self._lacks_fence(unordered, thread, partner):
-                remedy += f", or __threadfence() between {line_name(other)} and the lock or flag after it"
-        return kind, what.replace("{partner}", partners), remedy, span
+            what, remedy = self._race_between_warps(unordered, thread, partner, place)
+        return "race", what, remedy, span
+
+    def _race_between_blocks(
+        self, unordered: Unordered, thread: int, partner: int, place: str
+    ) -> tuple[str, str, str]:
+        """The kind of hazard, the sentence and the remedy."""
+        access, lanes = unordered.touch.access, self._batch.block_lanes
+        block, partner_block = thread // lanes, partner // lanes
+        arrival = self.unscoped_arrivals.get((block, partner_block))
+        if unordered.other_verb != "wrote" and access.space != "global":
+            arrival = None
+        after = unordered.stamp >> TIME_SHIFT & TIME
+        relaxed = next((each for each, time in self._relaxed.get(partner_block, ()) if time > after), None)
+        kind, cause = "race", "nothing orders them"
+        if arrival is not None:
+            self.reported_arrivals.add(id(arrival))
+            kind, cause = "narrow scope", f"{line_text(arrival)} arrives with scope .cta"
+            remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
+        elif relaxed is not None:
+            cause = f"{line_text(relaxed)} arrives with .relaxed"
+            remedy = f"state .release instead of .relaxed in {line_name(relaxed)}"
+        elif traits_of(access.instruction.opcode).cta_scope:
+            remedy = _WIDER
+        elif access.space == "shared":
+            remedy = f"put a barrier of the cluster {_between(unordered)}"
+        else:
+            remedy = self._flag_remedy(unordered, thread, partner) or _ORDER_BLOCKS
+        first, second = (self._block_name(each) for each in sorted([partner_block, block]))
+        action = _action(unordered, f"block {self._block_name(partner_block)}", unordered.other_verb)
+        return kind, f"blocks {first} and {second} both touch {place} and {cause}: {{who}} {action}", remedy
+
+    def _race_within_warp(self, unordered: Unordered, thread: int, place: str) -> tuple[str, str]:
+        """The sentence and the remedy."""
+        lanes = self._batch.block_lanes
+        numbers = np.unique(unordered.before[unordered.first_pair] & ID) % 32
+        verb: str = unordered.other_verb
+        if verb == "reads" and len(numbers) > 1:
+            verb = "read"
+        warp, block = thread % lanes // 32, self._block_name(thread // lanes)
+        action = _action(unordered, lanes_text(numbers.tolist()), verb)
+        what = (
+            f"lanes of warp {warp} of block {block} touch {place} without a barrier between them: "
+            f"{{lanes}} {action}"
+        )
+        return what, f"put __syncwarp() {_between(unordered)}"
+
+    def _race_between_warps(
+        self, unordered: Unordered, thread: int, partner: int, place: str
+    ) -> tuple[str, str]:
+        """The sentence and the remedy."""
+        lanes = self._batch.block_lanes
+        low, high = sorted([partner % lanes // 32, thread % lanes // 32])
+        action = _action(unordered, f"warp {partner % lanes // 32}", unordered.other_verb)
+        what = (
+            f"warps {low} and {high} of block {self._block_name(thread // lanes)} both touch {place} "
+            f"without a barrier between them: {{lanes}} {action}"
+        )
+        remedy = f"put __syncthreads() {_between(unordered)}"
+        if self._lacks_fence(unordered, thread, partner):
+            fence = f"__threadfence() between {line_name(unordered.other)} and the lock or flag after it"
+            return what, f"{remedy}, or {fence}"
+        return what, remedy
 
     def _lacks_fence(self, unordered: Unordered, thread: int, partner: int) -> bool:
         """Whether a lock or a flag came after the partner's write, and we looked at one, but no fence."""
@@ -213,7 +231,7 @@ class AccessReports:
             return ""
         published = flags.published.reshape(-1, warps)[(partner >> 5) // warps]
         if published[(partner >> 5) % warps] < unordered.stamp >> TIME_SHIFT & TIME <= published.max():
-            return f"put __syncthreads() between {line_name(unordered.other)} and the flag that tells of it"
+            return f"put __syncthreads() between {line_name(unordered.other)} and the flag that announces it"
         return ""
 
     def unsynchronised_rows_of_a(self, unordered: Unordered) -> None:
@@ -270,8 +288,8 @@ class AccessReports:
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
         what = (
-            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote with "
-            f"{other.opcode}, through another proxy"
+            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote "
+            f"through the generic proxy ({other.opcode})"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
         kind = "missing proxy fence"
@@ -285,7 +303,7 @@ class AccessReports:
         span = self._span(touch, which)
         what = (
             f"{{who}}: {_short_name(touch.access.instruction)} overwrites {self._place(touch, span)}, which "
-            f"{line_text(other)} reads with {other.opcode}, through another proxy; the load may be under way"
+            f"{line_text(other)} reads through the generic proxy ({other.opcode}); the load may be under way"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
         self._add("missing proxy fence", touch, which, span, what, remedy, other)
@@ -299,7 +317,7 @@ class AccessReports:
         self._report.add(
             "mbarrier.init without fence", instruction, self._batch, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
-            f"{line_text(other)} initialised through another proxy",
+            f"{line_text(other)} initialised through the generic proxy",
             remedy=f"execute fence.mbarrier_init.release.cluster after {line_name(other)}",
             other=other, space="shared", addresses=(place, place + 7),
         )  # fmt: skip
@@ -369,12 +387,18 @@ def _in_order(threads: NDArray[Any]) -> NDArray[Any]:
     return np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype)
 
 
-def _between(other: PtxInstruction, instruction: PtxInstruction, other_verb: OtherVerb) -> str:
+def _action(unordered: Unordered, partners: str, verb: str) -> str:
+    """``reads what warp 1 wrote in line 5``."""
+    return f"{unordered.touch.verb} what {partners} {verb} in {line_text(unordered.other)}"
+
+
+def _between(unordered: Unordered) -> str:
     """Where a barrier is missing."""
+    other, instruction = unordered.other, unordered.touch.access.instruction
     if other.source_line == instruction.source_line:
         return f"between one execution of {line_name(other)} and the next"
     start = line_name(other)
-    if traits_of(other.opcode).group and other_verb == "wrote":
+    if traits_of(other.opcode).group and unordered.other_verb == "wrote":
         start = f"the wait for {start}"
     return f"between {start} and {line_name(instruction)}"
 
