@@ -865,3 +865,13 @@ def test_a_flag_is_for_all_blocks_that_meet_in_a_cluster(tell: str, hear: str, c
     kernel = ptxlab.kernel(_CLUSTERS.replace("TELL", tell).replace("HEAR", hear))
     result = kernel.simulate(4, 64, x, flag, y, show=False)
     assert [(each.kind, each.line, each.other_line) for each in result.hazards] == [("race", 12, 8)] * count
+
+
+def test_who_takes_the_last_ticket_may_put_it_back() -> None:
+    """As in NVIDIA's sample threadFenceReduction: the result of its own update tells of the others."""
+    kernel = ptxlab.kernel(
+        "__global__ void count(int* tickets, int* x) { if (threadIdx.x == 0) {\n"
+        "if (atomicAdd(tickets, 1) == gridDim.x - 1) { *tickets = 0; x[0] = 1; } } }"
+    )
+    x = np.zeros(1, np.int32)
+    assert kernel.simulate(4, 64, np.zeros(1, np.int32), x, show=False).hazards == [] and x == 1

@@ -14,7 +14,7 @@ def checkers(report: HazardLog, plans: RegisterPlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
     values = DoubtfulValues(report, plans.owners, plans.unwritten, plans.flows)
     return (
-        AccessCheck(report, values, plans.guesses, plans.load_uses),
+        AccessCheck(report, values, plans),
         values,
         RegisterCheck(report, plans),
         TensorCheck(report),

@@ -7,7 +7,6 @@ the shadow is that of the first block only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from .access_reports import AccessReports, IdleReads, OtherVerb, ShadowTouch, Un
 from .asynchronous_work import AsynchronousWork, Copies, distinct
 from .clocks import Clocks, Warpgroup
 from .doubtful import DoubtfulValues
-from .load_uses import LoadUses
 from .memory_spaces import ClusterPresence, LocalMemory
 from .opcode_traits import Traits, traits_of
+from .registers import RegisterPlans
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
 _MOST_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
@@ -41,14 +40,13 @@ class AccessCheck(Observer):
         self,
         report: HazardLog,
         values: DoubtfulValues,
-        guesses: Collection[int],
-        load_uses: Callable[[PtxInstruction], LoadUses | None],
+        plans: RegisterPlans,
     ) -> None:
         self._report = report
-        self._load_uses = load_uses
+        self._load_uses = plans.load_uses
         self._load_numbers: dict[int, int] = {}  # of loads whose value may not matter, by id
         self._values = values
-        self._guesses = guesses
+        self._guesses, self._blind_updates = plans.guesses, plans.blind_updates
         self._time = 0
         self._instructions: list[PtxInstruction | None] = [None]
         self._global: dict[int, Shadow] = {}
@@ -382,10 +380,9 @@ class AccessCheck(Observer):
 
     def _write(self, touch: ShadowTouch, stamps: NDArray[Any], strong: bool) -> None:
         shadow, entries, threads = touch.shadow, touch.entries, touch.threads
-        if strong and touch.access.kind == "atomic" and not (stamps & (PENDING | WORK)).any():
-            shadow.note_updates(
-                entries, stamps, 32 if touch.access.space == "shared" else self._batch.block_lanes
-            )
+        if id(touch.access.instruction) in self._blind_updates and not (stamps & (PENDING | WORK)).any():
+            group = 32 if touch.access.space == "shared" else self._batch.block_lanes
+            shadow.note_updates(entries, stamps, group)
         else:
             shadow.writer[entries] = stamps
             if len(shadow.updater):

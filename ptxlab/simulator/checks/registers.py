@@ -82,6 +82,19 @@ class RegisterPlans:
         """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
         return frozenset(load for function in self._functions for load in _compared_loads(function))
 
+    @cached_property
+    def blind_updates(self) -> frozenset[int]:
+        """Atomic operations, by id, whose result nobody reads: it tells nothing of the updates before."""
+        blind: set[int] = set()
+        for function in self._functions:
+            read = {register for each in function.instructions for register in each.effects[0]}
+            blind.update(
+                id(each)
+                for each in function.instructions
+                if each.parts[0] in ("atom", "red") and read.isdisjoint(each.effects[1])
+            )
+        return frozenset(blind)
+
     def unwritten(self, name: str) -> set[int]:
         """Registers of a function that some path reads before it writes them."""
         if name not in self._found_unwritten:

@@ -1,7 +1,7 @@
 """The shadow of memory: for each few bytes, who wrote them last, and two that read them.
 
-Of bytes that atomic operations update, it also keeps an update before the last, by another block or warp: who
-updates last may well read what the others did without having heard of it.
+Of bytes that atomic operations update whose results nobody reads, it also keeps an update before the last, by
+another block or warp: who updates last has not heard of the others by that.
 
 Loads whose value may not matter (`load_uses.py`) are noted apart, so that they do not displace others.
 
