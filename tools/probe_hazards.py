@@ -29,7 +29,6 @@ SOURCE = FILE.read_text(encoding="utf-8")
 #: Probe -> the kind of hazard that it has without what is left out.
 KIND_OF = {
     "race_of_warps": "race",
-    "ticket": "race",
     "race_of_lanes": "race",
     "overtaken_read": "race",
     "cp_async_wait": "missing wait",

@@ -67,30 +67,6 @@ PROBE(race_of_warps) {  // a barrier between warps that write and read shared me
     }
     count(counts, wrong, iterations);
 }
-PROBE(ticket) {  // a fence between atomic updates of global memory and the ticket whose last holder reads them
-    __shared__ u32 is_last;
-    u32 wrong = 0, reads = 0, t = threadIdx.x, *tickets = scratch + 128, *rounds = scratch + 160;
-    u32 before = look(rounds);  // of launches before; nobody goes on until all have their tickets
-    for (int i = 0; i < iterations; ++i) {
-        u32 expected = (before + i + 1) * gridDim.x;
-        atomicAdd(scratch + t, 1);
-        IF_FIXED(__threadfence();)
-        __syncthreads();
-        if (t == 0) is_last = atomicAdd(tickets, 1) == expected - 1;
-        __syncthreads();
-        if (is_last) {
-            __threadfence();
-            wrong += scratch[t] != expected;
-            ++reads;
-            __threadfence();
-            __syncthreads();
-            if (t == 0) atomicAdd(rounds, 1);
-        }
-        while (look(rounds) == before + i) {}
-        __threadfence();
-    }
-    count(counts, wrong, reads);
-}
 PROBE(race_of_lanes) {  // __syncwarp() between lanes that write and read shared memory
     __shared__ u32 s[128];
     u32 wrong = 0, t = threadIdx.x, at = shared_address(s);
