@@ -65,6 +65,8 @@ _LIMITS = """
 - Accesses that are volatile, relaxed or atomic on both sides are no race; a fence between them is not missed.
   An H200 kept the order of a volatile store of data and one of a flag without a fence in 3.0e10 tries (global
   memory, two blocks) and in 1.1e11 (shared memory, two warps).
+- Which flag is written and read does not count, nor whether a thread looked before a fence and a flag told
+  or after: a fence that comes too late, but before the other thread reads, passes unnoticed.
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
