@@ -267,23 +267,25 @@ def _alive() -> Iterator[NDArray[Any]]:
     while frame is not None:
         variables += frame.f_locals.values()
         frame = frame.f_back
-    objects = (*gc.get_referents(*gc.get_objects(), *variables), *variables)  # some millions, of few types
     torch = sys.modules.get("torch")
     tensors: Any = () if torch is None else torch.Tensor
-    kinds = {id(kind): kind for kind in map(type, objects)}  # by id: some metaclasses cannot be hashed
-    # isinstance would ask the object, which may be a proxy
-    arrays = {
-        number: issubclass(kind, np.ndarray)
-        for number, kind in kinds.items()
-        if issubclass(kind, (np.ndarray, tensors))
-    }
-    for value in objects:
-        is_numpy = arrays.get(id(type(value)))
-        if is_numpy and value.size and not value.dtype.hasobject:
-            yield value
-        elif is_numpy is False:
-            with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or another device's
-                yield host_array(value)
+    kinds: dict[int, bool | None] = {}  # by id of a type, as some cannot be hashed: NumPy's, torch's, neither
+    seen: set[int] = set()
+    for container in (variables, *variables, *gc.get_objects()):
+        for value in gc.get_referents(container):
+            kind = type(value)  # isinstance would ask the object, which may be a proxy
+            if id(kind) not in kinds:
+                is_array = issubclass(kind, (np.ndarray, tensors))
+                kinds[id(kind)] = issubclass(kind, np.ndarray) if is_array else None
+            is_numpy = kinds[id(kind)]
+            if is_numpy is None or id(value) in seen:
+                continue
+            seen.add(id(value))
+            if not is_numpy:
+                with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or not this one's
+                    yield host_array(value)
+            elif value.size and not value.dtype.hasobject:
+                yield value
 
 
 class HostMemory:

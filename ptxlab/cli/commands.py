@@ -450,7 +450,7 @@ run a Python script or tests without a GPU, and report hazards and bank conflict
   | --json const -> format
   | --sarif const -> format  for code-scanning services: SARIF 2.1.0
 examples:
-  ptxlab check train.py              launches of Triton, Numba, CuTe DSL, Warp, TileLang, CuPy, ptxlab.kernel
+  ptxlab check train.py              launches of Triton, Numba, CuTe DSL and others
   ptxlab check test_kernels.py --sarif > ptxlab.sarif
 lab = lab.lab
 copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab

@@ -475,7 +475,7 @@ def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     SetValues("A", np.full((16, 16), 0.1)).apply(state)
     SetValues("B", np.full((16, 8), 0.1)).apply(state)
     SetValues("C", np.full((16, 8), 1000)).apply(state)
-    state.results.against = "sm_80"
+    state.chip_choice.against = "sm_80"
     assert state.comparison().differ.any()
     for what in ("D", "product"):
         (grid,) = (grid for grid in picture(state, what).grids if grid.name == "D")
