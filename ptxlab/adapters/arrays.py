@@ -270,17 +270,15 @@ def _alive() -> Iterator[NDArray[Any]]:
     torch = sys.modules.get("torch")
     tensors: Any = () if torch is None else torch.Tensor
     kinds: dict[int, bool | None] = {}  # by id of a type, as some cannot be hashed: NumPy's, torch's, neither
-    seen: set[int] = set()
-    for container in (variables, *variables, *gc.get_objects()):
+    for container in (*gc.get_objects(), *variables, variables):  # what functions name counts last
         for value in gc.get_referents(container):
             kind = type(value)  # isinstance would ask the object, which may be a proxy
             if id(kind) not in kinds:
                 is_array = issubclass(kind, (np.ndarray, tensors))
                 kinds[id(kind)] = issubclass(kind, np.ndarray) if is_array else None
             is_numpy = kinds[id(kind)]
-            if is_numpy is None or id(value) in seen:
+            if is_numpy is None:
                 continue
-            seen.add(id(value))
             if not is_numpy:
                 with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or not this one's
                     yield host_array(value)
