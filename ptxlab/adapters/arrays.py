@@ -269,21 +269,20 @@ def _alive() -> Iterator[NDArray[Any]]:
         frame = frame.f_back
     torch = sys.modules.get("torch")
     tensors: Any = () if torch is None else torch.Tensor
-    kinds: dict[int, bool | None] = {}  # by id of a type, as some cannot be hashed: NumPy's, torch's, neither
+    others: set[int] = set()  # ids of the types that are neither; some types cannot be hashed
     for container in (*gc.get_objects(), *variables, variables):  # what functions name counts last
         for value in gc.get_referents(container):
             kind = type(value)  # isinstance would ask the object, which may be a proxy
-            if id(kind) not in kinds:
-                is_array = issubclass(kind, (np.ndarray, tensors))
-                kinds[id(kind)] = issubclass(kind, np.ndarray) if is_array else None
-            is_numpy = kinds[id(kind)]
-            if is_numpy is None:
+            if id(kind) in others:
                 continue
-            if not is_numpy:
+            if issubclass(kind, np.ndarray):
+                if value.size and not value.dtype.hasobject:
+                    yield value
+            elif issubclass(kind, tensors):
                 with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or not this one's
                     yield host_array(value)
-            elif value.size and not value.dtype.hasobject:
-                yield value
+            else:
+                others.add(id(kind))
 
 
 class HostMemory:
