@@ -29,6 +29,7 @@ class WarpAccess:
     lanes: NDArray[np.int64]
     addresses: NDArray[np.int64]
     width: int
+    proxy: str
 
 
 @dataclass
@@ -107,7 +108,7 @@ class WarpTrace(Observer):
             start = SHARED_START if access.space == "shared" else 0
             places = access.addresses[low:high] - start
             self.steps[-1].accesses.append(
-                WarpAccess(access.kind, access.space, lanes, places.copy(), access.width)
+                WarpAccess(access.kind, access.space, lanes, places.copy(), access.width, access.proxy)
             )
 
     def end(self) -> None:

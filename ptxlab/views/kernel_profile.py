@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, listing
 from ..gpu.compiler import SOURCE_NAME
-from ..memory import conflicts
-from ..memory.banks import WIDTHS
+from ..memory.banks import serve
 from ..simulator import Hazard, Result, WarpTrace
 from ..simulator.kernel import Kernel
 from ..simulator.peaks import Bound, find_chip
 from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.result import LineProfile
+from ..simulator.shared_banks import bank_use
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
@@ -579,19 +579,17 @@ def _notes(trace: WarpTrace, number: int) -> tuple[str, ...]:
             sectors = len(np.unique(access.addresses >> 5))
             count = counted(sectors, "sector")
             notes.append(f"{access.kind}s {count} of global memory for {len(access.lanes)} lanes")
-        if (
-            access.space == "shared"
-            and access.width in WIDTHS
-            and len(np.unique(access.lanes)) == len(access.lanes)
-        ):
+        use = bank_use(step.instruction.parts, access.kind, access.proxy, access.width)
+        if access.space == "shared" and use and len(np.unique(access.lanes)) == len(access.lanes):
             addresses = np.zeros(32, dtype=np.int64)
             addresses[access.lanes] = access.addresses
             active = np.zeros(32, dtype=np.bool_)
             active[access.lanes] = True
-            if access.kind in ("read", "write") and (addresses % access.width == 0).all():
-                loads = step.instruction.parts[0] in ("ld", "ldu")
-                judged = conflicts(addresses, access.width, store=not loads, active=active)
-                notes.append(f"{access.kind}s shared memory: {judged}")
+            if (addresses % access.width == 0).all():
+                verb = "updates" if access.kind == "atomic" else f"{access.kind}s"
+                notes.append(f"{verb} shared memory: {serve(addresses, access.width, use.kind, active)}")
+                if use.cycles > 1:
+                    notes.append(f"each wavefront takes {use.cycles} cycles")
     return tuple(notes)
 
 

@@ -227,6 +227,37 @@ def test_trace_shows_packed_operands_as_their_bits() -> None:
     player.close()
 
 
+def test_steps_of_atomics_and_copies_count_the_wavefronts_that_the_profile_counts() -> None:
+    source = """#include <cuda_pipeline.h>
+extern "C" __global__ void meet(const float4* x, int* out) {
+    __shared__ float4 copied[64];
+    __shared__ int counter[32];
+    counter[threadIdx.x] = 0;
+    __pipeline_memcpy_async(&copied[2 * threadIdx.x], &x[threadIdx.x], 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    atomicCAS(&counter[threadIdx.x / 8], 0, 1);
+    __syncthreads();
+    out[threadIdx.x] = counter[threadIdx.x / 8] + (int)copied[2 * threadIdx.x].x;
+}"""
+    result = ptxlab.kernel(source).simulate(
+        1, 32, np.ones((32, 4), np.float32), np.zeros(32, np.int32), trace=True
+    )
+    assert result.trace is not None
+    moved = {profile.instruction: profile.moved for profile in result.profile}
+    player = result.player()
+    for opcode in ("cp.async", "atom"):
+        steps = enumerate(result.trace.steps)
+        player.step = next(at for at, step in steps if step.instruction.opcode.startswith(opcode))
+        counted = moved[result.trace.steps[player.step].instruction]
+        notes = " ".join(player.shown["notes"])
+        cycles = 2 if "each wavefront takes 2 cycles" in notes else 1
+        counts = re.search(r"shared memory: (\d+) wavefronts where (\d+) would do", notes)
+        assert counts is not None and cycles * int(counts[1]) == counted.wavefronts > counted.least
+    player.close()
+
+
 def test_trace_of_a_warp() -> None:
     """Every step of warp 1: what it wrote, where it read, what shared memory held."""
     kernel = ptxlab.kernel(_COLUMNS)
