@@ -875,3 +875,64 @@ def test_who_takes_the_last_ticket_may_put_it_back() -> None:
     )
     x = np.zeros(1, np.int32)
     assert kernel.simulate(4, 64, np.zeros(1, np.int32), x, show=False).hazards == [] and x == 1
+
+
+_IN_TURN = r"""
+__global__ void add_in_turn(int* lock, int* sum) {
+  if (threadIdx.x == 0) {
+    int turn;
+    do asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(turn) : "l"(lock));
+    while (turn != blockIdx.x);
+    *sum += blockIdx.x;
+    if (blockIdx.x == gridDim.x - 1) { lock[0] = 0; return; }
+    FENCE
+    asm volatile("red.relaxed.gpu.global.add.s32 [%0], 1;" :: "l"(lock));
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("fence", ["__threadfence();", ""])
+def test_who_has_waited_for_a_lock_may_put_it_back(fence: str) -> None:
+    """As in Marlin: the last block has read what the updates of all others made of the lock."""
+    lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    result = ptxlab.kernel(_IN_TURN.replace("FENCE", fence)).simulate(3, 32, lock, total, show=False)
+    assert lock == 0 and total == 3
+    lines = {each.line for each in result.hazards}
+    assert lines == (set() if fence else {7, 8})
+
+
+_AHEAD = r"""
+#define LOAD(turn) asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(value) \
+  : "r"((unsigned)__cvta_generic_to_shared(&tile[turn][threadIdx.x % 8 * 4])))
+__global__ void load_ahead(int* out, int turns) {
+  __shared__ __align__(16) int tile[4][32];
+  int value;
+  for (int i = threadIdx.x; i < 128; i += 64) tile[i / 32][i % 32] = i;
+  __syncthreads();
+  LOAD(0);
+  for (int turn = 0; turn < turns; turn++) {
+    out[turn * 64 + threadIdx.x] = value;
+    LOAD(turn + 1);
+  }
+  BEFORE
+  if (threadIdx.x < 32) tile[turns][threadIdx.x] = 7;
+  AFTER
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ("", "", 0),
+        ("", "out[turns * 64 + threadIdx.x] = value;", 1),
+        ("__syncthreads();", "out[turns * 64 + threadIdx.x] = value;", 0),
+        ("out[turns * 64 + threadIdx.x] = value;", "", 1),
+    ],
+)
+def test_a_matrix_that_is_loaded_in_vain(before: str, after: str, count: int) -> None:
+    """As in Marlin: what is loaded ahead in the last turn is overwritten, and may not be used."""
+    kernel = ptxlab.kernel(_AHEAD.replace("BEFORE", before).replace("AFTER", after))
+    hazards = kernel.simulate(1, 64, np.zeros((4, 64), np.int32), 3, show=False).hazards
+    assert [(each.kind, each.warp) for each in hazards] == [("race", 0)] * count

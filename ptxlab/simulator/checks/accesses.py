@@ -752,6 +752,10 @@ class AccessCheck(Observer):
         everywhere: bool = False,
     ) -> None:
         """What other instructions did before to these entries, and nothing orders it."""
+        if other_verb == "wrote":
+            which = which[~self._has_looked(touch, before, which, everywhere)]
+            if not len(which):
+                return
         self._separate_if(touch.access.space == "shared")
         if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
@@ -782,6 +786,25 @@ class AccessCheck(Observer):
                 self._reports.missing_wait(unordered, self._late_remedy(unordered))
             else:
                 self._reports.race(unordered, self._idle_reads(unordered))
+
+    def _has_looked(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], everywhere: bool
+    ) -> NDArray[np.bool_]:
+        """Whether threads have looked at a flag since it was written, with a fence before: they may reset it.
+
+        The look, too, must be a strong one; that of the same thread counts.
+        """
+        stamps, entries = before[which], touch.entries[which]
+        looked = stamps & (ATOMIC | PENDING | WORK) == ATOMIC
+        if not looked.any():
+            return looked
+        first = self._launched if everywhere else 0
+        threads, times = touch.threads[which] + first, stamps >> TIME_SHIFT & TIME
+        own = np.zeros(len(which), dtype=np.bool_)
+        for readers in touch.shadow.readers():
+            reads = readers[entries]
+            own |= (reads & ID == threads) & (reads & ATOMIC != 0) & (reads >> TIME_SHIFT & TIME > times)
+        return looked & own & self._clocks.has_published((stamps & ID) - first)
 
     def _own_rows(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]

@@ -270,6 +270,12 @@ class Clocks:
                 if flags.told:
                     flags.acquired[warps] = time
 
+    def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""
+        warps = np.maximum(threads >> 5, 0)
+        told = (self.everywhere.published[warps] > 0) | (self.in_block.published[warps] > 0)
+        return np.asarray(told | (threads < 0))
+
     def fence_flags(self, threads: NDArray[Any], time: int, *, narrow: bool) -> None:
         """Threads execute a fence of memory, or release what they did."""
         for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):

@@ -16,7 +16,7 @@ from ..ptx.dataflow import basic_blocks, constants
 from ..ptx.syntax import ARITHMETIC, Function, Immediate, PtxInstruction, Register, registers_of
 
 _MOST_REGISTERS = 64
-_MOST_USES = 16
+_MOST_USES = 64
 
 
 class LoadUses(NamedTuple):
@@ -46,14 +46,14 @@ class FunctionLoads:
 
     def uses_of(self, load: PtxInstruction) -> LoadUses | None:
         """The uses of a load whose value may not matter; None if it does."""
-        if load.parts[0] not in ("ld", "ldu") or self._is_used_at_once(load):
+        if load.parts[0] not in ("ld", "ldu", "ldmatrix") or self._is_used_at_once(load):
             return None
         instructions = self._function.instructions
         registers = set(self._effects[load.index][1])
         waiting = sorted(registers)
         uses: set[int] = set()
         decisions: set[int] = set()
-        lane_bits = 0
+        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # what one lane points at, others get
         while waiting:
             for index in self._readers.get(waiting.pop(), ()):
                 instruction = instructions[index]
