@@ -795,7 +795,7 @@ class AccessCheck(Observer):
         The look, too, must be a strong one; that of the same thread counts.
         """
         stamps, entries = before[which], touch.entries[which]
-        looked = stamps & (ATOMIC | PENDING | WORK) == ATOMIC
+        looked = np.asarray(stamps & (ATOMIC | PENDING | WORK) == ATOMIC)
         if not looked.any():
             return looked
         first = self._launched if everywhere else 0
@@ -804,7 +804,7 @@ class AccessCheck(Observer):
         for readers in touch.shadow.readers():
             reads = readers[entries]
             own |= (reads & ID == threads) & (reads & ATOMIC != 0) & (reads >> TIME_SHIFT & TIME > times)
-        return looked & own & self._clocks.has_published((stamps & ID) - first)
+        return np.asarray(looked & own & self._clocks.has_published((stamps & ID) - first))
 
     def _own_rows(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
