@@ -883,6 +883,9 @@ __global__ void add_in_turn(int* lock, int* sum) {
     int turn;
     do asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(turn) : "l"(lock));
     while (turn != blockIdx.x);
+  }
+  BARRIER
+  if (threadIdx.x == WHO) {
     *sum += blockIdx.x;
     if (blockIdx.x == gridDim.x - 1) { lock[0] = 0; return; }
     FENCE
@@ -892,14 +895,21 @@ __global__ void add_in_turn(int* lock, int* sum) {
 """
 
 
-@pytest.mark.parametrize("fence", ["__threadfence();", ""])
-def test_who_has_waited_for_a_lock_may_put_it_back(fence: str) -> None:
+@pytest.mark.parametrize(
+    ("fence", "barrier", "who", "lines"),
+    [
+        ("__threadfence();", "", 0, set()),
+        ("__threadfence();", "__syncthreads();", 40, set()),
+        ("", "", 0, {10, 11}),
+    ],
+)
+def test_who_has_waited_for_a_lock_may_put_it_back(
+    fence: str, barrier: str, who: int, lines: set[int]
+) -> None:
     """As in Marlin: the last block has read what the updates of all others made of the lock."""
-    lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    result = ptxlab.kernel(_IN_TURN.replace("FENCE", fence)).simulate(3, 32, lock, total, show=False)
-    assert lock == 0 and total == 3
-    lines = {each.line for each in result.hazards}
-    assert lines == (set() if fence else {7, 8})
+    source = _IN_TURN.replace("FENCE", fence).replace("BARRIER", barrier).replace("WHO", str(who))
+    result = ptxlab.kernel(source).simulate(3, 64, np.zeros(1, np.int32), np.zeros(1, np.int32), show=False)
+    assert {each.line for each in result.hazards} == lines
 
 
 _AHEAD = r"""

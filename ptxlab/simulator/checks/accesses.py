@@ -790,21 +790,22 @@ class AccessCheck(Observer):
     def _has_looked(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], everywhere: bool
     ) -> NDArray[np.bool_]:
-        """Whether threads have looked at a flag since it was written, with a fence before: they may reset it.
+        """Whether threads know of a look at a flag since it was written, with a fence before.
 
-        The look, too, must be a strong one; that of the same thread counts.
+        They may reset it then. The look must be a strong one, as the write was.
         """
-        stamps, entries = before[which], touch.entries[which]
-        looked = np.asarray(stamps & (ATOMIC | PENDING | WORK) == ATOMIC)
-        if not looked.any():
+        stamps, entries, ours = before[which], touch.entries[which], touch.threads[which]
+        times, first = stamps >> TIME_SHIFT & TIME, self._launched if everywhere else 0
+        looked = np.zeros(len(which), dtype=np.bool_)
+        flags = stamps & (ATOMIC | PENDING | WORK) == ATOMIC
+        if not flags.any():
             return looked
-        first = self._launched if everywhere else 0
-        threads, times = touch.threads[which] + first, stamps >> TIME_SHIFT & TIME
-        own = np.zeros(len(which), dtype=np.bool_)
         for readers in touch.shadow.readers():
             reads = readers[entries]
-            own |= (reads & ID == threads) & (reads & ATOMIC != 0) & (reads >> TIME_SHIFT & TIME > times)
-        return np.asarray(looked & own & self._clocks.has_published((stamps & ID) - first))
+            when, threads = reads >> TIME_SHIFT & TIME, (reads & ID) - first
+            later = (reads & ATOMIC != 0) & (when > times) & (threads >= 0)
+            looked[later] |= self._clocks.ordered(ours[later], threads[later], when[later], True)
+        return np.asarray(flags & looked & self._clocks.has_published((stamps & ID) - first))
 
     def _own_rows(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
