@@ -3,8 +3,8 @@
 Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
 libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
 `CUDADispatcher.call`, `compile` (for signatures that are declared) and `inspect_asm`, `ForAll.__call__`, the
-functions of `numba.cuda` that tell of the device, make its streams and arrays, which is the host then, and
-the warning about small grids. Events need a GPU.
+functions of `numba.cuda` that tell of the device, make its streams and arrays, which is the host then, how
+ufuncs broadcast these, and the warning about small grids. Events need a GPU.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,6 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher as numba_dispatcher
+from numba.cuda import vectorizers
 
 from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
@@ -31,7 +33,7 @@ from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
 from .arrays import array_at, device_memory, host_array, is_array
-from .session import current_session
+from .session import current_session, replaced
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -56,6 +58,8 @@ class NumbaKernel(Generic[R]):
         self._result_type, self._dispatcher, self._capability = result_type, dispatcher, capability
         if not is_a(dispatcher, numba_dispatcher.CUDADispatcher):
             raise PtxlabError(f"source: found {quoted(dispatcher)}, which is no kernel of numba.cuda.jit")
+        if dispatcher.targetoptions.get("device"):
+            raise PtxlabError(f"{self.name} is a function of the device: call it from a kernel")
         self._types: tuple[Any, ...] | None = None
         self._kernels: dict[tuple[Any, ...], Kernel[R]] = {}
         if signature is not None:
@@ -130,7 +134,9 @@ class NumbaKernel(Generic[R]):
                 raise PtxlabError(f"{self.name} takes {expected}, found {len(values)}")
         types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
         passed: list[object] = []
-        for number, (kind, value) in enumerate(zip(types, values, strict=True), 1):
+        for number, (kind, value, argument) in enumerate(zip(types, values, arguments, strict=True), 1):
+            if isinstance(value, np.ndarray | np.void) and _is_input(argument):
+                value = np.asarray(value).copy("K")  # what the kernel writes there does not come back
             passed += _flattened(kind, value, f"argument {number} of {self.name}")
         return self.kernel(types), passed
 
@@ -177,6 +183,11 @@ def _on_host(value: Any) -> Any:
     return np.asarray(host_array(value)) if is_array(value) else value
 
 
+def _is_input(argument: Any) -> bool:
+    """Whether an argument is `cuda.In` of what is not on the device yet."""
+    return type(argument).__name__ == "In" and not isinstance(argument.value, DeviceArray)
+
+
 def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
     """A value as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
     if isinstance(value, np.ndarray) and hasattr(kind, "ndim"):
@@ -184,6 +195,8 @@ def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
         yield from (0, 0, value.size, value.itemsize, memory, *value.shape, *value.strides)
     elif isinstance(value, np.void):  # a record, which the kernel may write
         yield array_at(np.frombuffer(value, np.uint8).ctypes.data, (value.nbytes,), (1,), np.dtype(np.uint8))
+    elif isinstance(value, np.ndarray):  # the copy of a record
+        yield value.reshape(1).view(np.uint8)
     elif isinstance(value, Enum):
         yield from _flattened(kind.dtype, value.value, what)
     elif isinstance(value, np.datetime64 | np.timedelta64):
@@ -273,7 +286,7 @@ extern "C" __device__ int ptxlabSynchronize(unsigned long long, unsigned) {
 
 
 def _others(ptx: str, capability: tuple[int, int]) -> list[str]:
-    """PTX of functions that Numba takes from elsewhere: its own CUDA C++ for small types, and CUDA's."""
+    """PTX of functions that Numba takes from elsewhere: its own CUDA C++, and CUDA's."""
     declared = re.findall(r"\.extern \.func\s+(?:\(.*?\)\s*)?(\w+)", ptx)
     sources = [_GRID] if any(name.startswith("cudaCG") for name in declared) else []
     for name in ("cuda_fp16", "cuda_bf16", "cuda_fp8"):
@@ -281,6 +294,8 @@ def _others(ptx: str, capability: tuple[int, int]) -> list[str]:
         text = module.shim_stream.getvalue() if module is not None else ""
         if any(function in text for function in declared):
             sources.append(text)
+    if "numba_attempt_nocopy_reshape" in declared:  # of numba-cuda, beside its dispatchers
+        sources.append(Path(numba_dispatcher.__file__).with_name("reshape_funcs.cu").read_text())
     target = f"sm_{10 * capability[0] + capability[1]}"
     texts = [compile_ptx(each, target, ["--relocatable-device-code=true"])[0] for each in sources]
     return [each.replace("ptxlabGet", "cudaCGGet").replace("ptxlabSync", "cudaCGSync") for each in texts]
@@ -299,6 +314,14 @@ class DeviceArray(np.ndarray[Any, Any]):
     def copy_to_device(self, ary: Any, stream: object = 0) -> None:
         """Take the values of another array."""
         np.copyto(self, host_array(ary))
+
+    def split(self, section: int, stream: object = 0) -> list[Any]:
+        """Parts of that many elements; the last may have fewer."""
+        return [self[start : start + section] for start in range(0, len(self), section)]
+
+    def __array_wrap__(self, array: Any, context: object = None, return_scalar: bool = False) -> Any:
+        """What NumPy computes from it is the host's, so that `(x == y).all()` has a value."""
+        return array if array is self else np.asarray(array)[()]
 
     def __bool__(self) -> bool:
         """As a GPU's array, which has a length and no value."""
@@ -362,6 +385,16 @@ def _device_array_like(ary: Any, stream: object = 0) -> Any:
     return np.zeros_like(host_array(ary)).view(DeviceArray)
 
 
+def _as_cuda_array(obj: Any, sync: bool = True) -> Any:
+    return host_array(obj).view(DeviceArray)
+
+
+def _broadcast(self: Any, ary: Any, shape: int | tuple[int, ...]) -> Any:
+    """An array of the device in another shape, for Numba's ufuncs; a kernel may have declared it writable."""
+    shaped = np.broadcast_to(ary, shape)
+    return np.lib.stride_tricks.as_strided(ary, shaped.shape, shaped.strides, subok=True)
+
+
 #: What `numba.cuda` offers for a GPU's memory, as it is without one.
 _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_device": _to_device,
@@ -372,6 +405,8 @@ _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mapped_array": _device_array,
     "mapped_array_like": _device_array_like,
     "managed_array": _device_array,
+    "is_cuda_array": lambda obj: isinstance(obj, DeviceArray),
+    "as_cuda_array": _as_cuda_array,
     "synchronize": lambda: None,
     "is_available": lambda: True,
     "get_current_device": _current_device,
@@ -417,12 +452,13 @@ def install() -> Callable[[], None]:
         return None
 
     def disable_compile(self: Any, val: bool = True) -> None:
-        if current_session() is None:  # else there is nothing that Numba has compiled
+        # In a session Numba compiles functions of the device, but no kernels.
+        if current_session() is None or self.targetoptions.get("device"):
             former_disable(self, val)
 
     def inspect_asm(self: Any, signature: Any = None) -> Any:
         session = current_session()
-        if session is None:
+        if session is None or self.targetoptions.get("device"):
             return former_inspect(self, signature)
         texts = {
             each: ptx
@@ -438,7 +474,16 @@ def install() -> Callable[[], None]:
         blocks = -(-self.ntasks // threads)
         return self.dispatcher[blocks, threads, self.stream, self.sharedmem](*arguments)
 
+    restore_broadcasts = replaced(
+        [
+            (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
+            (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
+            (vectorizers.CUDAGeneralizedUFunc, "_broadcast_add_axis", _broadcast),
+        ]
+    )
+
     def restore() -> None:
+        restore_broadcasts()
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
         dispatcher_type.compile, dispatcher_type.inspect_asm = former_compile, former_inspect
         del dispatcher_type.disable_compile  # which it inherits

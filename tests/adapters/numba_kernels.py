@@ -73,3 +73,14 @@ def fill_record(record, single):  # type: ignore[no-untyped-def]
 @cuda.jit
 def with_empty_tuple(out, nothing):  # type: ignore[no-untyped-def]
     out[0] = len(nothing)
+
+
+def scale_row(factor, row, out):  # type: ignore[no-untyped-def]
+    """For `numba.guvectorize`."""
+    for i in range(row.size):
+        out[i] = factor * row[i]
+
+
+def plus(x, y):  # type: ignore[no-untyped-def]
+    """For `numba.vectorize`, and a function of the device."""
+    return x + y

@@ -17,6 +17,7 @@ cuda = pytest.importorskip(
     "numba.cuda", reason="Numba's CUDA target is not installed (pip install numba-cuda)"
 )
 
+import numba  # noqa: E402
 from numba.cuda.random import create_xoroshiro128p_states  # noqa: E402
 
 from . import numba_kernels as kernels  # noqa: E402
@@ -86,6 +87,29 @@ def test_views_hints_and_forall(arrays: tuple[Any, Any, Any]) -> None:
         assert np.array_equal(out[:500], x[::2] + y[:500])
 
 
+def test_writes_to_inputs_do_not_come_back() -> None:
+    """`cuda.In` copies to the device only; what is there already is not copied."""
+    record = np.zeros(1, np.dtype([("x", np.float32), ("n", np.int32)], align=True))[0]
+    single = np.array(0, np.int64)
+    with ptxlab.simulating(show=False):
+        on_device = cuda.to_device(single)
+        kernels.fill_record[1, 1](cuda.In(record), cuda.In(single))
+        assert record["n"] == 0 and single == 0
+        kernels.fill_record[1, 1](cuda.InOut(record), cuda.In(on_device))
+    assert record["n"] == 7 and on_device.copy_to_host() == 9
+
+
+def test_values_computed_from_device_arrays_have_a_truth() -> None:
+    """An array of the device is true if it has elements, but not what NumPy makes of it."""
+    with ptxlab.simulating(show=False):
+        on_device = cuda.to_device(np.arange(4))
+    assert not (on_device == 9).all() and not bool(on_device[:1] == 9) and not on_device[0:0].any()
+    np.testing.assert_array_equal(on_device, np.arange(4))
+    before = on_device
+    on_device += 1
+    assert on_device is before and (on_device[1:].copy_to_host() == [2, 3, 4]).all()
+
+
 def test_device_arrays_are_copies(arrays: tuple[Any, Any, Any]) -> None:
     x, y, out = arrays
     before = cuda.to_device
@@ -99,6 +123,26 @@ def test_device_arrays_are_copies(arrays: tuple[Any, Any, Any]) -> None:
         sums.copy_to_host(out)
         assert np.array_equal(out, sums) and sums.copy_to_host().any() and on_device.copy_to_host().any()
     assert cuda.to_device is before
+
+
+@pytest.mark.filterwarnings("ignore:Could not find source")  # of what Numba generates
+def test_ufuncs_of_device_arrays_stay_on_the_device() -> None:
+    with ptxlab.simulating(show=False):
+        add = numba.vectorize(["float64(float64, float64)"], target="cuda")(kernels.plus)
+        rows, row = cuda.to_device(np.arange(6.0).reshape(2, 3)), cuda.to_device(np.arange(3.0))
+        sums = add(rows, row)
+        assert cuda.is_cuda_array(sums) and (sums.copy_to_host() == rows.copy_to_host() + np.arange(3)).all()
+        assert add.reduce(np.arange(5.0)) == 10 and type(add(np.ones(3), 1.0)) is np.ndarray
+
+
+@pytest.mark.filterwarnings("ignore:Could not find source")  # of what Numba generates
+def test_generalised_ufuncs_of_device_arrays() -> None:
+    pytest.importorskip("numba_cuda", reason="tried with numba-cuda only")
+    rows = np.arange(6.0).reshape(2, 3)
+    types = ["void(float64, float64[:], float64[:])"]
+    with ptxlab.simulating(show=False):
+        scale = numba.guvectorize(types, "(),(n)->(n)", target="cuda")(kernels.scale_row)
+        assert (scale(2.0, cuda.to_device(rows)).copy_to_host() == 2 * rows).all()
 
 
 def test_kernels_read_a_global_device_array_as_it_is_now() -> None:
@@ -148,6 +192,22 @@ def test_declared_signatures() -> None:
     assert cuda.jit(kernels.first.py_func) is not one
 
 
+def test_declared_signatures_of_device_functions() -> None:
+    """A call of another function converts its arguments, too, and a kernel is what can be launched."""
+    out = np.zeros(1, np.float64)
+    with ptxlab.simulating(show=False):
+        plus = cuda.jit("int32(int32, int32)", device=True)(kernels.plus)
+
+        @cuda.jit
+        def kernel(out: Any, x: float) -> None:
+            out[0] = plus(x, x)
+
+        kernel[1, 1](out, 1.75)
+        assert out[0] == 2 and ".target sm_90" in plus.inspect_asm((numba.int32, numba.int32))
+        with pytest.raises(PtxlabError, match="plus is a function of the device: call it from a kernel"):
+            plus[1, 1](1, 2)
+
+
 def test_records_arrays_without_axes_and_empty_tuples() -> None:
     records = np.zeros(2, np.dtype([("x", np.float32), ("n", np.int32)], align=True))
     single, out = np.array(0, np.int64), np.zeros(2, np.float32)
@@ -173,6 +233,23 @@ def test_functions_of_other_modules() -> None:
     assert np.array_equal(y, 2 * x + np.float16(1))
     assert np.array_equal(out, np.roll(np.arange(128), -32)) and numbers[0] == 1
     assert not any(each.hazards for each in session.results)
+
+
+def test_reshape_of_an_array_in_a_kernel() -> None:
+    """numba-cuda links CUDA C++ of its own for it."""
+    pytest.importorskip("numba_cuda", reason="Numba's own CUDA target has no reshape in kernels")
+
+    @cuda.jit
+    def transposed(x: Any, out: Any) -> None:
+        rows = x.reshape((2, 3))
+        for i in range(2):
+            for j in range(3):
+                out[j, i] = rows[i, j]
+
+    out = np.zeros((3, 2), np.int64)
+    with ptxlab.simulating(show=False) as session:
+        transposed[1, 1](np.arange(6), out)
+    assert np.array_equal(out, np.arange(6).reshape(2, 3).T) and not session.results[0].hazards
 
 
 @pytest.mark.filterwarnings("ignore:Grid size 1 will likely")
