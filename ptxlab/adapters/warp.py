@@ -5,7 +5,8 @@ is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a t
 with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
 CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
 which gives no PTX. Hash grids are those of the CPU; meshes and volumes cannot be read by a kernel, and
-textures and recorded commands need a GPU.
+textures and recorded commands need a GPU. A graph is captured and launched as on the CPU: Warp keeps its
+launches, copies and conditions in their order, and calls back for each launch.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import warp
 from warp._src import context
+from warp._src.apic.types import APICLaunchInfo
 
 from ..errors import PtxlabError, listing
 from ..simulator.kernel import Kernel, build_kernel
@@ -34,14 +36,20 @@ from .source import generated_lines, python_text
 
 _THREADS = 256  # of a block, where the launch is not told how many
 _OWN_CODE = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
+_NOT_READ = (warp.Mesh, warp.Volume, warp.Bvh)
 _NEEDED = (
     "launch",
+    "capture_launch",
     "pack_arg",
     "compile_aot_module",
     "_resolve_launch_block_dim",
     "_normalize_launch_dim",
     "_build_launch_bounds_from_tuple",
+    "_get_apic_capture_for_device",
+    "_apic_record_capture_while",
 )
+#: What Warp calls when it launches a graph: a function of its module, with addresses of bounds and arguments.
+_HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
@@ -82,12 +90,25 @@ class _HashGrid(ctypes.Structure):
     ]
 
 
-def _grid_memory(values: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The memory of hash grids whose ids are among these values."""
+def _grids(kernel: Any, values: Sequence[Any]) -> list[Any]:
+    """The hash grids whose ids are among the arguments of a kernel, which cannot read a mesh or a volume."""
     ids = {int(value) for value in values if isinstance(value, int | np.integer | warp.uint64)}
     if not any(each > 1 << 16 for each in ids):
-        return
-    for grid in [each for each in gc.get_objects() if type(each) is warp.HashGrid and each.id in ids]:
+        return []
+    kinds = (warp.HashGrid, *_NOT_READ)
+    found = [each for each in gc.get_objects() if type(each) in kinds and each.id in ids]
+    for each in found:
+        if type(each) in _NOT_READ:
+            raise PtxlabError(
+                f"{kernel.key} takes a wp.{type(each).__name__}, which is not simulated: "
+                "Warp keeps it in memory of its own"
+            )
+    return found
+
+
+def _grid_memory(grids: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The memory of hash grids as they are now; a build may move it."""
+    for grid in grids:
         header = _HashGrid.from_address(grid.id)
         if tuple(header.dimensions) != (grid._dim_x, grid._dim_y, grid._dim_z):
             raise PtxlabError(f"hash grids of Warp {warp.__version__}: ptxlab knows those of 1.19.0")
@@ -154,6 +175,45 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
 
 
+def _record(
+    capture: Any,
+    kernel: Any,
+    bounds: Any,
+    launch: Callable[[Session[Any]], None],
+    failures: list[BaseException],
+) -> None:
+    """Add a launch to the graph that is being captured, as a kernel of the host without parameters."""
+    functions, conditions = _kept_with(context.runtime._apic_graph)
+
+    def replay(*_addresses: object) -> None:
+        session = current_session()  # which need not be that of the capture
+        if session is not None and not failures:
+            try:
+                return launch(session)
+            except BaseException as error:  # Warp's loop over the graph knows none
+                failures.append(error)
+        for condition in conditions:  # lest Warp repeat a body that does nothing any more
+            condition.zero_()
+        if session is None:  # ctypes prints what a callback raises
+            raise PtxlabError("a graph that was captured in ptxlab.simulating can be launched only there")
+        return None
+
+    functions.append(_HOST_FUNCTION(replay))
+    address = ctypes.cast(functions[-1], ctypes.c_void_p)
+    name = f"ptxlab_{address.value}".encode()
+    dimensions = kernel.adj.kernel_dim
+    information = APICLaunchInfo(kernel_key=name, module_hash=b"", is_forward=1, kernel_dim=dimensions)
+    core = context.runtime.core
+    core.wp_apic_register_cpu_kernel(capture.apic_state, name, b"", address, None)
+    core.wp_cpu_launch_kernel(address, ctypes.byref(bounds), None, None, ctypes.byref(information))
+
+
+def _kept_with(graph: Any) -> tuple[list[Any], list[Any]]:
+    """Functions that a graph calls, which must live as long as it does, and conditions of its loops."""
+    kept: tuple[list[Any], list[Any]] = vars(graph).setdefault("_ptxlab_kept", ([], []))
+    return kept
+
+
 def install() -> Callable[[], None]:
     """Let Warp launch on the simulator; the result undoes it."""
     missing = [name for name in _NEEDED if not hasattr(context, name)]
@@ -162,7 +222,9 @@ def install() -> Callable[[], None]:
             f"Warp {warp.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 1.19.0"
         )
     former_launch, former_block = context.launch, context._resolve_launch_block_dim
-    former_device = context.Runtime.get_device
+    former_device, former_capture_launch = context.Runtime.get_device, context.capture_launch
+    former_while = context._apic_record_capture_while
+    failures: list[BaseException] = []  # of launches of the graph that is being launched
     parameters = inspect.signature(former_launch)
 
     def block_dim(device: Any, block: int | None) -> int:
@@ -194,6 +256,7 @@ def install() -> Callable[[], None]:
         if size:
             if kernel.is_generic:
                 kernel = kernel._add_normalized_overload(kernel.infer_argument_types(forward))
+            grids = _grids(kernel, forward)
             compiled, shared = _compiled(session, kernel, block, given["adjoint"])
             packed = [context._build_launch_bounds_from_tuple(dimensions, kernel.adj.kernel_dim)]
             for values, is_adjoint in ((forward, False), (adjoint, True)):
@@ -201,9 +264,6 @@ def install() -> Callable[[], None]:
                     context.pack_arg(kernel, argument.type, argument.label, value, device, is_adjoint)
                     for argument, value in zip(kernel.adj.args, values, strict=False)
                 ]
-            arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
-            arrays += _grid_memory(forward)
-            memory = HostMemory(arrays)
             contents = [
                 ctypes.string_at(ctypes.addressof(each), variable.size)
                 for each, variable in zip(packed, compiled.function.parameters, strict=True)
@@ -211,9 +271,18 @@ def install() -> Callable[[], None]:
             blocks = -(-size // block)
             if given["max_blocks"] > 0:
                 blocks = min(blocks, given["max_blocks"])
-            session.simulate(
-                compiled, (blocks,), block, memory.arguments(compiled.function, contents), shared
-            )
+
+            def simulate(session: Session[Any]) -> None:
+                arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
+                arrays += _grid_memory(grids)  # alive in this list, where a grid's own pointers are looked up
+                passed = HostMemory(arrays).arguments(compiled.function, contents)
+                session.simulate(compiled, (blocks,), block, passed, shared)
+
+            capture = context._get_apic_capture_for_device(device)
+            if capture is None:
+                simulate(session)
+            else:
+                _record(capture, kernel, packed[0], simulate, failures)
         tape = context.runtime.tape
         if tape and given["record_tape"]:
             rest = (given["max_blocks"], given["inputs"], given["outputs"], device, block)
@@ -222,16 +291,28 @@ def install() -> Callable[[], None]:
             )
         return None
 
+    def capture_launch(*arguments: Any, **named: Any) -> None:
+        former_capture_launch(*arguments, **named)
+        if failures:
+            raise failures.pop()
+
+    def record_while(condition: Any, *arguments: Any, **named: Any) -> None:
+        if current_session() is not None:
+            _kept_with(context.runtime._apic_graph)[1].append(condition)
+        former_while(condition, *arguments, **named)
+
     imported = [
-        (module, name, launch)  # also by the program: from warp import launch
+        (module, name, new)  # also by the program: from warp import launch
         for module in list(sys.modules.values())
         for name, value in list(getattr(module, "__dict__", {}).items())
-        if value is former_launch
+        for former, new in ((former_launch, launch), (former_capture_launch, capture_launch))
+        if value is former
     ]
     return replaced(
         [
             *imported,
             (context, "_resolve_launch_block_dim", block_dim),
+            (context, "_apic_record_capture_while", record_while),
             (context.Runtime, "get_device", get_device),
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,20 @@ def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.array(d
     for j in wp.hash_grid_query(grid, points[i], 1.0):
         if wp.length(points[i] - points[j]) <= 1.0:
             out[i] += 1
+
+
+@wp.kernel(module="unique")
+def count_down(steps: wp.array(dtype=int), condition: wp.array(dtype=int)):  # type: ignore[no-untyped-def,valid-type]
+    steps[0] = steps[0] - 1
+    if steps[0] == 0:
+        condition[0] = 0
+
+
+@wp.kernel(module="unique")
+def inside(mesh: wp.uint64, out: wp.array(dtype=int)):  # type: ignore[no-untyped-def,valid-type]
+    query = wp.mesh_query_point(mesh, wp.vec3(0.1, 0.1, 0.1), 10.0)
+    if query.result:
+        out[0] = 1
 
 
 @wp.func
@@ -92,6 +107,65 @@ def test_a_hash_grid_on_the_only_device() -> None:
         wp.launch(neighbours, dim=40, inputs=[grid.id, given, out], device="cuda")
     distances = np.linalg.norm(points[:, None] - points, axis=-1)
     assert (out.numpy() == (distances <= 1).sum(axis=1)).all() and not session.results[0].hazards
+
+
+def test_a_graph_runs_its_launches_and_copies_each_time_that_it_is_launched() -> None:
+    x, y, z = wp.array(np.ones(40, np.float32)), wp.zeros(40, dtype=float), wp.zeros(40, dtype=float)
+    with ptxlab.simulating(show=False) as session:
+        with wp.ScopedCapture(device="cuda") as capture:
+            wp.launch(scaled_add, dim=40, inputs=[x, y, 2.0])
+            wp.copy(z, y)
+            wp.launch(scaled_add, dim=40, inputs=[x, y, 1.0])
+        assert not y.numpy().any() and not session.results
+        for _ in range(3):
+            wp.capture_launch(capture.graph)
+        assert (y.numpy() == 9).all() and (z.numpy() == 8).all()
+    assert len(session.results) == 6 and not any(each.hazards for each in session.results)
+
+
+def test_a_graph_whose_body_repeats_while_a_condition_holds() -> None:
+    steps, condition = wp.array([5], dtype=int), wp.array([1], dtype=int)
+    with ptxlab.simulating(show=False) as session:
+        with wp.ScopedCapture() as capture:
+            wp.capture_while(condition, lambda: wp.launch(count_down, dim=1, inputs=[steps, condition]))
+        wp.capture_launch(capture.graph)
+    assert steps.numpy() == [0] and len(session.results) == 5
+
+
+def test_a_graph_of_a_session_is_not_launched_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    x, y = wp.array(np.ones(40, np.float32)), wp.zeros(40, dtype=float)
+    with ptxlab.simulating(show=False), wp.ScopedCapture() as capture:
+        wp.launch(scaled_add, dim=40, inputs=[x, y, 2.0])
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: printed.append(str(raised.exc_value)))
+    wp.capture_launch(capture.graph)
+    assert printed == ["a graph that was captured in ptxlab.simulating can be launched only there"]
+    assert not y.numpy().any()
+
+
+def test_an_error_in_a_graph_is_raised_where_it_is_launched() -> None:
+    x, y = wp.array(_whole(64), dtype=float), wp.zeros(128, dtype=float)
+    with ptxlab.simulating(show=False) as session:
+        with wp.ScopedCapture() as capture:
+            wp.launch(collide, dim=64, inputs=[x, y, 128])
+            wp.launch(scaled_add, dim=64, inputs=[x, y, 2.0])
+        for _ in range(2):
+            with pytest.raises(PtxlabError, match=rf"test_warp.py:{_line('stored')}: "):
+                wp.capture_launch(capture.graph)
+        with wp.ScopedCapture() as repeated:
+            condition = wp.array([1], dtype=int)
+            wp.capture_while(condition, lambda: wp.launch(collide, dim=64, inputs=[x, y, 128]))
+        with pytest.raises(PtxlabError, match=rf"test_warp.py:{_line('stored')}: "):
+            wp.capture_launch(repeated.graph)
+    assert not session.results  # what comes after it is not run
+
+
+def test_a_mesh_is_not_simulated() -> None:
+    corners = wp.array(np.eye(4, 3, dtype=np.float32), dtype=wp.vec3)
+    mesh = wp.Mesh(corners, wp.array([0, 1, 2, 0, 3, 1, 1, 3, 2, 2, 3, 0], dtype=int))
+    sentence = r"inside.* takes a wp\.Mesh, which is not simulated"
+    with ptxlab.simulating(show=False), pytest.raises(PtxlabError, match=sentence):
+        wp.launch(inside, dim=1, inputs=[mesh.id, wp.zeros(1, dtype=int)])
 
 
 def test_hazards_name_lines_of_the_python_source() -> None:
