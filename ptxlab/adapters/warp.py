@@ -5,7 +5,7 @@ is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a t
 with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
 CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
 which gives no PTX. Hash grids are those of the CPU; meshes and volumes cannot be read by a kernel, and
-textures and recorded commands need a GPU. A graph is captured and launched as on the CPU: Warp keeps its
+textures need a GPU. A graph is captured and launched as on the CPU: Warp keeps its
 launches, copies and conditions in their order, and calls back for each launch.
 """
 
@@ -175,6 +175,32 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
 
 
+class _Command(context.Launch):  # type: ignore[misc]
+    """What `wp.launch(record_cmd=True)` gives: a launch that can be repeated with other arguments."""
+
+    def __init__(self, launch: Callable[..., Any], given: dict[str, Any]) -> None:
+        self.kernel, self._launch = given["kernel"], launch
+        self._given = given | {"record_cmd": False, "record_tape": False, "outputs": [], "adj_outputs": []}
+        self._given["inputs"] = [*given["inputs"], *given["outputs"]]
+        self._given["adj_inputs"] = [*given["adj_inputs"], *given["adj_outputs"]]
+
+    def set_dim(self, dim: Any) -> None:
+        """Launch so many threads from now on."""
+        self._given["dim"] = dim
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Launch with another argument from now on; Warp's other methods come here."""
+        self._given["adj_inputs" if adjoint else "inputs"][index] = value
+
+    def set_param_at_index_from_ctype(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Refused: which memory an array of C has is not known."""
+        raise PtxlabError("an argument as ctypes is not simulated: set_param_at_index takes the value itself")
+
+    def launch(self, stream: Any = None) -> None:
+        """Launch it."""
+        self._launch(**self._given | {"stream": stream})
+
+
 def _record(
     capture: Any,
     kernel: Any,
@@ -246,7 +272,7 @@ def install() -> Callable[[], None]:
         if session is None or not device.is_cpu:
             return former_launch(*arguments, **named)
         if given["record_cmd"]:
-            raise PtxlabError("wp.launch(record_cmd=True) is not simulated yet: launch it each time")
+            return _Command(launch, given)
         kernel, block = given["kernel"], block_dim(device, given["block_dim"])
         dimensions, size = context._normalize_launch_dim(given["dim"])
         forward, adjoint = (

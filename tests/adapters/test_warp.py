@@ -76,6 +76,24 @@ def _whole(*shape: int) -> Any:
     return np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32)
 
 
+def test_a_command_is_launched_again_with_other_arguments() -> None:
+    """As the solvers of `warp.optim.linear` do."""
+    x, y, z = (wp.array(_whole(64), dtype=float) for _ in range(3))
+    before = y.numpy().copy()
+    with ptxlab.simulating() as session:
+        command = wp.launch(scaled_add, dim=64, inputs=[x, y, 2.0], record_cmd=True)
+        assert not session.results
+        command.launch()
+        command.set_param_at_index(1, z)
+        command.set_param_by_name("scale", 3.0)
+        command.set_dim(32)
+        command.launch()
+    assert len(session.results) == 2 and (y.numpy() == before + 2 * x.numpy()).all()
+    assert (z.numpy()[:32] == before[:32] + 3 * x.numpy()[:32]).all() and (
+        z.numpy()[32:] == before[32:]
+    ).all()
+
+
 def test_launches_and_gradients() -> None:
     x = wp.array(_whole(1000), dtype=float, requires_grad=True)
     y = wp.zeros(1000, dtype=float, requires_grad=True)
