@@ -728,6 +728,27 @@ def test_a_race_is_that_of_the_block_and_warp_in_which_it_matters(overwrite: str
     assert "warps 0 and 1 of block (3, 0, 0) both touch shared bytes 0..127 of s" in race.sentence
 
 
+_NARROWER_LATER = r"""
+__global__ void reverse(int4* x, char* y) {
+  __shared__ int4 s[64];
+  __shared__ char narrow[64];
+  s[threadIdx.x] = x[threadIdx.x];
+  int4 value = s[63 - threadIdx.x];
+  narrow[threadIdx.x] = y[threadIdx.x];
+  x[threadIdx.x] = value;
+  y[threadIdx.x] = narrow[threadIdx.x];
+}
+"""
+
+
+def test_the_bytes_of_a_race_that_matters_after_narrower_accesses() -> None:
+    """The load is of 16 bytes; those behind it, before its value is stored, are of single bytes."""
+    x, y = np.arange(256, dtype=np.int32), np.zeros(64, np.int8)
+    (race,) = ptxlab.kernel(_NARROWER_LATER).simulate(1, 64, x, y, show=False).hazards
+    assert "warps 0 and 1 of block (0, 0, 0) both touch shared bytes 512..1023 of s " in race.sentence
+    assert race.addresses is not None and race.addresses[1] - race.addresses[0] == 511
+
+
 _FLAG = r"""
 __global__ void tell(int* x, volatile int* flag, int* y) {
   if (blockIdx.x == 0) {

@@ -47,7 +47,23 @@ class ShadowTouch(NamedTuple):
             return None
         chosen = self.piece.chosen
         values = [value if chosen is None else value[chosen] for value in self.access.values]
-        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.access.width // self.per_thread)
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.grain)
+
+    @property
+    def grain(self) -> int:
+        """Bytes of an entry when the access came: a narrower one later makes those of the shadow narrower."""
+        return self.access.width // self.per_thread
+
+    def places(self, which: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The first byte of each of some entries."""
+        return np.asarray(self.entries[which], dtype=np.int64) * self.grain
+
+    def span(self, which: NDArray[np.intp]) -> tuple[int, int]:
+        """First and last byte of the first run of some entries without gaps."""
+        first = np.sort(self.places(which))
+        gaps = np.flatnonzero(np.diff(first) > self.grain)
+        last = first[gaps[0]] if len(gaps) else first[-1]
+        return int(first[0]), int(last) + self.grain - 1
 
     @property
     def owners(self) -> NDArray[np.int64]:
@@ -362,7 +378,7 @@ class AccessReports:
 
     def _span(self, touch: ShadowTouch, which: NDArray[np.intp]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
-        first, last = touch.shadow.span(touch.entries[which])
+        first, last = touch.span(which)
         if touch.access.space == "shared":
             pitch = touch.shadow.size // self._batch.count
             start = first // pitch * pitch

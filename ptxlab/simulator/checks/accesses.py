@@ -971,6 +971,6 @@ def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
     if content is None:
         return which
     late = before[which] & (PENDING | WORK) != 0 if touch.access.space == "shared" else np.False_
-    places = touch.shadow.bytes_of(touch.entries[which])[:, None] + np.arange(content.shape[1])
+    places = touch.places(which)[:, None] + np.arange(content.shape[1])
     there = data[np.minimum(places, data.size - 1)]
     return np.asarray(which[late | (there != content[which]).any(axis=1)])

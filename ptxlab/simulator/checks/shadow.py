@@ -163,18 +163,6 @@ class Shadow:
             setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
         self._shift = shift
 
-    def span(self, entries: NDArray[np.int64]) -> tuple[int, int]:
-        """First and last byte of the first run of these entries without gaps."""
-        first = np.sort(self.bytes_of(entries))
-        size = 1 << self._shift
-        gaps = np.flatnonzero(np.diff(first) > size)
-        last = first[gaps[0]] if len(gaps) else first[-1]
-        return int(first[0]), int(last) + size - 1
-
-    def bytes_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first byte of each entry."""
-        return entries << self._shift
-
 
 def _are_apart(some: NDArray[Any], others: NDArray[Any], group: int) -> NDArray[np.bool_]:
     """Whether threads are of different groups of so many."""
