@@ -425,7 +425,7 @@ def spelled(remedy: str, language: str) -> str:
 
 def line_text(instruction: PtxInstruction) -> str:
     """The line for a sentence, and that of the header or function which has the statement."""
-    if not instruction.location:
+    if not instruction.has_line:
         return f"PTX line {instruction.line}"
     inlining = f" ({instruction.inlining})" if instruction.inlining else ""
     return f"line {instruction.source_line}{inlining}"
@@ -434,7 +434,7 @@ def line_text(instruction: PtxInstruction) -> str:
 def line_name(instruction: PtxInstruction) -> str:
     """The same for a remedy, which changes the kernel's own file: without lines of headers."""
     called = "" if instruction.call_line is None else f" (called in line {instruction.call_line})"
-    return f"line {instruction.source_line}{called}" if instruction.location else line_text(instruction)
+    return f"line {instruction.source_line}{called}" if instruction.has_line else line_text(instruction)
 
 
 class HazardLog:

@@ -749,6 +749,47 @@ def test_the_bytes_of_a_race_that_matters_after_narrower_accesses() -> None:
     assert race.addresses is not None and race.addresses[1] - race.addresses[0] == 511
 
 
+_MOVED_LOAD = r"""
+__global__ void add(float* x) {
+  __shared__ float first;
+  float value = x[threadIdx.x];
+  if (threadIdx.x == 0)
+    first = value;
+  for (int i = 0; i < 4; i++)
+    x[64 * i + threadIdx.x] = first + i;
+}
+"""
+
+
+def test_a_load_that_the_compiler_moved_is_in_the_line_that_uses_it() -> None:
+    """NVRTC loads where thread 0 does not store, and says that this is line 0."""
+    kernel = ptxlab.kernel(_MOVED_LOAD)
+    assert ".loc\t1 0 " in kernel.ptx
+    (race,) = kernel.simulate(1, 64, np.ones(256, np.float32), show=False).hazards
+    assert (race.line, race.other_line) == (6, 8)
+    assert race.remedy == "put __syncthreads() between line 8 and line 6"
+
+
+_MERGED_STORE = r"""
+__global__ void choose(float* x) {
+  float value = x[threadIdx.x];
+  if (value > 3)
+    x[0] = value;
+  else
+    x[0] = value + 1;
+}
+"""
+
+
+def test_a_store_that_the_compiler_merged_from_two_lines_is_named_by_its_line_in_the_ptx() -> None:
+    """NVRTC stores once, behind both branches, and says that this is line 0."""
+    kernel = ptxlab.kernel(_MERGED_STORE)
+    (store,) = (each for each in kernel.function.instructions if each.parts[0] == "st")
+    hazards = kernel.simulate(1, 32, np.arange(32, dtype=np.float32), show=False).hazards
+    assert hazards and all(each.sentence.startswith(f"PTX line {store.line}: ") for each in hazards)
+    assert store.where == f"PTX line {store.line}"
+
+
 _FLAG = r"""
 __global__ void tell(int* x, volatile int* flag, int* y) {
   if (blockIdx.x == 0) {

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from .syntax import Function, Immediate, LabelTarget, PtxInstruction, Targets
+from .syntax import Function, Immediate, LabelTarget, Location, PtxInstruction, Targets
+
+_FARTHEST_USE = 1000  # instructions among which the use of a result is looked for
 
 
 def register_bits(numbers: Iterable[int]) -> int:
@@ -34,6 +37,40 @@ def branch_targets(instruction: PtxInstruction) -> list[int]:
         elif isinstance(operand, Targets):
             targets += [label.index for label in operand.labels]
     return targets
+
+
+def in_lines_of_use(instructions: tuple[PtxInstruction, ...]) -> tuple[PtxInstruction, ...]:
+    """NVRTC says line 0 of what it has moved to another branch: it belongs to the line that uses the result.
+
+    Where nothing does, as with stores, it remains line 0.
+    """
+    return tuple(
+        replace(each, location=_first_use(instructions, each.index) or each.location)
+        if each.location is not None and each.location.line == 0
+        else each
+        for each in instructions
+    )
+
+
+def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location | None:
+    """The line of the nearest instruction that reads what one has written; None if there is none."""
+    results = instructions[index].effects[1]
+    passed: set[int] = set()
+    ahead = [index] if results else []
+    for here in ahead:  # grows
+        if len(ahead) > _FARTHEST_USE:
+            break
+        for place in successors(instructions, here):
+            if place in passed or place >= len(instructions):
+                continue
+            passed.add(place)
+            read, written = instructions[place].effects
+            location = instructions[place].location
+            if location is not None and location.line and not results.isdisjoint(read):
+                return location
+            if results.isdisjoint(written):
+                ahead.append(place)
+    return None
 
 
 def basic_blocks(function: Function) -> dict[int, int]:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
 from ...numerics.scalar import video
+from .dataflow import in_lines_of_use
 from .syntax import (
     Address,
     Function,
@@ -432,7 +433,7 @@ class _Reader(ConstantReader):
             parameters,
             tuple(body.registers),
             tuple(body.variables.values()),
-            tuple(body.instructions),
+            in_lines_of_use(tuple(body.instructions)),
             directives,
         )
 

@@ -342,6 +342,11 @@ class PtxInstruction:
         return self.line if source is None else source.line
 
     @property
+    def has_line(self) -> bool:
+        """Whether it stands in a line of the source; NVRTC says line 0 of ends of branches that it merges."""
+        return self.source is not None and self.source_line > 0
+
+    @property
     def call_line(self) -> int | None:
         """The line of the kernel that calls the function it was inlined from; None if it stands there."""
         source = self.source
@@ -378,7 +383,7 @@ class PtxInstruction:
     def where(self) -> str:
         """Its source line, or else that of the PTX, for a message."""
         source = self.source
-        if source is None:
+        if source is None or not self.has_line:
             return f"PTX line {self.line}"
         return ", ".join(filter(None, (f"{PurePath(source.file).name}:{source.line}", self.inlining)))
 
