@@ -422,7 +422,10 @@ class Memory:
                 inside = places.min() >= SHARED_START and places.max() <= last
             if not inside:
                 wrong = (places < SHARED_START) | (places > last)
-                have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
+                offset, size = int(places[wrong][0]) - SHARED_START, self.shared_size - SHARED_START
+                have = f"is byte {offset} of shared memory, {size} bytes long"
+                if offset < 0:
+                    have = f"is {-offset} bytes before the {size} bytes of shared memory begin"
                 self._refuse(request, wrong, have)
             pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
         elif space == "local":

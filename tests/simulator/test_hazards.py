@@ -316,7 +316,7 @@ def test_what_nobody_wrote_matters_where_it_is_used() -> None:
 
 def test_what_was_found_before_an_error() -> None:
     text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];\n    ret;")
-    with pytest.raises(HazardError, match="lies outside of the 128 bytes of shared memory") as caught:
+    with pytest.raises(HazardError, match="is byte 4100 of shared memory, 128 bytes long") as caught:
         ptxlab.kernel(text).simulate(1, 32)
     kinds = [hazard.kind for hazard in caught.value.hazards]
     assert kinds == ["race", "uninitialised register", "out of bounds"]
