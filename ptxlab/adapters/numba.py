@@ -2,7 +2,7 @@
 
 Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
 libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
-`CUDADispatcher.call`, `compile` (for signatures that are declared) and `inspect_asm`, `ForAll.__call__`, the
+`CUDADispatcher.call`, `compile` (for signatures that are declared) and `overloads`, `ForAll.__call__`, the
 functions of `numba.cuda` that tell of the device, make its streams and arrays, which is the host then, how
 ufuncs broadcast these, and the warning about small grids. Events need a GPU.
 """
@@ -11,24 +11,27 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
+from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import cuda
+from numba.cuda import codegen, compiler, vectorizers
 from numba.cuda import dispatcher as numba_dispatcher
-from numba.cuda import vectorizers
 
 from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, counted, listing, quoted
 from ..gpu.compiler import compile_ptx
 from ..simulator import Result
+from ..simulator.decode import variable_title
+from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
@@ -38,7 +41,7 @@ from .source import python_source
 
 R = TypeVar("R", bound=Result)
 
-_COMPILED: WeakKeyDictionary[Any, dict[Any, str]] = WeakKeyDictionary()  # PTX by types and chip
+_COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
 #: Types of the signatures that `cuda.jit` was given inside a session.
 _DECLARED: WeakKeyDictionary[Any, list[tuple[Any, ...]]] = WeakKeyDictionary()
 _THREADS_FOR_ALL = 256  # of a block, where `forall` is not told how many
@@ -61,7 +64,7 @@ class NumbaKernel(Generic[R]):
         if dispatcher.targetoptions.get("device"):
             raise PtxlabError(f"{self.name} is a function of the device: call it from a kernel")
         self._types: tuple[Any, ...] | None = None
-        self._kernels: dict[tuple[Any, ...], Kernel[R]] = {}
+        self._kernels: dict[Overload, Kernel[R]] = {}
         if signature is not None:
             try:
                 types, _ = numba_dispatcher.sigutils.normalize_signature(signature)
@@ -72,7 +75,7 @@ class NumbaKernel(Generic[R]):
                     f"'void(float32[::1], int32)' ({reason})"
                 ) from None
             self._types = tuple(types)
-            self.kernel(self._types)
+            self.kernel(_compiled(dispatcher, self._types, capability))
 
     @property
     def name(self) -> str:
@@ -83,18 +86,11 @@ class NumbaKernel(Generic[R]):
         types = "" if self._types is None else f"({', '.join(map(str, self._types))})"
         return f"<Numba's kernel {self.name}{types}>"
 
-    def kernel(self, types: tuple[Any, ...]) -> Kernel[R]:
-        """The kernel for arguments of these types, as PTX like any other."""
-        key = (types, _captured(self._dispatcher.py_func))
-        if key not in self._kernels:
-            ptx = _compiled(self._dispatcher, types, self._capability)
-            origin = python_source(self._dispatcher.py_func, ptx)
-            link = _others(ptx, self._capability)
-            self._kernels[key] = build_kernel(
-                self._result_type, ptx, None, None, (), link,
-                origin=origin, title=self.name, language="Numba",
-            )  # fmt: skip
-        return self._kernels[key]
+    def kernel(self, overload: Overload) -> Kernel[R]:
+        """What Numba compiled, as PTX like any other."""
+        if overload not in self._kernels:
+            self._kernels[overload] = overload.built(self._result_type)
+        return self._kernels[overload]
 
     def simulate(
         self,
@@ -108,8 +104,13 @@ class NumbaKernel(Generic[R]):
 
         Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
         """
-        kernel, passed = self.prepared(arguments)
-        return kernel.simulate(grid, block, *device_memory(passed), shared=shared, **options)
+        launch = self.prepared(arguments)
+        if launch.observers:
+            options["observers"] = [*options.get("observers", ()), *launch.observers]
+        passed = device_memory(launch.arguments)
+        result = launch.kernel.simulate(grid, block, *passed, shared=shared, **options)
+        launch.finish()
+        return result
 
     def profile(
         self,
@@ -120,10 +121,11 @@ class NumbaKernel(Generic[R]):
         chip: str = "H200",
     ) -> LaunchProfile:
         """The predicted time of that launch; see `Kernel.profile`."""
-        kernel, passed = self.prepared(arguments)
-        return kernel.profile(grid, block, *device_memory(passed), shared=shared, chip=chip)
+        launch = self.prepared(arguments)
+        passed = device_memory(launch.arguments)
+        return launch.kernel.profile(grid, block, *passed, shared=shared, chip=chip)
 
-    def prepared(self, arguments: Sequence[object]) -> tuple[Kernel[R], list[object]]:
+    def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch[R]:
         """The kernel for these arguments, and what its PTX takes."""
         values = [_on_host(each) for each in arguments]
         declared = _DECLARED.get(self._dispatcher, ())
@@ -133,12 +135,14 @@ class NumbaKernel(Generic[R]):
                 expected = counted(len(self._types), "argument")
                 raise PtxlabError(f"{self.name} takes {expected}, found {len(values)}")
         types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
+        overload = _compiled(self._dispatcher, types, self._capability)
+        kernel = self.kernel(overload)
         passed: list[object] = []
-        for number, (kind, value, argument) in enumerate(zip(types, values, arguments, strict=True), 1):
-            if isinstance(value, np.ndarray | np.void) and _is_input(argument):
-                value = np.asarray(value).copy("K")  # what the kernel writes there does not come back
-            passed += _flattened(kind, value, f"argument {number} of {self.name}")
-        return self.kernel(types), passed
+        extended = _Extensions(overload.extensions, stream, [])
+        for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), 1):
+            passed += _flattened(kind, argument, extended, f"argument {number} of {self.name}")
+        observers = [_Exceptions(overload, kernel.name)] if overload.debug else []
+        return _Launch(kernel, passed, observers, extended.retrievals)
 
     def _types_of(self, values: Sequence[object]) -> Iterator[Any]:
         """Numba's types of these arguments."""
@@ -188,8 +192,25 @@ def _is_input(argument: Any) -> bool:
     return type(argument).__name__ == "In" and not isinstance(argument.value, DeviceArray)
 
 
-def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
-    """A value as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
+class _Extensions(NamedTuple):
+    """What `cuda.jit(extensions=[...])` changes about arguments, and what it wants done after the launch."""
+
+    extensions: Sequence[Any]
+    stream: object
+    retrievals: list[Callable[[], object]]
+
+    def applied(self, kind: Any, argument: Any) -> tuple[Any, Any]:
+        for each in reversed(self.extensions):
+            kind, argument = each.prepare_args(kind, argument, stream=self.stream, retr=self.retrievals)
+        return kind, argument
+
+
+def _flattened(kind: Any, argument: Any, extended: _Extensions, what: str) -> Iterator[object]:
+    """An argument as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
+    kind, argument = extended.applied(kind, argument)
+    value = _on_host(argument)
+    if isinstance(value, np.ndarray | np.void) and _is_input(argument):
+        value = np.asarray(value).copy("K")  # what the kernel writes there does not come back
     if isinstance(value, np.ndarray) and hasattr(kind, "ndim"):
         memory = value if value.ndim else value.reshape(1)
         yield from (0, 0, value.size, value.itemsize, memory, *value.shape, *value.strides)
@@ -198,12 +219,13 @@ def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
     elif isinstance(value, np.ndarray):  # the copy of a record
         yield value.reshape(1).view(np.uint8)
     elif isinstance(value, Enum):
-        yield from _flattened(kind.dtype, value.value, what)
+        yield from _flattened(kind.dtype, value.value, extended, what)
     elif isinstance(value, np.datetime64 | np.timedelta64):
         yield value.view(np.int64)
     elif isinstance(value, tuple):
-        for number, (inner, item) in enumerate(zip(kind, value, strict=True)):
-            yield from _flattened(inner, item, f"{what}[{number}]")
+        items = argument if isinstance(argument, tuple) else value
+        for number, (inner, item) in enumerate(zip(kind, items, strict=True)):
+            yield from _flattened(inner, item, extended, f"{what}[{number}]")
     else:
         name = "uint8" if str(kind).startswith("bool") else str(kind)
         try:
@@ -218,34 +240,112 @@ def _flattened(kind: Any, value: Any, what: str) -> Iterator[object]:
             yield (scalar,) if scalar.dtype == np.float16 else scalar
 
 
-def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> str:
-    """The PTX that Numba makes for arguments of these types."""
-    texts = _COMPILED.setdefault(dispatcher, {})
-    key = (types, capability, _captured(dispatcher.py_func))
-    if key not in texts:
+class _Exceptions(Observer):
+    """What a kernel of `debug=True` says of an exception that it raised, in variables of its module."""
+
+    def __init__(self, overload: Overload, name: str) -> None:
+        self._overload = overload
+        self._names = {variable_title(f"{name}__{each}__"): each for each in _EXCEPTION_VARIABLES}
+        self._variables: dict[str, Any] = {}  # bytes of those that were written
+
+    def accessed(self, access: Access) -> None:
+        """Keep the memory of its variables, in which the values at the end of the launch will be."""
+        for piece in access.pieces:
+            if piece.title in self._names:
+                self._variables[self._names[piece.title]] = piece.data
+
+    def check(self) -> None:
+        """Raise what the kernel raised, as `_Kernel.launch` of Numba does."""
+        values = {name: int(data.view(np.int32)[0]) for name, data in self._variables.items()}
+        if not values.get("errcode"):
+            return
+        kind, arguments, place = self._overload.call_helper.get_exception(values["errcode"])
+        thread, block = ([values[f"{each}{axis}"] for axis in "zyx"] for each in ("tid", "ctaid"))
+        message = f"tid={thread} ctaid={block}"
+        if place is not None:
+            function, path, line = place
+            message = f"In function {function!r}, file {Path(path).absolute()}, line {line}, {message}"
+        if not arguments:
+            raise kind(message)
+        raise kind(f"{message}: {arguments[0]}", *arguments[1:])
+
+
+_EXCEPTION_VARIABLES = ("errcode", *(f"{each}{axis}" for each in ("tid", "ctaid") for axis in "xyz"))
+
+
+@dataclass(frozen=True)
+class _Launch(Generic[R]):
+    """A kernel, what its PTX takes, and what is to be done afterwards."""
+
+    kernel: Kernel[R]
+    arguments: list[object]
+    observers: list[_Exceptions]
+    retrievals: list[Callable[[], object]]
+
+    def finish(self) -> None:
+        """Raise what the kernel raised, or let extensions fetch what it wrote."""
+        for observer in self.observers:
+            observer.check()
+        for retrieve in self.retrievals:
+            retrieve()
+
+
+class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
+    """A kernel that Numba compiled for arguments of some types, and for a chip that is simulated."""
+
+    def __init__(
+        self, dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int], lines: bool
+    ) -> None:
         options = dispatcher.targetoptions
-        debug = bool(options.get("debug"))
-        current_device = numba_dispatcher.get_current_device
-        # Functions that the kernel calls are compiled for the current device.
-        numba_dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+        link = list(options.get("link") or ())  # Numba adds to it
+        super().__init__(dispatcher.py_func, types, **options | {"lineinfo": lines, "link": link})
+        self._capability = capability
+        library = self._codelibrary
+        separate = hasattr(library, "get_asm_strs")  # numba-cuda: a module for each function in debug mode
+        self.texts = library.get_asm_strs(capability) if separate else [library.get_asm_str(capability)]
 
-        def compiled(lines: bool) -> str:
-            ptx, _ = cuda.compile_ptx(
-                dispatcher.py_func,
-                types,
-                debug=debug,
-                lineinfo=lines,
-                fastmath=options.get("fastmath", False),
-                cc=capability,
-                opt=options.get("opt", True),
-            )
-            return str(ptx)
+    def built(self, result_type: type[R]) -> Kernel[R]:
+        """It with the modules that it needs."""
+        ptx, *others = map(str, self.texts)
+        target = f"sm_{10 * self._capability[0] + self._capability[1]}"
+        code = sorted(self._codelibrary._linking_files, key=str)
+        link = [*others, *(_linked_text(each, target) for each in code), *_grid_functions(self.texts, target)]
+        return build_kernel(
+            result_type, ptx, None, None, (), link,
+            origin=python_source(self.py_func, ptx), title=self.py_func.__name__, language="Numba",
+        )  # fmt: skip
 
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """How many blocks of that size the chip of the session holds at a time."""
+        session = current_session()
+        if session is None:
+            return int(super().max_cooperative_grid_blocks(blockdim, dynsmemsize))
+        fits = self.built(session.result_type).occupancy(blockdim, shared=dynsmemsize, chip=session.chip)
+        return fits.blocks * PEAKS[session.chip].sms
+
+
+def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> Overload:
+    """What Numba makes for arguments of these types."""
+    overloads = _COMPILED.setdefault(dispatcher, {})
+    key = (types, capability, _captured(dispatcher.py_func))
+    if key not in overloads:
+        lines = not dispatcher.targetoptions.get("debug")
+        restore = replaced(
+            [
+                # Functions that the kernel calls are compiled for the current device, too.
+                (
+                    numba_dispatcher,
+                    "get_current_device",
+                    lambda: SimpleNamespace(compute_capability=capability),
+                ),
+                (codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or capability),
+            ]
+        )
         try:
             try:
-                texts[key] = compiled(lines=not debug)
+                overloads[key] = Overload(dispatcher, types, capability, lines)
             except ZeroDivisionError:  # Numba describes empty tuples to a debugger
-                texts[key] = compiled(lines=False)
+                overloads[key] = Overload(dispatcher, types, capability, False)
         except Exception as error:
             if isinstance(error, TypeError):  # e.g. of fewer types than the function takes
                 reason = quoted(str(error), 120)
@@ -259,8 +359,8 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
                 f"CUDA_HOME ({' '.join(str(error).split())[:120]})"
             ) from None
         finally:
-            numba_dispatcher.get_current_device = current_device
-    return texts[key]
+            restore()
+    return overloads[key]
 
 
 def _captured(function: Any) -> tuple[bytes, ...]:
@@ -285,20 +385,41 @@ extern "C" __device__ int ptxlabSynchronize(unsigned long long, unsigned) {
 """
 
 
-def _others(ptx: str, capability: tuple[int, int]) -> list[str]:
-    """PTX of functions that Numba takes from elsewhere: its own CUDA C++, and CUDA's."""
-    declared = re.findall(r"\.extern \.func\s+(?:\(.*?\)\s*)?(\w+)", ptx)
-    sources = [_GRID] if any(name.startswith("cudaCG") for name in declared) else []
-    for name in ("cuda_fp16", "cuda_bf16", "cuda_fp8"):
-        module = sys.modules.get(f"numba.cuda._internal.{name}")
-        text = module.shim_stream.getvalue() if module is not None else ""
-        if any(function in text for function in declared):
-            sources.append(text)
-    if "numba_attempt_nocopy_reshape" in declared:  # of numba-cuda, beside its dispatchers
-        sources.append(Path(numba_dispatcher.__file__).with_name("reshape_funcs.cu").read_text())
-    target = f"sm_{10 * capability[0] + capability[1]}"
-    texts = [compile_ptx(each, target, ["--relocatable-device-code=true"])[0] for each in sources]
-    return [each.replace("ptxlabGet", "cudaCGGet").replace("ptxlabSync", "cudaCGSync") for each in texts]
+def _grid_functions(texts: Sequence[str], target: str) -> list[str]:
+    """PTX of what `grid.sync()` calls, if one of these modules does."""
+    if not any(re.search(r"\.extern \.func\s+(?:\(.*?\)\s*)?cudaCG", text) for text in texts):
+        return []
+    text = _as_ptx(_GRID, target)
+    return [text.replace("ptxlabGet", "cudaCGGet").replace("ptxlabSync", "cudaCGSync")]
+
+
+def _as_ptx(source: str, target: str) -> str:
+    """CUDA C++ that is linked with a kernel, compiled."""
+    folders = getattr(numba_dispatcher.config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", "").split(":")
+    options = [f"--include-path={each}" for each in folders if each]
+    return compile_ptx(source, target, ["--relocatable-device-code=true", *options])[0]
+
+
+def _linked_text(code: Any, target: str) -> str:
+    """PTX of what is linked: a path, or an object of numba-cuda such as `cuda.CUSource`."""
+    if isinstance(code, str | PathLike):
+        name, kind = Path(code).name, Path(code).suffix.lower()
+    else:
+        name, kind = str(code.name), _LINKED_OBJECTS.get(type(code).__name__, "")
+    if kind not in _LINKED_OBJECTS.values():
+        raise PtxlabError(
+            f"link: found {quoted(name)}; simulated are CUDA C++ (.cu, cuda.CUSource) and PTX (.ptx, "
+            "cuda.PTXSource), no machine code and no LTO-IR"
+        )
+    setup = getattr(code, "setup_callback", None)
+    if setup is not None and not setup.__module__.startswith("numba."):
+        raise PtxlabError(f"link: {name} has a setup_callback, which takes a module that a GPU has loaded")
+    data = Path(code).read_bytes() if isinstance(code, str | PathLike) else code.data
+    text = data.decode() if isinstance(data, bytes) else str(data)
+    return _as_ptx(text, target) if kind == ".cu" else text
+
+
+_LINKED_OBJECTS = {"CUSource": ".cu", "PTXSource": ".ptx"}
 
 
 class DeviceArray(np.ndarray[Any, Any]):
@@ -419,9 +540,8 @@ def install() -> Callable[[], None]:
     """Let Numba launch on the simulator; the result undoes it."""
     dispatcher_type, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
-    former_compile, former_inspect = dispatcher_type.compile, dispatcher_type.inspect_asm
+    former_compile = dispatcher_type.compile
     former_disable = dispatcher_type.disable_compile
-    former_device = numba_dispatcher.get_current_device
     config = numba_dispatcher.config
     former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
     former_functions = {name: getattr(cuda, name) for name in _HOST_FUNCTIONS if hasattr(cuda, name)}
@@ -432,14 +552,18 @@ def install() -> Callable[[], None]:
             return former_call(self, arguments, *launch)
         if len(launch) == 1:
             (shape,) = launch
-            grid, block, shared = shape.griddim, shape.blockdim, shape.sharedmem
+            grid, block, stream, shared = shape.griddim, shape.blockdim, shape.stream, shape.sharedmem
         else:  # Numba's own CUDA target, before numba-cuda
-            grid, block, _, shared = launch
+            grid, block, stream, shared = launch
         key = ("numba", self)
         if key not in session.kept:
             session.kept[key] = NumbaKernel(session.result_type, self, None, session.capability)
-        kernel, passed = session.kept[key].prepared(arguments)
-        session.simulate(kernel, tuple(grid), tuple(block), passed, as_int(shared, "sharedmem"))
+        prepared = session.kept[key].prepared(arguments, stream)
+        session.simulate(
+            prepared.kernel, tuple(grid), tuple(block), prepared.arguments, as_int(shared, "sharedmem"),
+            observers=prepared.observers,
+        )  # fmt: skip
+        prepared.finish()
         return None
 
     def compile_signature(self: Any, signature: Any) -> Any:
@@ -447,25 +571,26 @@ def install() -> Callable[[], None]:
         if session is None:
             return former_compile(self, signature)
         declared, _ = numba_dispatcher.sigutils.normalize_signature(signature)
-        _compiled(self, tuple(declared), session.capability)
         _DECLARED.setdefault(self, []).append(tuple(declared))
-        return None
+        return _compiled(self, tuple(declared), session.capability)
 
     def disable_compile(self: Any, val: bool = True) -> None:
         # In a session Numba compiles functions of the device, but no kernels.
         if current_session() is None or self.targetoptions.get("device"):
             former_disable(self, val)
 
-    def inspect_asm(self: Any, signature: Any = None) -> Any:
+    def overloads(self: Any) -> Any:
         session = current_session()
-        if session is None or self.targetoptions.get("device"):
-            return former_inspect(self, signature)
-        texts = {
-            each: ptx
-            for (each, chip, _), ptx in _COMPILED.get(self, {}).items()
+        if session is None or self not in _COMPILED:  # functions of the device are compiled as ever
+            return vars(self)["overloads"]
+        return {
+            types: overload
+            for (types, chip, _), overload in _COMPILED[self].items()
             if chip == session.capability
         }
-        return texts if signature is None else texts[tuple(signature)]
+
+    def set_overloads(self: Any, value: Any) -> None:
+        vars(self)["overloads"] = value
 
     def call_for_all(self: Any, *arguments: object) -> Any:
         if current_session() is None or self.ntasks == 0:
@@ -474,8 +599,10 @@ def install() -> Callable[[], None]:
         blocks = -(-self.ntasks // threads)
         return self.dispatcher[blocks, threads, self.stream, self.sharedmem](*arguments)
 
-    restore_broadcasts = replaced(
+    restore_others = replaced(
         [
+            (numba_dispatcher, "get_current_device", _current_device),  # what functions are compiled for
+            (compiler, "get_current_device", _current_device),
             (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_add_axis", _broadcast),
@@ -483,11 +610,10 @@ def install() -> Callable[[], None]:
     )
 
     def restore() -> None:
-        restore_broadcasts()
+        restore_others()
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
-        dispatcher_type.compile, dispatcher_type.inspect_asm = former_compile, former_inspect
-        del dispatcher_type.disable_compile  # which it inherits
-        numba_dispatcher.get_current_device = former_device
+        dispatcher_type.compile = former_compile
+        del dispatcher_type.overloads, dispatcher_type.disable_compile  # an attribute, and what it inherits
         config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
         for name, function in former_functions.items():
             setattr(cuda, name, function)
@@ -495,8 +621,8 @@ def install() -> Callable[[], None]:
     for name in former_functions:
         setattr(cuda, name, _HOST_FUNCTIONS[name])
     dispatcher_type.call, for_all.__call__ = call, call_for_all
-    dispatcher_type.compile, dispatcher_type.inspect_asm = compile_signature, inspect_asm
+    dispatcher_type.compile = compile_signature
+    dispatcher_type.overloads = property(overloads, set_overloads)
     dispatcher_type.disable_compile = disable_compile
-    numba_dispatcher.get_current_device = _current_device  # functions of the device are compiled for it
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
     return restore

@@ -18,6 +18,7 @@ from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.targets import CHIPS, PRODUCTS
 from ..simulator import Result
+from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
 from ..simulator.launch_profile import LaunchProfile
 from .arrays import device_memory
@@ -114,6 +115,7 @@ class Session(Generic[R]):
         arguments: list[object],
         shared: int,
         cluster: int | tuple[int, ...] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> R:
         """Run a launch whose arrays are NumPy's, and list what came of it."""
         passed = device_memory(arguments)
@@ -126,6 +128,7 @@ class Session(Generic[R]):
             *passed,
             shared=shared,
             cluster=cluster,
+            observers=observers,
             check=self._check,
             show=self._show,
             trace=self._trace,

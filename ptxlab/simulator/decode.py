@@ -59,6 +59,11 @@ def address_behind(end: int) -> int:
     return _aligned(end + _GAP, _ALIGNMENT)
 
 
+def variable_title(name: str) -> str:
+    """What messages, and `Piece.title`, call a variable of a module."""
+    return f"the variable {name}"
+
+
 @dataclass
 class Image:
     """A module with one of its kernels: where everything is, and its functions, decoded at first use."""
@@ -174,7 +179,7 @@ class Image:
             data[number * size : (number + 1) * size] = np.frombuffer(
                 (value & (1 << 8 * size) - 1).to_bytes(size, "little"), dtype=np.uint8
             )
-        title = f"the variable {variable.name}"
+        title = variable_title(variable.name)
         return SimulatedBuffer(
             title, self.symbols[variable.name], data, variable.space == "global", variable.space
         )

@@ -38,6 +38,7 @@ from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
 from .hazard import HazardError, HazardLog
+from .memory import SHARED_START
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, Special, plain_name
 from .result import Result
@@ -47,7 +48,7 @@ from .threads import LaunchGrid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .launch_profile import LaunchProfile
+    from .launch_profile import LaunchProfile, Occupancy
 
 R = TypeVar("R", bound=Result)
 
@@ -221,14 +222,19 @@ class Kernel(Generic[R]):
         )
 
     def _prepared(self, shape: LaunchGrid, arguments: Sequence[object]) -> tuple[Image, Setup]:
-        """The module, decoded at first use, and a launch of it with these arguments."""
+        """The module, and a launch of it with these arguments."""
         values = check_arguments(self.function, arguments, self.title)
-        if self._image is None:
-            self._image = Image(self.module, self.function, self._texts)
-        self._image.check_shared(shape.shared)
+        image = self._decoded(shape.shared)
         if any(each.parts[0] == "wgmma" for each in self.module.instructions):
             shape = replace(shape, unit=128)
-        return self._image, Setup(shape, tuple(values))
+        return image, Setup(shape, tuple(values))
+
+    def _decoded(self, shared: int) -> Image:
+        """The module, decoded at first use, for launches with that much dynamic shared memory."""
+        if self._image is None:
+            self._image = Image(self.module, self.function, self._texts)
+        self._image.check_shared(shared)
+        return self._image
 
     def launch(
         self,
@@ -323,6 +329,22 @@ class Kernel(Generic[R]):
             with _unchanged(setup.arguments):  # blocks may wait for others that are no part of a sample
                 launch = predict(together=True)
         return self._result_type.launch_profile(replace(launch, source=self.source))
+
+    def occupancy(self, block: int | tuple[int, ...], *, shared: int = 0, chip: str = "H200") -> Occupancy:
+        """How many blocks of so many threads an SM of a chip holds, and what bounds it.
+
+        >>> str(kernel('extern "C" __global__ void nothing() {}').occupancy(256))
+        '8 blocks of an SM, 64 warps of 64 (bound by threads)'
+        """
+        from .timing.code import registers
+        from .timing.profile import occupancy
+        from .timing.units import find_clockwork
+
+        clockwork = find_clockwork(chip)
+        shape = as_launch(self.function, self.cluster, block, shared, None)
+        image = self._decoded(shape.shared)
+        used = image.static_shared - SHARED_START + shape.shared
+        return occupancy(shape, registers(self._texts, self.name, clockwork.target), used, clockwork)
 
     def sass(self, target: str | None = None) -> str:
         """The machine code (SASS) that the assembler makes of it, for its target or another; needs no GPU.

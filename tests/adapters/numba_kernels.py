@@ -84,3 +84,16 @@ def scale_row(factor, row, out):  # type: ignore[no-untyped-def]
 def plus(x, y):  # type: ignore[no-untyped-def]
     """For `numba.vectorize`, and a function of the device."""
     return x + y
+
+
+def refuse_negative(x):  # type: ignore[no-untyped-def]
+    """For `cuda.jit` with and without `debug=True`."""
+    if x[cuda.grid(1)] < 0:
+        raise ValueError("a negative number")  # raised
+
+
+def checked(x, i):  # type: ignore[no-untyped-def]
+    """A function of the device that raises."""
+    if i >= x.size:
+        raise IndexError
+    return x[i]

@@ -282,3 +282,160 @@ def test_dispatchers_with_and_without_a_signature(arrays: tuple[Any, Any, Any]) 
         ptxlab.kernel(kernels.add, "void(floa)")
     with pytest.raises(PtxlabError, match="add takes 4 arguments, found 1"):
         ptxlab.kernel(kernels.add, _SIGNATURE).simulate(1, 32, x)
+
+
+_RAISES = {"debug": True, "opt": False}  # Numba checks what kernels raise in this mode only
+
+
+def test_kernels_of_debug_mode_raise() -> None:
+    """What a kernel raises comes with the thread, and threads that raise nothing go on."""
+    refuse = cuda.jit(kernels.refuse_negative, **_RAISES)
+    values = np.arange(64) - 8
+    with ptxlab.simulating(show=False) as session:
+        refuse[2, 32](np.ones(64))
+        assert not session.results[0].hazards
+        with pytest.raises(
+            ValueError, match=r"tid=\[0, 0, [0-7]\] ctaid=\[0, 0, 0\]: a negative number"
+        ) as caught:
+            refuse[2, 32](values)
+        refuse[2, 32](np.ones(64, np.int64))  # the next launch starts afresh
+    assert f"In function 'refuse_negative', file {kernels.__file__}, line {_line('raised')}, " in str(
+        caught.value
+    )
+    with pytest.raises(ValueError, match="a negative number"):
+        ptxlab.kernel(refuse).simulate(2, 32, values, show=False)
+    with ptxlab.simulating(show=False):
+        cuda.jit(kernels.refuse_negative)[2, 32](values)  # without debug=True, as on a GPU
+
+
+def test_kernels_of_debug_mode_raise_in_functions_of_the_device() -> None:
+    """Numba loses what functions raise, on a GPU as here (numba#8036), but not the thread."""
+    check = cuda.jit(kernels.checked, device=True, **_RAISES)
+
+    @cuda.jit(**_RAISES)
+    def kernel(x: Any) -> None:
+        i = cuda.grid(1)
+        x[i] = check(x, i)
+
+    sentence = r"tid=\[0, 0, 4\] ctaid=\[0, 0, 1\]: unknown error"
+    with ptxlab.simulating(show=False), pytest.raises(SystemError, match=sentence):
+        kernel[2, 5](np.zeros(9))
+
+
+class _Doubled:
+    """An extension that passes twice what it is given, and wants to hear of the end of the launch."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def prepare_args(self, ty: Any, val: Any, stream: object, retr: list[Any]) -> tuple[Any, Any]:
+        """As Numba calls it, also for each item of a tuple."""
+        if not isinstance(val, float):
+            return ty, val
+        self.heard.append(f"{ty} {val}")
+        retr.append(lambda: self.heard.append("done"))
+        return ty, 2 * val
+
+
+class _AsInput:
+    """An extension whose arrays do not come back, as one of Numba's tests has it."""
+
+    def prepare_args(self, ty: Any, val: Any, **_: object) -> tuple[Any, Any]:
+        """Arrays are copied to the device only."""
+        return ty, cuda.In(val) if isinstance(val, np.ndarray) else val
+
+
+def test_extensions_prepare_arguments() -> None:
+    doubled, out = _Doubled(), np.zeros(1)
+    with ptxlab.simulating(show=False):
+        cuda.jit(kernels.first.py_func, extensions=[doubled])[1, 1](out, 3.5)
+        assert out[0] == 7 and doubled.heard == ["float64 3.5", "done"]
+        cuda.jit(kernels.first.py_func, extensions=[_AsInput()])[1, 1](out, 1.0)
+        assert out[0] == 7
+        items = np.ones(1, np.complex64), 1j, True, (np.zeros(1), 2.5)
+        cuda.jit(kernels.several.py_func, extensions=[doubled])[1, 1](*items)
+    assert items[0][0] == 1j + 5
+
+
+def test_overloads_have_what_grid_sync_asks_for() -> None:
+    """As Numba's documentation has it: a grid that waits for itself must fit on the chip."""
+    signature = (numba.int32[::1], numba.int32[::1])
+    with ptxlab.simulating(show=False):
+        kernel = cuda.jit(signature)(kernels.neighbours.py_func)
+        overload = kernel.overloads[signature]
+        try:
+            fits = overload.max_cooperative_grid_blocks(1024)
+        except PtxlabError as error:
+            pytest.skip(str(error))
+        assert fits == overload.max_cooperative_grid_blocks((32, 32)) == 2 * 132
+        assert overload.max_cooperative_grid_blocks(32) == 32 * 132
+        assert overload.max_cooperative_grid_blocks(32, 40 << 10) == 5 * 132
+        kernels.neighbours[1, 32](*np.zeros((2, 32), np.int32))
+        assert list(kernels.neighbours.overloads) == [signature]
+    assert not kernel.overloads
+
+
+_CUDA = """
+extern "C" __device__ int plus_three(int* result, int x) { *result = x + 3; return 0; }
+"""
+
+
+@pytest.mark.parametrize("suffix", ["cu", "ptx"])
+def test_files_that_are_linked(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"plus.{suffix}"
+    path.write_text(_CUDA if suffix == "cu" else _ptx_of(_CUDA))
+    plus_three = cuda.declare_device("plus_three", "int32(int32)")
+
+    @cuda.jit(link=[str(path)])
+    def kernel(x: Any) -> None:
+        x[cuda.grid(1)] = plus_three(x[cuda.grid(1)])
+
+    x = np.arange(32, dtype=np.int32)
+    with ptxlab.simulating(show=False):
+        kernel[1, 32](x)
+    assert np.array_equal(x, np.arange(32) + 3)
+
+
+def _ptx_of(source: str) -> str:
+    from ptxlab.gpu.compiler import compile_ptx
+
+    return compile_ptx(source, "sm_90", ["--relocatable-device-code=true"])[0]
+
+
+def test_machine_code_is_not_linked(tmp_path: Path) -> None:
+    path = tmp_path / "plus.cubin"
+    path.write_bytes(b"ELF")
+    kernel = cuda.jit(kernels.first.py_func, link=[str(path)])
+    with (
+        ptxlab.simulating(show=False),
+        pytest.raises(PtxlabError, match=r"link: found 'plus\.cubin'; simulated"),
+    ):
+        kernel[1, 1](np.zeros(1), 1.0)
+
+
+def test_declared_functions_bring_what_they_are_linked_with() -> None:
+    pytest.importorskip("numba_cuda", reason="Numba's own CUDA target links files only")
+    plus_three = cuda.declare_device("plus_three", "int32(int32)", link=cuda.CUSource(_CUDA))
+    also = cuda.declare_device(
+        "also", "int32(int32)", link=cuda.PTXSource(_ptx_of(_CUDA.replace("plus_three", "also")))
+    )
+
+    @cuda.jit
+    def kernel(x: Any) -> None:
+        x[cuda.grid(1)] = plus_three(also(x[cuda.grid(1)]))
+
+    x = np.arange(32, dtype=np.int32)
+    with ptxlab.simulating(show=False):
+        kernel[1, 32](x)
+    assert np.array_equal(x, np.arange(32) + 6)
+
+    refused = cuda.declare_device(
+        "plus_three", "int32(int32)", link=cuda.CUSource(_CUDA, setup_callback=print)
+    )
+
+    @cuda.jit
+    def other(x: Any) -> None:
+        x[0] = refused(x[0])
+
+    with ptxlab.simulating(show=False), pytest.raises(PtxlabError, match="has a setup_callback"):
+        other[1, 1](x)

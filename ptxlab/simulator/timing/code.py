@@ -154,12 +154,7 @@ def machine_code(
             f"the time of {entry} cannot be predicted: its module has {count} instructions, {found} of "
             "them in the text"
         )
-    key = f"{key_of(text, *texts[1:], entry, target)}.alone.cubin"
-    code = read_entry(key)
-    if code is None:
-        code = _assembled(text, entry, target) if len(texts) == 1 else None
-        code = code or link_modules((text, *texts[1:]), target)
-        write_entry(key, code)
+    code = _cubin((text, *texts[1:]), entry, target)
     sections = _sections(code)
     entry = _KERNEL if f".text.{_KERNEL}" in sections else entry
     words = sections.get(f".text.{entry}")
@@ -173,6 +168,23 @@ def machine_code(
             called = _instructions(listing, name, sections[f".text.{name}"])
             instructions += [replace(each, address=behind + each.address) for each in called]
     return KernelCode(tuple(instructions), _registers(sections, entry))
+
+
+def registers(texts: tuple[str, ...], entry: str, target: str) -> int:
+    """The registers of each thread in that machine code; nothing is disassembled for it."""
+    sections = _sections(_cubin((numbered(texts[0])[0], *texts[1:]), entry, target))
+    return _registers(sections, _KERNEL if f".text.{_KERNEL}" in sections else entry)
+
+
+def _cubin(texts: tuple[str, ...], entry: str, target: str) -> bytes:
+    """The machine code of modules, of which the first is numbered, from the cache if it is there."""
+    key = f"{key_of(*texts, entry, target)}.alone.cubin"
+    code = read_entry(key)
+    if code is None:
+        code = _assembled(texts[0], entry, target) if len(texts) == 1 else None
+        code = code or link_modules(texts, target)
+        write_entry(key, code)
+    return code
 
 
 _KERNEL = "ptxlab_timed_kernel"
