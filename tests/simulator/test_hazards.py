@@ -1008,3 +1008,24 @@ def test_a_matrix_that_is_loaded_in_vain(before: str, after: str, count: int) ->
     kernel = ptxlab.kernel(_AHEAD.replace("BEFORE", before).replace("AFTER", after))
     hazards = kernel.simulate(1, 64, np.zeros((4, 64), np.int32), 3, show=False).hazards
     assert [(each.kind, each.warp) for each in hazards] == [("race", 0)] * count
+
+
+_COPIED_PAIR = r"""
+__global__ void pair(const int* a, const int* b, int* out) {
+  __shared__ int s[64], t[64];
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+    :: "r"((unsigned)__cvta_generic_to_shared(s + threadIdx.x)), "l"(a + threadIdx.x) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+    :: "r"((unsigned)__cvta_generic_to_shared(t + threadIdx.x)), "l"(b + threadIdx.x) : "memory");
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  out[threadIdx.x] = s[63 - threadIdx.x];
+  out[64 + threadIdx.x] = t[63 - threadIdx.x];
+}
+"""
+
+
+def test_copies_of_one_group_keep_their_lines() -> None:
+    """A wait completes both copies; each race is with the copy that wrote these bytes."""
+    a, b, out = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(128, np.int32)
+    hazards = ptxlab.kernel(_COPIED_PAIR).simulate(1, 64, a, b, out, show=False).hazards
+    assert {(each.line, each.other_line) for each in hazards} == {(9, 5), (10, 7)}

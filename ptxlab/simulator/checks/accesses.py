@@ -105,7 +105,7 @@ class AccessCheck(Observer):
         published = self._clocks.everywhere.published.reshape(self._batch.count, -1).max(axis=1)
         self._published = np.concatenate([self._published, published])
 
-    def _tick(self, instruction: PtxInstruction) -> None:
+    def _tick(self, instruction: PtxInstruction | None) -> None:
         """An event comes, with a time of its own."""
         self._time += 1
         self._values.time = self._time
@@ -720,21 +720,25 @@ class AccessCheck(Observer):
         """Copies in all but the `newest` newest groups become ordinary accesses of their threads."""
         if self._uniform and not self._is_uniform(threads):
             self._separate_blocks()
+        times: dict[int, int] = {}  # each instruction's copies count as accesses of a time of their own
         for copies in self._work.wait(group, threads, newest, everything, only_read):
-            self._retire(copies)
+            instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
+            if id(instruction) not in times:
+                self._tick(instruction)
+                times[id(instruction)] = self._time
+            self._retire(copies, times[id(instruction)])
 
-    def _retire(self, copies: Copies) -> None:
+    def _retire(self, copies: Copies, time: int) -> None:
         """Copies that are complete are accesses of the threads that started them."""
         shadow = self._shared if copies.shadow is None else copies.shadow
         if shadow is None:
             return
         entries, count = shadow.entries(copies.offsets, copies.width)
         stamps = np.repeat(copies.stamps, count)
-        fresh = stamps & (ID | ATOMIC) | self._time << TIME_SHIFT
+        fresh = stamps & (ID | ATOMIC) | time << TIME_SHIFT
         for array in shadow.readers() if copies.reads else (shadow.writer,):
             ours = array[entries] == stamps
             array[entries[ours]] = fresh[ours]
-        self._instructions[self._time] = self._instructions[int(stamps[0]) >> TIME_SHIFT & TIME]
 
     # -- what is wrong ---------------------------------------------------------------------------------------
 
