@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, counted, quoted
 from .builders import Context, builds, unsupported
+from .events import Piece
 from .machine import Frame, Machine, MachineStep, Reduction
 from .memory import LOCAL_WINDOW, Memory
 from .operands import Write, address, announced, reader, writer
@@ -193,9 +194,9 @@ def _built_in(
         values = word(machine, frame, threads, 1)
         counts = np.zeros(threads.count, dtype=np.int32)
         for place, thread in enumerate(threads.indices):
-            text, counts[place] = formatted(
-                machine.memory, int(formats[place]), int(values[place]), int(thread)
-            )
+            text, printed = formatted(machine.memory, int(formats[place]), int(values[place]), int(thread))
+            counts[place] = printed.count
+            machine.printed(instruction, printed.piece)
             machine.launch.output(text)
         if results:
             machine.memory.set_local(threads, frame.base + context.local[results[0]], counts)
@@ -324,12 +325,14 @@ _MOST_LETTERS = 1 << 16  # of one argument
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 
-def formatted(memory: Memory, format_address: int, values_address: int, thread: int) -> tuple[str, int]:
-    """What one thread prints, and what its `printf` returns: how many arguments the format takes."""
+def formatted(
+    memory: Memory, format_address: int, values_address: int, thread: int
+) -> tuple[str, _Arguments]:
+    """What one thread prints, and the arguments that the format takes: `printf` returns how many."""
     text = memory.text_at(format_address, thread).decode(errors="replace")
     arguments = _Arguments(memory, values_address, thread)
     printed = _CONVERSION.sub(lambda match: _converted(match, arguments, memory), text)
-    return printed, arguments.count
+    return printed, arguments
 
 
 class _Arguments:
@@ -338,8 +341,14 @@ class _Arguments:
     def __init__(self, memory: Memory, address: int, thread: int) -> None:
         self.thread = thread
         self.count = 0
+        self._memory = memory
         self._bytes = memory.local_of(thread)
-        self._at = address - LOCAL_WINDOW if address >= LOCAL_WINDOW else address
+        self._at = self._start = address - LOCAL_WINDOW if address >= LOCAL_WINDOW else address
+
+    @property
+    def piece(self) -> Piece:
+        """The bytes of the arguments read so far."""
+        return self._memory.local_piece(self.thread, self._start, self._at)
 
     def next(self, dtype: str) -> int | float:
         self.count += 1

@@ -142,6 +142,9 @@ class Observer:
     def accessed(self, access: Access) -> None:
         """Threads read or write memory."""
 
+    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+        """A thread prints bytes of its local memory, the arguments of `printf`."""
+
     def tensor_accessed(self, access: TensorAccess) -> None:
         """An instruction reads or writes tensor memory."""
 

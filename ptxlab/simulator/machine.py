@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from .barriers import Barriers, BypassingLanes, ClusterBarriers
 from .deferred import MatrixQueue
-from .events import MatrixInputs, Observer, Synchronisation, TensorAccess
+from .events import MatrixInputs, Observer, Piece, Synchronisation, TensorAccess
 from .hazard import HazardError, hazard_of, lanes_text, threads_text
 from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction, plain_name
@@ -630,6 +630,11 @@ class Machine:
         """Tell the observers of a barrier, fence or wait."""
         for observer in self.observers:
             observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
+
+    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+        """Tell the observers which bytes a thread prints."""
+        for observer in self.observers:
+            observer.printed(instruction, piece)
 
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Tell the observers what a matrix instruction reads."""

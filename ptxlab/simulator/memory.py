@@ -222,6 +222,11 @@ class Memory:
         """The local memory of one thread."""
         return self.local[thread * self._local_size : (thread + 1) * self._local_size]
 
+    def local_piece(self, thread: int, start: int, end: int) -> Piece:
+        """Bytes of the local memory of one thread, as observers see them."""
+        offsets = np.arange(start, end) + thread * self._local_size
+        return Piece(None, self.local, offsets, np.full(len(offsets), thread))
+
     def set_local(self, threads: Threads, start: int, values: NDArray[Any]) -> None:
         """Write a value of each thread into its local memory."""
         content = np.ascontiguousarray(values).view(np.uint8).reshape(threads.count, -1)

@@ -1029,3 +1029,18 @@ def test_copies_of_one_group_keep_their_lines() -> None:
     a, b, out = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(128, np.int32)
     hazards = ptxlab.kernel(_COPIED_PAIR).simulate(1, 64, a, b, out, show=False).hazards
     assert {(each.line, each.other_line) for each in hazards} == {(9, 5), (10, 7)}
+
+
+def test_what_is_printed_matters() -> None:
+    source = r"""extern "C" __global__ void neighbour() {
+      __shared__ int s[64];
+      s[threadIdx.x] = threadIdx.x;
+      BARRIER
+      int value = s[63 - threadIdx.x];
+      if (threadIdx.x == 0)
+        printf("%d %d\n", blockIdx.x, value);
+    }"""
+    (race,) = ptxlab.kernel(source.replace("BARRIER", "")).simulate(2, 64, show=False).hazards
+    assert race.line == 5 and ", and line 7 prints it" in str(race)
+    fixed = ptxlab.kernel(source.replace("BARRIER", "__syncthreads();"))
+    assert fixed.simulate(2, 64, show=False).hazards == []

@@ -1,9 +1,9 @@
 """Values that ought not to matter: of registers and memory that nobody wrote, and of loads in a race.
 
 As Valgrind treats them, they may be copied and computed with. They are reported once they decide a branch or
-whether something is stored, are an address, or are handed back to the caller. What is computed from them is
-as doubtful, lane by lane; so are bytes that they are stored to, and registers that a branch decides about if
-it does nothing else. Usually there are none, and nothing is done.
+whether something is stored, are an address, are printed, or are handed back to the caller. What is computed
+from them is as doubtful, lane by lane; so are bytes that they are stored to, and registers that a branch
+decides about if it does nothing else. Usually there are none, and nothing is done.
 """
 
 from __future__ import annotations
@@ -609,6 +609,15 @@ class DoubtfulValues(Observer):
                 self._load(access, flow, piece, known[1])
             if access.kind in ("write", "atomic") and (doubtful or known is not None):
                 self._store(access, flow, live, piece, known)
+
+    def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
+        """What is printed matters."""
+        known = self._memory.get(id(piece.data))
+        if known is None or known[1].size != piece.data.size:
+            return
+        for number in np.unique(known[1][piece.offsets]).tolist():
+            if number:
+                self._matter(number, piece.threads[:1], instruction, "prints it")
 
     def _hand_over(self, access: Access) -> None:
         """What a function that was not inlined gets, or gives back, is not followed: a race matters there."""
