@@ -34,7 +34,8 @@ PARAM_START = 0x1000
 #: Bytes of local memory of a thread. CUDA C++ Programming Guide, "Compute Capabilities".
 MOST_LOCAL = 512 << 10
 _MOST_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
-#: The first kilobyte of shared memory belongs to the system (sm_80 and later).
+#: The first kilobyte of shared memory belongs to the system (sm_80 and later). Who reads a special register
+#: %reserved_smem_offset_* may access it: cooperative groups of several warps meet there.
 SHARED_START = 1024
 #: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
 HEAP_START = 0x7E00_0000_0000
@@ -163,9 +164,16 @@ class Memory:
     """All memory that one batch of blocks sees."""
 
     def __init__(
-        self, buffers: Sequence[SimulatedBuffer], shared: int, observers: Sequence[Observer], cluster: int = 1
+        self,
+        buffers: Sequence[SimulatedBuffer],
+        shared: int,
+        observers: Sequence[Observer],
+        cluster: int = 1,
+        *,
+        shared_start: int = SHARED_START,
     ) -> None:
         self._cluster = cluster
+        self._shared_start = shared_start  # the first address that threads may access
         self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
         self._recent: dict[int, SimulatedBuffer] = {}
@@ -420,13 +428,13 @@ class Memory:
         if space == "shared":
             blocks = threads.blocks
             last = self.shared_size - request.width
-            inside = places.min() >= SHARED_START and places.max() <= last
+            inside = places.min() >= self._shared_start and places.max() <= last
             if not inside and (places >> RANK_SHIFT).any():
                 blocks, places = self._of_cluster(request)
                 request = request._replace(places=places)
-                inside = places.min() >= SHARED_START and places.max() <= last
+                inside = places.min() >= self._shared_start and places.max() <= last
             if not inside:
-                wrong = (places < SHARED_START) | (places > last)
+                wrong = (places < self._shared_start) | (places > last)
                 offset, size = int(places[wrong][0]) - SHARED_START, self.shared_size - SHARED_START
                 have = f"is byte {offset} of shared memory, {size} bytes long"
                 if offset < 0:

@@ -25,12 +25,13 @@ from .memory import (
     HEAP_START,
     PARAM_START,
     PARAM_WINDOW,
+    SHARED_START,
     WORKSPACE_BYTES,
     WORKSPACE_START,
     Memory,
     SimulatedBuffer,
 )
-from .ptx.syntax import Module, Sink
+from .ptx.syntax import Module, Sink, Special
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .tma import encoded
@@ -133,7 +134,13 @@ class Run:
         )
         workspace = np.zeros(WORKSPACE_BYTES, dtype=np.uint8)
         buffers.append(SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
-        memory = Memory(buffers, image.static_shared + grid.shared, listeners, grid.cluster_size)
+        memory = Memory(
+            buffers,
+            image.static_shared + grid.shared,
+            listeners,
+            grid.cluster_size,
+            shared_start=0 if _reads_reserved_offset(image.module) else SHARED_START,
+        )
         self.buffers = memory.buffers
         self._traffic.watch(memory.buffers, maps)
         self._launch = Launch(
@@ -206,6 +213,15 @@ def _may_wait(module: Module) -> bool:
         if parts[0] == "atom" and not isinstance(instruction.operands[0], Sink):
             return True
     return False
+
+
+def _reads_reserved_offset(module: Module) -> bool:
+    """Whether code asks where the reserved shared memory is."""
+    return any(
+        isinstance(operand, Special) and operand.name.startswith("%reserved_smem_offset")
+        for instruction in module.instructions
+        for operand in instruction.operands
+    )
 
 
 def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = False) -> int:

@@ -1044,3 +1044,24 @@ def test_what_is_printed_matters() -> None:
     assert race.line == 5 and ", and line 7 prints it" in str(race)
     fixed = ptxlab.kernel(source.replace("BARRIER", "__syncthreads();"))
     assert fixed.simulate(2, 64, show=False).hazards == []
+
+
+_TILES_OF_WARPS = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void in_pairs(int* out) {
+  __shared__ cg::block_tile_memory<128> scratch;
+  __shared__ int s[128];
+  auto tile = cg::tiled_partition<64>(cg::this_thread_block(scratch));
+  s[threadIdx.x] = threadIdx.x;
+  SYNC
+  out[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x ^ 63];
+}
+"""
+
+
+def test_tiles_of_several_warps_meet_in_reserved_shared_memory() -> None:
+    for sync, lines in (("tile.sync();", []), ("", [9])):
+        out = np.zeros((2, 128), dtype=np.int32)
+        result = ptxlab.kernel(_TILES_OF_WARPS.replace("SYNC", sync)).simulate(2, 128, out, show=False)
+        assert [each.line for each in result.hazards] == lines
+        assert lines or (out == np.arange(128) ^ 63).all()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
 from ..hazard import HazardLog, lanes_text
-from ..memory import RANK_SHIFT, cluster_places
+from ..memory import RANK_SHIFT, SHARED_START, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .access_reports import AccessReports, IdleReads, OtherVerb, ShadowTouch, Unordered
@@ -234,8 +234,11 @@ class AccessCheck(Observer):
                 self._remote_completions.update(keys)
             return
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
-            self._separate_if(True)
-            self._reports.unwritten(touch, np.flatnonzero(before == 0))
+            places = np.repeat(piece.offsets % (piece.data.size // self._batch.count), count)
+            unwritten = np.flatnonzero((before == 0) & (places >= SHARED_START))
+            if len(unwritten):
+                self._separate_if(True)
+                self._reports.unwritten(touch, unwritten)
         if access.kind != "write" and access.proxy == "async":
             self._check_proxy(touch, before)
         if not writes:
