@@ -3,7 +3,7 @@
 Tried with Triton 3.6.0. Triton compiles as for a GPU (it brings its assembler), and asks the active driver
 for everything else; the one here loads no machine code, and its launcher simulates the PTX. What is changed
 in Triton while a session is open: the active driver, `native_specialize_impl` and `TensorDescriptor` (which
-shall take NumPy arrays) and `Autotuner.run` (which shall keep no choice that nobody timed).
+shall take NumPy arrays), `Autotuner.run` and `_bench` (which shall keep no choice that nobody timed).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -139,7 +139,7 @@ class TritonKernel(Generic[R]):
         return self.kernel.simulate(
             blocks,
             self.block,
-            *device_memory([host_array(each) if is_array(each) else each for each in passed]),
+            *device_memory(_on_host(passed)),
             shared=self.shared,
             cluster=cluster,
             **options,
@@ -151,7 +151,7 @@ class TritonKernel(Generic[R]):
         return self.kernel.profile(
             blocks,
             self.block,
-            *device_memory([host_array(each) if is_array(each) else each for each in passed]),
+            *device_memory(_on_host(passed)),
             shared=self.shared,
             cluster=cluster,
             chip=chip,
@@ -226,6 +226,11 @@ class TritonKernel(Generic[R]):
                     raise PtxlabError(f"{where}: {quoted(value)} does not fit {kind}")
             scalar = np.array(number).astype(_SCALARS[kind])[()]
             yield (scalar,) if kind in ("fp16", "bf16") else scalar
+
+
+def _on_host(passed: Sequence[object]) -> list[object]:
+    """Tensors as NumPy arrays; one without axes is memory, too, where `Kernel.simulate` takes a number."""
+    return [np.atleast_1d(host_array(each)) if is_array(each) else each for each in passed]
 
 
 def _check_elements(where: str, kind: Any, value: Any) -> None:
@@ -371,8 +376,7 @@ class _Launcher:
             kinds = self._source.signature.values()
             given = [each for each, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"]
             blocks, passed, cluster = kernel.prepared((x, y, z), given)
-            on_host = [host_array(each) if is_array(each) else each for each in passed]
-            session.simulate(kernel.kernel, blocks, kernel.block, on_host, kernel.shared, cluster)
+            session.simulate(kernel.kernel, blocks, kernel.block, _on_host(passed), kernel.shared, cluster)
         if leave is not None:
             leave(launch_metadata)
 
@@ -539,46 +543,73 @@ def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] 
     return [time] * len(quantiles) if quantiles else time
 
 
+@contextmanager
+def _changed(tuner: Any, **attributes: object) -> Iterator[None]:
+    """An instance with these attributes of its own, for a while."""
+    former = {name: value for name, value in vars(tuner).items() if name in attributes}
+    vars(tuner).update(attributes)
+    try:
+        yield
+    finally:
+        for name in attributes:
+            vars(tuner).pop(name, None)
+        vars(tuner).update(former)
+
+
 def install() -> Callable[[], None]:
     """Let Triton launch on the simulator; the result undoes it."""
-    needed = {"native_specialize_impl": jit, "Autotuner": autotuner, "set_active": active_driver}
+    needed = {
+        "native_specialize_impl": jit,
+        "_bench": getattr(autotuner, "Autotuner", None),
+        "set_active": active_driver,
+    }
     missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
     if missing:
         raise PtxlabError(
             f"Triton {triton.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 3.6.0"
         )
     without_arrays = _descriptors_of_arrays()
-    former, native, run = active_driver._active, jit.native_specialize_impl, autotuner.Autotuner.run
+    former, native = active_driver._active, jit.native_specialize_impl
+    run, bench = autotuner.Autotuner.run, autotuner.Autotuner._bench
+    former_choices: list[tuple[Any, Any]] = []
 
     def specialise(backend: Any, value: Any, *rest: Any) -> Any:
         return native(backend, _specialisable(value), *rest)
+
+    def warn_once(session: Session[Any], stacklevel: int) -> None:
+        if not session.profiled and _NOTHING_TIMED not in session.kept:
+            session.kept[_NOTHING_TIMED] = True
+            warnings.warn(_NOTHING_TIMED, stacklevel=stacklevel)
 
     def run_first(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current_session()
         if session is None:
             return run(self, *arguments, **options)
-        if len(self.configs) > 1 and not session.profiled and _NOTHING_TIMED not in session.kept:
-            session.kept[_NOTHING_TIMED] = True
-            warnings.warn(_NOTHING_TIMED, stacklevel=3)
-        state = dict(self.__dict__)
-        self.__dict__.update(
-            cache=session.kept.setdefault(self, {}), cache_results=False, do_bench=_benchmark
-        )
-        try:
+        if len(self.configs) > 1:
+            warn_once(session, 4)
+        with _changed(self, cache=session.kept.setdefault(self, {}), cache_results=False):
             return run(self, *arguments, **options)
-        finally:
-            for name in ("cache", "cache_results", "do_bench"):
-                self.__dict__.pop(name, None)
-                if name in state:
-                    self.__dict__[name] = state[name]
+
+    def bench_once(self: Any, *arguments: Any, **options: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return bench(self, *arguments, **options)
+        if self.cache is not session.kept.get(self):  # a class with its own `run`, e.g. FlagGems' LibTuner
+            warn_once(session, 3)
+            former_choices.append((self, self.cache))
+            self.cache = session.kept.setdefault(self, {})
+        with _changed(self, do_bench=_benchmark):
+            return bench(self, *arguments, **options)
 
     def restore() -> None:
         active_driver._active = former
         jit.native_specialize_impl = native
-        autotuner.Autotuner.run = run
+        autotuner.Autotuner.run, autotuner.Autotuner._bench = run, bench
+        for tuner, choices in former_choices:
+            tuner.cache = choices
         without_arrays()
 
     active_driver.set_active(_Driver())
     jit.native_specialize_impl = specialise
-    autotuner.Autotuner.run = run_first
+    autotuner.Autotuner.run, autotuner.Autotuner._bench = run_first, bench_once
     return restore

@@ -47,6 +47,12 @@ def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
     assert addresses[0] % 16 == memory[1:].ctypes.data % 16
 
 
+def test_a_tensor_without_axes_is_one_element() -> None:
+    value = np.array(3, np.float32)
+    array = host_array(Tensor(value))
+    assert array.shape == () and array.ctypes.data == value.ctypes.data
+
+
 #: *table[1] = *table[0] + 1, for 32 threads; table[2] is free.
 _THROUGH_A_TABLE = """.version 8.0
 .target sm_90a

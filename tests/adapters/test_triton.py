@@ -134,6 +134,15 @@ def test_tensor_descriptors() -> None:
         assert np.array_equal(out, x[16:32])
 
 
+@pytest.mark.parametrize("hold", [lambda array: array, Tensor], ids=["NumPy", "tensor"])
+def test_a_tensor_without_axes_is_memory(hold: Any) -> None:
+    """As the gradient of a loss, which Liger Kernel's cross entropy takes."""
+    x, factor = np.arange(64, dtype=np.float32), np.array(0.5, np.float32)
+    with ptxlab.simulating(show=False):
+        kernels.scaled[(1,)](hold(x), hold(factor), BLOCK=64)
+    assert np.array_equal(x, np.arange(64) / 2)
+
+
 def test_reinterpreted_tensors() -> None:
     """`triton.reinterpret` says that a tensor has elements of another type, as of those that torch lacked."""
     x, out = np.arange(128, dtype=np.int8), np.zeros(128, np.float32)
@@ -165,6 +174,29 @@ def test_autotuning_times_nothing_and_says_so(arrays: tuple[Any, Any, Any]) -> N
     assert not tuned.cache and "do_bench" not in vars(tuned)  # a GPU is asked again
     with ptxlab.simulating(), pytest.raises(PtxlabError, match="measures time on a GPU"):
         triton.testing.do_bench(lambda: None)
+
+
+def test_autotuners_that_run_by_themselves(arrays: tuple[Any, Any, Any]) -> None:
+    """As FlagGems' LibTuner: a class of its own, which keeps choices its way and asks `_bench` for times."""
+    x, _, out = arrays
+
+    class Tuner(triton.runtime.Autotuner):  # type: ignore[misc]
+        def run(self, *values: Any, **options: Any) -> None:
+            self.nargs = dict(zip(self.arg_names, values, strict=False))
+            if "best" not in self.cache:
+                times = {config: self._bench(*values, config=config, **options) for config in self.configs}
+                self.cache["best"] = min(times, key=lambda config: times[config])
+            self.fn.run(*values, **options, **self.cache["best"].all_kwargs())
+
+    function, configs = kernels.tuned.fn, kernels.tuned.configs
+    tuner = Tuner(function, function.arg_names, configs, [], None, None, do_bench=triton.testing.do_bench)
+    for _ in range(2):  # a second session asks again
+        with ptxlab.simulating(show=False) as session:
+            with pytest.warns(UserWarning, match="nothing is timed"):
+                tuner[(16,)](x, out, 1000)
+            tuner[(16,)](x, out, 1000)
+        assert len(session.results) == 4 and np.array_equal(out, 2 * x)
+        assert not tuner.cache
 
 
 def test_autotuning_by_predicted_times(arrays: tuple[Any, Any, Any]) -> None:

@@ -61,6 +61,12 @@ def reverse(x_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(x_ptr + BLOCK + i, x)
 
 
+@triton.jit
+def scaled(x_ptr, factor_ptr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(factor_ptr) * tl.load(x_ptr + i))
+
+
 @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
 @triton.jit
 def tuned(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
