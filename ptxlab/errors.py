@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 __all__ = ["PtxlabError", "counted", "listing", "needs_lab", "quoted", "wrapped"]
 
-_MOST_SHOWN = 1 << 16  # elements of an array
+_MAX_SHOWN = 1 << 16  # elements of an array
 
 
 class PtxlabError(ValueError):
@@ -104,7 +104,7 @@ def quoted(value: object, limit: int = 60) -> str:
     try:
         if isinstance(value, str | bytes | list | tuple) and len(value) > limit:
             value = value[: limit + 1]  # the rest would take its time, and not be shown
-        elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MOST_SHOWN:
+        elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MAX_SHOWN:
             value = type(value)  # NumPy would write down all elements of many short axes
         text = " ".join(repr(value).split())
     except Exception:  # a repr of somebody else's may raise anything

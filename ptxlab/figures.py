@@ -151,7 +151,7 @@ def _as_picture(picture: object) -> Picture:
     return picture
 
 
-_MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
+_MAX_CELLS = 1 << 20  # of a heat map; a browser shows no more
 
 
 def matrix(
@@ -173,8 +173,8 @@ def matrix(
         raise PtxlabError(
             f"matrix: found {array.dtype} of shape {array.shape}; it takes numbers [rows, columns]"
         )
-    if array.size > _MOST_CELLS:
-        raise PtxlabError(f"matrix: found shape {array.shape}; a figure has room for {_MOST_CELLS} cells")
+    if array.size > _MAX_CELLS:
+        raise PtxlabError(f"matrix: found shape {array.shape}; a figure has room for {_MAX_CELLS} cells")
     heading = "" if title is False else as_text(title, "title")
     if not are_names(axes, 2):
         raise PtxlabError(f"axes={quoted(axes)}: they are two names, such as ('row', 'column')")

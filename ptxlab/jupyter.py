@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["load_ipython_extension"]
 
 _FILE = "cell"  # what the compiler's messages call the source
-_MOST_NAMES = 100  # that completion offers at once; of more it offers the next part
+_MAX_NAMES = 100  # that completion offers at once; of more it offers the next part
 _NAME = re.compile(r"(?:(?P<variable>[A-Za-z_]\w*)=(?!=))?(?P<kernel>.+)", re.DOTALL)
 _QUOTED = re.compile(r"""["']\s*([a-z][\w.:]*)$""")
 _STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
@@ -204,7 +204,7 @@ def completions(written: str, known: Iterable[str]) -> list[str]:
     ['movmatrix.sync.aligned.m8n8.trans.b16']
     """
     names = [name for name in known if name.startswith(written)]
-    if len(names) <= _MOST_NAMES:
+    if len(names) <= _MAX_NAMES:
         return names
     ends = [name.find(".", len(written)) + 1 or len(name) for name in names]
     return list(dict.fromkeys(name[:end] for name, end in zip(names, ends, strict=True)))

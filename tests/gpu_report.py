@@ -61,7 +61,7 @@ SEED = 2026
 #: Seconds after which a case counts as one that never ends.
 LIMIT = 120.0
 _SHOWN = 32  # words, and differing words, that are listed
-_MOST_TEXT = 16 << 20  # bytes of `words` in a report; further ones are left out
+_MAX_TEXT = 16 << 20  # bytes of `words` in a report; further ones are left out
 #: Categories for forms that differ from another in little.
 _BRIEF = ("bits", "moderate", "edges")
 _PLAIN = Modifiers()
@@ -586,7 +586,7 @@ def report(
 
 def _shorten(entries: Iterable[dict[str, Any]]) -> None:
     """Leave out words where there are too many."""
-    left = _MOST_TEXT
+    left = _MAX_TEXT
     for entry in entries:
         for result in (entry, *entry.get("categories", {}).values()):
             left -= len(result.get("words", ""))

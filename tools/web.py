@@ -43,7 +43,7 @@ LEFT_OUT = (
     "simulation.py", "wmma", "wmma.py",
 )  # fmt: skip
 #: What a first visit may load beyond Pyodide and NumPy, in compressed bytes.
-MOST_BYTES = 1_500_000
+MAX_BYTES = 1_500_000
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; worker-src 'self'; "

@@ -25,8 +25,8 @@ from ..errors import PtxlabError, quoted
 #: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
 _NUMBERS = "biuf"
 
-_MOST_NAMES = 1000  # that anybody gives at once
-_MOST_AXES = 24  # NumPy's indexing has 32, of which ptxlab needs some itself
+_MAX_NAMES = 1000  # that anybody gives at once
+_MAX_AXES = 24  # NumPy's indexing has 32, of which ptxlab needs some itself
 
 
 # -- scalars -------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def as_names(values: object, what: str) -> tuple[str, ...]:
     names: tuple[object, ...] = (None,)
     if isinstance(values, Collection) and not isinstance(values, str | bytes | np.ndarray):
         with contextlib.suppress(Exception):  # of an iterator of somebody else's
-            if len(values) <= _MOST_NAMES:
+            if len(values) <= _MAX_NAMES:
                 names = tuple(values)
     texts = tuple(name for name in names if isinstance(name, str))
     if len(texts) < len(names):
@@ -216,8 +216,8 @@ def as_array(values: object, what: str) -> NDArray[Any]:
         values = _from_anything(values, what)
     if values.dtype.kind not in _NUMBERS and not _is_small_number(values.dtype):
         _refuse_type(values, what)
-    if values.ndim > _MOST_AXES:
-        raise PtxlabError(f"{what}: found an array of {values.ndim} axes; it takes at most {_MOST_AXES}")
+    if values.ndim > _MAX_AXES:
+        raise PtxlabError(f"{what}: found an array of {values.ndim} axes; it takes at most {_MAX_AXES}")
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
     check_room(values.size, what)

@@ -42,8 +42,8 @@ from .source import python_source
 R = TypeVar("R", bound=Result)
 
 #: Shared memory that a block may have, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
-_MOST_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
-_MOST_SHARED_SINCE_HOPPER = 232448
+_MAX_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
+_MAX_SHARED_SINCE_HOPPER = 232448
 #: Types of scalars, in Triton's names.
 _SCALARS: dict[str, Any] = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -316,7 +316,7 @@ class _Utils:
         major, minor = session.capability
         chip = PEAKS.get(session.chip, PEAKS["H200"])
         return {
-            "max_shared_mem": _MOST_SHARED.get(10 * major + minor, _MOST_SHARED_SINCE_HOPPER),
+            "max_shared_mem": _MAX_SHARED.get(10 * major + minor, _MAX_SHARED_SINCE_HOPPER),
             "max_num_regs": 65536,
             "multiprocessor_count": chip.sms,
             "warpSize": 32,

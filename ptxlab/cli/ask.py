@@ -41,9 +41,9 @@ EXAMPLES = (
     "bank conflicts of Swizzle<3,3,3> o (64,64):(64,1)",
     "mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
 )
-_MOST_LETTERS = 500  # of a question
-_MOST_PASTED = 20_000  # of code that is one
-_MOST_CELLS = 1 << 13  # of a matrix that is drawn
+_MAX_LETTERS = 500  # of a question
+_MAX_PASTED = 20_000  # of code that is one
+_MAX_CELLS = 1 << 13  # of a matrix that is drawn
 _ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(-?\d{1,9})\s*(?:\]\s*\[|,)\s*(-?\d{1,9})\s*[\])]")
 _WORDS_OF_WHERE = re.compile(r"(\S+)\s+([A-Za-z]{1,3})\s+(\d{1,9})[\s,]+(\d{1,9})")
 _PASTED = re.compile(r"\basm\b|[;{}%]")
@@ -118,7 +118,7 @@ def command_words(question: str) -> list[str]:
     text = question.strip()
     if not text:
         raise PtxlabError(f"ask something, for example {EXAMPLES[0]}")
-    most = _MOST_PASTED if _PASTED.search(text) else _MOST_LETTERS
+    most = _MAX_PASTED if _PASTED.search(text) else _MAX_LETTERS
     if len(text) > most:
         raise PtxlabError(f"a question has at most {most} letters, found {len(text)}")
     command = re.match(rf"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+{_SENTENCE}\b)", text)
@@ -311,7 +311,7 @@ def _form_picture(form: Form) -> views.Picture:
 
 def _is_large(form: Form, name: str | None = None) -> bool:
     shapes = [each.shape for each in form.operands.values() if name in (None, each.name)]
-    return any(rows * columns > _MOST_CELLS for rows, columns in shapes)
+    return any(rows * columns > _MAX_CELLS for rows, columns in shapes)
 
 
 def _explorer(words: Sequence[str]) -> str:

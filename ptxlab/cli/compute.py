@@ -36,8 +36,8 @@ from .arguments import product_of
 from .output import Style, as_json, check_picture_options, svg
 
 _SHOWN_ROWS = 16  # of a matrix
-_MOST_MMAS = 10_000_000  # of one `run`: an hour of the emulator
-_MOST_HUNTED = 10**12  # of one hunt: years on a GPU
+_MAX_MMAS = 10_000_000  # of one `run`: an hour of the emulator
+_MAX_HUNTED = 10**12  # of one hunt: years on a GPU
 
 
 def run(args: argparse.Namespace, style: Style) -> str:
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace, style: Style) -> str:
         args,
         "it moves a matrix and computes nothing; in Python its `emulate` and `run` take memory and addresses",
     )
-    if not 1 <= args.batch <= _MOST_MMAS:
-        raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MOST_MMAS:,}")
+    if not 1 <= args.batch <= _MAX_MMAS:
+        raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MAX_MMAS:,}")
     if args.on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
     if isinstance(form, Tcgen05Mma) and args.selector:
@@ -206,8 +206,8 @@ def hunt(args: argparse.Namespace, style: Style) -> int:
     from ..verify.hunt import hunt as hunt_for_differences
 
     form = product_of(args, "it moves a matrix: there is no arithmetic to hunt in")
-    if not 1 <= args.mmas <= _MOST_HUNTED:
-        raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MOST_HUNTED:,}")
+    if not 1 <= args.mmas <= _MAX_HUNTED:
+        raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MAX_HUNTED:,}")
     try:
         report = hunt_for_differences(
             form,

@@ -29,9 +29,9 @@ from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of
 from .output import Style, as_json, as_text, check_picture_options, svg
 
-_MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
-_MOST_LINES = 16  # of what a descriptor reads, in text
-_MOST_ROWS = 256  # that a wgmma reads
+_MAX_PITCH = 1024  # bytes beyond that nobody looks for a better one
+_MAX_LINES = 16  # of what a descriptor reads, in text
+_MAX_ROWS = 256  # that a wgmma reads
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
@@ -72,7 +72,7 @@ def check(args: argparse.Namespace, style: Style) -> str:
         rows, _ = _rows_and_depth(operand)
     if args.format == "svg":
         picture = _picture(fields, tile, k, args) or views.bytes_read(
-            fields, bits=bits, rows=min(rows, _MOST_ROWS), major="K" if major == "K" else "MN"
+            fields, bits=bits, rows=min(rows, _MAX_ROWS), major="K" if major == "K" else "MN"
         )
         return svg(picture, args)
     table = slice_bytes(fields, bits, rows, _DEPTH_BYTES * 8 // bits, major)
@@ -94,11 +94,11 @@ def check(args: argparse.Namespace, style: Style) -> str:
         place = f"k={k}" if not args.row else f"k={k}, row={args.row}"
         where = f"{', for example,' if guessed else ''} for the slice at {place} of {tile}"
         lines += ["", *(f"  {text}" for text in _verdict(where, problems, notes))]
-    shown = views.Table(table.columns, table.rows[:_MOST_LINES], table.lanes[:_MOST_LINES])
+    shown = views.Table(table.columns, table.rows[:_MAX_LINES], table.lanes[:_MAX_LINES])
     kind = f"{bits}-bit elements, {major}-major"
     if tile is None:
         kind += "; with --tile, those of your tile, and whether they are right"
-    more = "" if len(table.rows) <= _MOST_LINES else f", {_MOST_LINES} of {len(table.rows)} lines"
+    more = "" if len(table.rows) <= _MAX_LINES else f", {_MAX_LINES} of {len(table.rows)} lines"
     lines += ["", style.dim(f"  addresses that {fields.family} reads, 16 bytes each ({kind}{more}):")]
     return "\n".join([*lines, as_text(shown, style, "  ")])
 
@@ -358,7 +358,7 @@ class _Access:
         """Pitches without conflicts, the nearest first."""
         unit = 16 if swizzle else self.width
         low = -(-self.row_bytes // unit) * unit
-        pitches = np.arange(low, max(pitch, _MOST_PITCH) + 1, unit)
+        pitches = np.arange(low, max(pitch, _MAX_PITCH) + 1, unit)
         answer = self.conflicts(self.addresses(pitches, swizzle))
         free = pitches[np.asarray(answer.wavefronts) == np.asarray(answer.least)]
         return sorted(free.tolist(), key=lambda each: (abs(each - pitch), -each))

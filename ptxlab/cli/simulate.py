@@ -34,7 +34,7 @@ _PTX_TYPES = {
     "s32": "int32", "s64": "int64", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
 }  # fmt: skip
-_MOST_SOURCE = 16 << 20  # bytes of a file that somebody wrote
+_MAX_SOURCE = 16 << 20  # bytes of a file that somebody wrote
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,16}|\d{1,20})")
 _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
@@ -163,7 +163,7 @@ def _source(file: str) -> str:
     path = as_path(file, "file")
     reason = "it takes a file of CUDA C++ or PTX"
     try:
-        if path.is_file() and path.stat().st_size <= _MOST_SOURCE:  # a named pipe would keep us waiting
+        if path.is_file() and path.stat().st_size <= _MAX_SOURCE:  # a named pipe would keep us waiting
             content = path.read_bytes()
             is_utf16 = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
             return content.decode("utf-16" if is_utf16 else "utf-8", errors="replace")

@@ -28,7 +28,7 @@ from ..errors import quoted
 #: Seconds that the reader's own code may take in one check; a right answer takes a fraction of one.
 TIME_LIMIT = 10.0
 
-_MOST_PARTS = 1 << 16  # numbers in one answer: the longest that is right has a few hundred
+_MAX_PARTS = 1 << 16  # numbers in one answer: the longest that is right has a few hundred
 _DEEPEST = 16  # lists inside lists
 _LONGEST_ERROR = 200  # letters of what a function raised
 
@@ -96,8 +96,8 @@ class _Reading:
 
     def _count(self, parts: int) -> None:
         self._parts += parts
-        if self._parts > _MOST_PARTS:
-            raise WrongForm(f"The answer has more than {_MOST_PARTS:,} parts, far more than any right one.")
+        if self._parts > _MAX_PARTS:
+            raise WrongForm(f"The answer has more than {_MAX_PARTS:,} parts, far more than any right one.")
 
     def _list(self, values: Iterable[object], depth: int) -> list[object]:
         return [self.plain(value, depth + 1) for value in values]

@@ -23,7 +23,7 @@ from .reader_kernels import Reading, reading
 
 WARP = 32
 _CELL_COLUMNS = 32  # of tensor memory, in the picture of what is allocated
-MOST_REGISTERS = 255
+MAX_REGISTERS = 255
 
 #: Sizes of D, from one that a warpgroup holds easily to one that is far too large for it.
 TILES = {f"{m} x {n}": (m, n) for m, n in ((64, 64), (64, 128), (64, 256), (128, 256), (256, 256))}
@@ -60,10 +60,10 @@ def sums(tile: str) -> Picture:
     values["tcgen05"] = 0.0
 
     def text(number: float) -> str:
-        return f"{number:.0f}{': too many' if number > MOST_REGISTERS else ''}"
+        return f"{number:.0f}{': too many' if number > MAX_REGISTERS else ''}"
 
     notes = (
-        f"a thread has at most {MOST_REGISTERS} registers, and needs some of them for other things",
+        f"a thread has at most {MAX_REGISTERS} registers, and needs some of them for other things",
         f"with tcgen05, D takes {max(m // LANES, 1) * n} of the {COLUMNS} columns of tensor memory",
     )
     title = f"Registers of each thread for D of {m} x {n}, f32"

@@ -32,7 +32,7 @@ from ..views.colours import Colour
 from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS, option_names
-from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
+from .recipe import MAX_FILLS, Fill, find_recipe, make_arrays
 from .refusals import explorable
 from .state import GPU, NOBODY, ExplorerState, History, with_option
 from .tensor_view import tensor_load
@@ -242,7 +242,7 @@ class _Head:
             } if (
                 all(type(number) is int for number in (seed, *skipped))
                 and len(instruction) <= _LONGEST_MNEMONIC
-                and len(fills) <= 2 * MOST_FILLS
+                and len(fills) <= 2 * MAX_FILLS
                 and (version == _ALL_DATA or names is not None)
             ):
                 return cls(

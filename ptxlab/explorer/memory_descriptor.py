@@ -24,7 +24,7 @@ from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
 from .parse_cell import parse_descriptor_bits
 
-_MOST_BYTES = 227 << 10  # of shared memory that a block can have
+_MAX_BYTES = 227 << 10  # of shared memory that a block can have
 _IN_BYTES = ("address", "leading", "stride")
 
 
@@ -109,10 +109,10 @@ def place_shared(
         chunk = descriptor.chunk if isinstance(descriptor, Tcgen05Descriptor) else None
         tile = shared_tile(ins, operand, descriptor.swizzle, transposed, chunk)
     placement = place_tile(operand, tile, descriptor)
-    if placement.size > _MOST_BYTES:
+    if placement.size > _MAX_BYTES:
         raise PtxlabError(
             f"descriptor 0x{descriptor.code:x}: {operand.name} would reach byte 0x{placement.size - 1:x}; "
-            f"a block has at most {_MOST_BYTES} bytes of shared memory"
+            f"a block has at most {_MAX_BYTES} bytes of shared memory"
         )
     _check_apart(ins, operand, tile, descriptor, placement)
     reads = core_matrix_access(tile, descriptor)

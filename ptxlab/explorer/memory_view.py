@@ -35,8 +35,8 @@ from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shar
 from .state import ExplorerState, MemoryRequest
 
 _LINE = 128  # bytes of all banks
-_MOST_PITCH = 1024
-_MOST_PITCHES = 9  # that are tried for one without conflicts
+_MAX_PITCH = 1024
+_MAX_PITCHES = 9  # that are tried for one without conflicts
 _MAJORS: tuple[Major, ...] = ("row", "column")
 
 
@@ -312,7 +312,7 @@ def _pitch_step(by: str) -> int:
 
 def _check_pitch(operand: Operand, by: str, major: Major, pitch: int) -> None:
     least, step = _line_bytes(operand, major), _pitch_step(by)
-    most = max(_MOST_PITCH, least)
+    most = max(_MAX_PITCH, least)
     if pitch % step or not least <= pitch <= most:
         raise PtxlabError(
             f"pitch={pitch}: with {by} the {major}s of {operand.name} are multiples of {step} bytes apart, "
@@ -396,7 +396,7 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
                 "label": "Pitch",
                 "hint": f"Bytes from one {layout.major} to the next; padding beyond {least}",
                 "least": least,
-                "most": max(_MOST_PITCH, least),
+                "most": max(_MAX_PITCH, least),
                 "step": _pitch_step(layout.by),
                 "value": layout.pitch,
             },
@@ -465,10 +465,10 @@ def _remedy(layout: MemoryLayout) -> str:
     if layout.pitch is None:
         return ""
     step = max(_pitch_step(layout.by), 4)
-    pitches = range(layout.pitch + step, layout.pitch + step * _MOST_PITCHES, step)
+    pitches = range(layout.pitch + step, layout.pitch + step * _MAX_PITCHES, step)
     remedies = []
     for pitch in pitches:
-        if pitch <= max(_MOST_PITCH, layout.pitch) and _is_free(layout, pitch, layout.swizzle):
+        if pitch <= max(_MAX_PITCH, layout.pitch) and _is_free(layout, pitch, layout.swizzle):
             remedies.append(f"pitch {pitch}")
             break
     for swizzle in () if layout.by.startswith("wmma") else sorted(SWIZZLES):

@@ -17,7 +17,7 @@ from ..errors import PtxlabError, counted, quoted
 from ..isa.dtypes import DType
 
 _RAW_CODE = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
-_MOST_ROWS = 4096  # of a block that is pasted; the largest matrix has 256
+_MAX_ROWS = 4096  # of a block that is pasted; the largest matrix has 256
 _INFINITY = re.compile(r"[+-]?inf(inity)?")
 
 
@@ -210,13 +210,13 @@ def _separated_cells(text: str, separator: str) -> list[list[str]]:
     """A row for each line. A space stands for any white space; other separators may stand at a line's end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if separator == " ":
-        lines = text.removesuffix("\n").split("\n", _MOST_ROWS + 1)
+        lines = text.removesuffix("\n").split("\n", _MAX_ROWS + 1)
         rows = [line.split() or [""] for line in lines]
     else:
         is_spaced = separator != "\t"
         reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True, skipinitialspace=is_spaced)
         try:
-            rows = [line or [""] for line in islice(reader, _MOST_ROWS + 1)] or [[""]]
+            rows = [line or [""] for line in islice(reader, _MAX_ROWS + 1)] or [[""]]
         except csv.Error as error:
             reason = "a cell that starts with a quotation mark ends with one"
             if "limit" in str(error):
@@ -224,8 +224,8 @@ def _separated_cells(text: str, separator: str) -> list[list[str]]:
             raise PtxlabError(f"found {text.strip()[:40]!r}; {reason}") from None
         if is_spaced and all(len(row) > 1 and not row[-1].strip() for row in rows if row != [""]):
             rows = [row[:-1] or row for row in rows]
-    if len(rows) > _MOST_ROWS:
-        raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
+    if len(rows) > _MAX_ROWS:
+        raise PtxlabError(f"found more than {_MAX_ROWS} rows of cells; no matrix has so many")
     return rows
 
 
@@ -288,8 +288,8 @@ def _bracketed_rows(text: str) -> list[list[str]]:
         checked.append(words)
     if not any(checked):
         raise PtxlabError("found brackets with nothing in them; paste numbers")
-    if len(checked) > _MOST_ROWS:
-        raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
+    if len(checked) > _MAX_ROWS:
+        raise PtxlabError(f"found more than {_MAX_ROWS} rows of cells; no matrix has so many")
     _refuse_ellipsis(checked)
     for index, words in enumerate(checked, 1):
         if len(words) != len(checked[0]):

@@ -16,7 +16,7 @@ from .questions import KINDS, draw_questions, kinds_of, parse_question
 from .state import ExplorerState
 
 QUESTIONS = 5  # of a quiz, unless it is told otherwise
-MOST_QUESTIONS = 100
+MAX_QUESTIONS = 100
 
 
 @dataclass(frozen=True)
@@ -226,8 +226,8 @@ it can ask where, holds, change, code
             raise PtxlabError("quiz takes either questions, or kinds and a count of random ones")
         return _checked_questions(state, questions, random)
     number = QUESTIONS if count is None else as_int(count, "count")
-    if not 1 <= number <= MOST_QUESTIONS:
-        raise PtxlabError(f"count: found {quoted(number)}; a quiz has 1 to {MOST_QUESTIONS} questions")
+    if not 1 <= number <= MAX_QUESTIONS:
+        raise PtxlabError(f"count: found {quoted(number)}; a quiz has 1 to {MAX_QUESTIONS} questions")
     possible = kinds_of(state)
     chosen = possible if kinds is None else as_names(kinds, "kinds")
     for kind in chosen:
@@ -250,9 +250,9 @@ def _checked_questions(
         entries = [questions]
     elif isinstance(questions, list | tuple):
         entries = questions
-    if not 0 < len(entries) <= MOST_QUESTIONS:
+    if not 0 < len(entries) <= MAX_QUESTIONS:
         raise PtxlabError(
-            f"questions: found {quoted(questions)}; they are a list of up to {MOST_QUESTIONS} texts such as "
+            f"questions: found {quoted(questions)}; they are a list of up to {MAX_QUESTIONS} texts such as "
             "where A[9][37], holds lane 14 d3"
         )
     checked: list[Question] = []

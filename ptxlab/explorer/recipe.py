@@ -17,8 +17,8 @@ from ..isa.catalog import Product
 from .fills import patterns
 from .state import FIRST_DRAWS, ExplorerState
 
-MOST_FILLS = 128  # of a recipe; later random numbers are not followed
-_MOST_EDITS = 16  # registers of an operand that differ from its fill; with more of them it is data
+MAX_FILLS = 128  # of a recipe; later random numbers are not followed
+_MAX_EDITS = 16  # registers of an operand that differ from its fill; with more of them it is data
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -85,7 +85,7 @@ def find_recipe(state: ExplorerState) -> Recipe:
     """
     target = state.operation.arrays
     first = ExplorerState(state.ins, state.seed)
-    draws = [Fill(*draw) for draw in state.draws[len(FIRST_DRAWS) :][:MOST_FILLS]]
+    draws = [Fill(*draw) for draw in state.draws[len(FIRST_DRAWS) :][:MAX_FILLS]]
     drawn = [_written(first, fill) for fill in draws]
     kept: set[int] = set()
     patterned: list[Fill] = []
@@ -106,7 +106,7 @@ def find_recipe(state: ExplorerState) -> Recipe:
             difference = [_difference(written.get(each, arrays[each]), target[each]) for each in operands]
             if difference < least:
                 least, best, made = difference, offer, written
-        if best is None or least[0] > _MOST_EDITS:
+        if best is None or least[0] > _MAX_EDITS:
             continue
         arrays |= made
         if isinstance(best, Fill):
@@ -127,7 +127,7 @@ def _with_edits(state: ExplorerState, fills: tuple[Fill, ...]) -> Recipe:
     data: list[str] = []
     for name, array in state.operation.arrays.items():
         indices = np.flatnonzero(made[name].reshape(-1) != array.reshape(-1))
-        if indices.size > _MOST_EDITS:
+        if indices.size > _MAX_EDITS:
             data.append(name)
         elif indices.size:
             words = array.reshape(-1)[indices]

@@ -29,7 +29,7 @@ from .state import ExplorerState, LoadRequest
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
 _STEP = 4  # columns at whose multiples a matrix begins
-_LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
+_MIN_COLUMNS = 32  # that tcgen05.alloc allocates
 _USUAL_COUNT = 32  # registers of a thread that are shown at first, at most
 
 
@@ -53,7 +53,7 @@ def _used_columns(ins: Tcgen05Mma) -> int:
 
 def _allocated_columns(ins: Tcgen05Mma) -> int:
     """tcgen05.alloc takes powers of two."""
-    return max(_LEAST_COLUMNS, 1 << (_used_columns(ins) - 1).bit_length())
+    return max(_MIN_COLUMNS, 1 << (_used_columns(ins) - 1).bit_length())
 
 
 def tensor_info(ins: Tcgen05Mma) -> dict[str, Any]:

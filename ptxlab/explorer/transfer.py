@@ -37,7 +37,7 @@ AnyTransfer: TypeAlias = Tcgen05Transfer | TransferForm
 Codes = NDArray[Any]
 Links = NDArray[np.int64]
 
-_LEAST_COLUMNS = 32  # that tcgen05.alloc allocates
+_MIN_COLUMNS = 32  # that tcgen05.alloc allocates
 _CORE_ROWS, _CORE_BYTES = 8, 128  # of a core matrix in shared memory
 
 
@@ -360,7 +360,7 @@ def shown_columns(ins: Tcgen05Transfer) -> int:
     >>> shown_columns(ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x32.b32"))
     64
     """
-    return min(max(_LEAST_COLUMNS, 1 << ins.columns.bit_length()), COLUMNS)
+    return min(max(_MIN_COLUMNS, 1 << ins.columns.bit_length()), COLUMNS)
 
 
 class TensorMemoryTransfer(TransferOperation):

@@ -30,15 +30,15 @@ from .static_html import check_path, write_page
 from .transfer import AnyTransfer
 from .view import MAX_PINNED, Registers, read_only
 
-LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
+MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 
 
 def _pixels(height: int) -> int:
     """The height of an Explorer that shares the screen with something else."""
     pixels = as_int(height, "height")
-    if not LEAST_HEIGHT <= pixels <= MOST_HEIGHT:
+    if not MIN_HEIGHT <= pixels <= MAX_HEIGHT:
         raise PtxlabError(
-            f"height: found {quoted(pixels)}; it takes {LEAST_HEIGHT} to {MOST_HEIGHT} pixels, or None for "
+            f"height: found {quoted(pixels)}; it takes {MIN_HEIGHT} to {MAX_HEIGHT} pixels, or None for "
             "as much as the notebook shows at once"
         )
     return pixels

@@ -17,7 +17,7 @@ from ..isa.parse import parse_mma
 from ..memory import tensor_map
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
-from .gemm_kernel import MOST_SHARED, Row
+from .gemm_kernel import MAX_SHARED, Row
 from .source import compose
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -185,9 +185,9 @@ def attention(number: int, **constants: int) -> Attention:
             f"attention 5: block_n={made.constants['BLOCK_N']}; with a causal mask it takes {made.queries}, "
             "as many keys as a block has queries"
         )
-    if made.shared > MOST_SHARED:
+    if made.shared > MAX_SHARED:
         raise PtxlabError(
             f"attention {row.number} with these constants takes {made.shared} bytes of shared memory; a "
-            f"block has {MOST_SHARED}"
+            f"block has {MAX_SHARED}"
         )
     return made

@@ -26,7 +26,7 @@ from .source import RESULTS, compose
 CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 H200_PROCESSORS = 132
-MOST_SHARED = 227 << 10  # bytes of a block on sm_90
+MAX_SHARED = 227 << 10  # bytes of a block on sm_90
 _MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS", "PERSISTENT", "TMA_STORES")
 
 R = TypeVar("R", bound=Result)
@@ -173,10 +173,10 @@ class GemmKernel(ABC):
 
     def check_shared(self, name: str) -> None:
         """Refuse a kernel that takes more shared memory than a block has."""
-        if self.shared > MOST_SHARED:
+        if self.shared > MAX_SHARED:
             raise PtxlabError(
                 f"{name} with these constants takes {self.shared} bytes of shared memory; a block has "
-                f"{MOST_SHARED}"
+                f"{MAX_SHARED}"
             )
 
     def check_processors(self, processors: int) -> None:

@@ -341,7 +341,7 @@ def _split(matrix: NDArray[Any], tile_rows: int, tile_columns: int, shape: tuple
 
 # -- `matmul` of matrices that are on the GPU already: nothing goes through the host, and nothing waits
 
-_MOST_BLOCKS = 1 << 16
+_MAX_BLOCKS = 1 << 16
 _BLOCK = 128
 
 
@@ -366,9 +366,7 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
         tiles = -(-m // ins.d.shape[0]) * -(-n // ins.n)
         matrices = [_struct(array) for array in (a, b, c, *_scales(ins, call, m, k, n))]
         blocks = -(-tiles // (_BLOCK // ins.lanes))
-        call.launch(
-            product_source(ins), PRODUCT, [*matrices, d], grid=min(blocks, _MOST_BLOCKS), block=_BLOCK
-        )
+        call.launch(product_source(ins), PRODUCT, [*matrices, d], grid=min(blocks, _MAX_BLOCKS), block=_BLOCK)
     return d.owner
 
 

@@ -348,7 +348,7 @@ def best_sparse_rung(
         clusters = -(-rows // (shape.block_m * 2)) * -(-columns // shape.block_n)
         return -(-clusters // (H200_PROCESSORS // 2)) * shape.time
 
-    shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
+    shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MAX_TILE]
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
     tiles = min(shapes, key=time)._asdict()
     del tiles["time"]
@@ -373,7 +373,7 @@ _SHAPES = (
     _Shape(128, 1, 256, 4, 29.9),
     _Shape(128, 1, 128, 6, 19.4),
 )
-_MOST_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
+_MAX_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
 
 
 #: The same kernels are asked for again and again.

@@ -32,9 +32,9 @@ _DLPACK_DEVICES = (2, 13)
 _DEFAULT_STREAM = 0
 _DLPACK_DEFAULT_STREAM = 1
 _DLPACK_UNORDERED = -1
-_MOST_AXES = 8
+_MAX_AXES = 8
 _BLOCK = 256
-_MOST_BLOCKS = 4096
+_MAX_BLOCKS = 4096
 
 _GATHER = """\
 // Elements of an array with any strides, one after the other.
@@ -341,19 +341,19 @@ class GpuArrays:
         if view.contiguous:
             return view
         lengths, steps = _merged(sizes, strides)
-        if len(lengths) > _MOST_AXES:
+        if len(lengths) > _MAX_AXES:
             raise PtxlabError(
-                f"an array on the GPU with {len(lengths)} non-contiguous axes: {_MOST_AXES} can be copied"
+                f"an array on the GPU with {len(lengths)} non-contiguous axes: {_MAX_AXES} can be copied"
             )
         pointer = self.scratch(view.size * view.itemsize)
-        missing = _MOST_AXES - len(lengths)
+        missing = _MAX_AXES - len(lengths)
         axes = np.array([(1,) * missing + lengths, (0,) * missing + steps], dtype=np.int64)
-        source = _GATHER.format(axes=_MOST_AXES, word=_WORDS[view.itemsize])
+        source = _GATHER.format(axes=_MAX_AXES, word=_WORDS[view.itemsize])
         self.launch(
             source,
             "gather",
             [np.uint64(view.pointer), np.uint64(pointer), axes.tobytes(), np.int64(view.size)],
-            grid=min(-(-view.size // _BLOCK), _MOST_BLOCKS),
+            grid=min(-(-view.size // _BLOCK), _MAX_BLOCKS),
             block=_BLOCK,
         )
         return replace(view, strides=_packed(sizes, view.itemsize), pointer=pointer)

@@ -230,7 +230,7 @@ def _check_text(value: str, what: str) -> None:
         raise PtxlabError(f"{what}: it has letters that no compiler reads: NUL, or half of a surrogate pair")
 
 
-_MOST_LOG = 1 << 16  # letters of what NVRTC wrote that an error carries
+_MAX_LOG = 1 << 16  # letters of what NVRTC wrote that an error carries
 
 
 def _refusal(target: str, log: str) -> PtxlabError:
@@ -238,7 +238,7 @@ def _refusal(target: str, log: str) -> PtxlabError:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line), lines[0] if lines else "it does not say why")
     refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
-    refusal.add_note(log[:_MOST_LOG])
+    refusal.add_note(log[:_MAX_LOG])
     return refusal
 
 

@@ -58,9 +58,9 @@ _SUSTAINED = 0.5  # seconds; sensors of power are some 0.1 s late
 _WIDE = 48  # N from which two warpgroups that wait for each wgmma keep the tensor cores busy
 _SLUMP = 0.85  # of the clock that was seen just before: below, something else slowed the GPU down
 _ATTEMPTS = 3
-_MOST_WARPS = 16  # on each SM
-_MOST_CHAINS = 32
-_MOST_SECONDS = 60
+_MAX_WARPS = 16  # on each SM
+_MAX_CHAINS = 32
+_MAX_SECONDS = 60
 _CALL = "CALL.REL"
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
@@ -375,11 +375,11 @@ def measure(
     >>> ptxlab.measure("mma.m16n8k16.f32.f16")   # doctest: +SKIP
     """
     form = measurable(ins)
-    warps = _counts(warps, "warps", _MOST_WARPS, form.lanes // 32)
-    chains = (1, 2, 4, 8) if chains is None else _counts(chains, "chains", _MOST_CHAINS, 1)
+    warps = _counts(warps, "warps", _MAX_WARPS, form.lanes // 32)
+    chains = (1, 2, 4, 8) if chains is None else _counts(chains, "chains", _MAX_CHAINS, 1)
     seconds = as_seconds(seconds, "seconds")
-    if not 0 < seconds <= _MOST_SECONDS:
-        raise PtxlabError(f"seconds={seconds:g}: a point is measured for up to {_MOST_SECONDS} seconds")
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise PtxlabError(f"seconds={seconds:g}: a point is measured for up to {_MAX_SECONDS} seconds")
     if not is_name(contents, ("random", "zeros")):
         raise PtxlabError(f"contents={quoted(contents)}: operands are 'random' or 'zeros'")
     try:

@@ -34,7 +34,7 @@ from .launcher import Argument, Out, launch
 
 _MMA_BYTES = 1 << 30  # device memory that one launch may take
 _TRANSFER_BYTES = 1 << 28
-_MOST_BLOCKS = 4096
+_MAX_BLOCKS = 4096
 _MEMORY_UNIT = 32  # bytes to which each transfer's memory is padded, so that the next one's is aligned
 
 
@@ -82,7 +82,7 @@ def _blocks(ins: ProductForm, count: int) -> int:
     if isinstance(ins, Tcgen05Mma):
         return tensor_blocks(ins.cta_group, count)
     blocks = count if ins.lanes == 128 else -(-count // 4)
-    return min(blocks, _MOST_BLOCKS)
+    return min(blocks, _MAX_BLOCKS)
 
 
 def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
@@ -211,7 +211,7 @@ def run_transfer(
             transfer_code.source([form]) if source is None else source,
             transfer_code.kernel_name(form),
             [*arguments, np.int32(count)],
-            grid=min(count, _MOST_BLOCKS),
+            grid=min(count, _MAX_BLOCKS),
             block=32,
         )
     if writes_memory:

@@ -41,7 +41,7 @@ def alias_form(name: str) -> MmaForm | TransferForm | None:
 # -- short names ---------------------------------------------------------------------------------------------
 
 #: No name has more words than this; longer texts are refused before anything is compared.
-_MOST_WORDS = 20
+_MAX_WORDS = 20
 
 
 def short_name(form: Form) -> str | None:
@@ -93,7 +93,7 @@ def by_short_name(name: str) -> MmaForm | TransferForm | None:
 def plainest_forms(name: str) -> list[MmaForm | TransferForm]:
     """Every instruction that a short name may mean, equally plain, in the order of the catalogue."""
     tokens = _qualifiers(name)
-    if len(tokens) > _MOST_WORDS:
+    if len(tokens) > _MAX_WORDS:
         return []
     matches = list(_matching(tokens))
     extras = [_extra_qualifiers(form, qualifiers, tokens) for form, qualifiers in matches]
@@ -170,7 +170,7 @@ def similar_names(name: str) -> list[str]:
     """Up to three short names that exist: with the unknown words replaced or, if all are known, with one."""
     tokens = _qualifiers(name)
     unknown = [token for token in tokens if token not in _words()]
-    if len(tokens) > _MOST_WORDS or len(unknown) > 2:
+    if len(tokens) > _MAX_WORDS or len(unknown) > 2:
         return []
     if len(unknown) == len(tokens) and not any(_looks_like(token) for token in tokens):
         return []

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import PtxlabError, quoted
 
-_MOST_AXES = 64
+_MAX_AXES = 64
 
 
 class ArrayLayout(NamedTuple):
@@ -70,7 +70,7 @@ def _of_torch(tensor: Any) -> ArrayLayout:
 
 def _layout(array: object, interface: dict[str, Any]) -> ArrayLayout:
     shape = tuple(int(size) for size in interface["shape"])
-    if len(shape) > _MOST_AXES or any(size < 0 for size in shape):
+    if len(shape) > _MAX_AXES or any(size < 0 for size in shape):
         raise ValueError(shape)
     if interface.get("mask") is not None:
         raise PtxlabError("array: a masked array is not one of numbers only")

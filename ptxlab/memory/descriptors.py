@@ -49,8 +49,8 @@ _TCGEN05_SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in TCGEN05_SWIZZLES.
 _IN_CHUNKS = ("address", "leading", "stride")
 
 #: Along an axis of what is read: no wgmma reads more.
-_MOST_ELEMENTS = 1 << 10
-_MOST_INDEX = 1 << 32
+_MAX_ELEMENTS = 1 << 10
+_MAX_INDEX = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -183,9 +183,9 @@ offset (SBO) 1024 bytes.
         rows, along = as_integers(row, "row"), as_integers(k, "k")
         check_room(math.prod(broadcast("row and k", {"row": rows.shape, "k": along.shape})), "row and k")
         for name, index in (("row", rows), ("k", along)):
-            beyond = (index < 0) | (index > _MOST_INDEX)
+            beyond = (index < 0) | (index > _MAX_INDEX)
             if beyond.any():
-                raise PtxlabError(f"{name} {index[beyond][0]}: it goes from 0 to {_MOST_INDEX}")
+                raise PtxlabError(f"{name} {index[beyond][0]}: it goes from 0 to {_MAX_INDEX}")
         line, inner = rows.astype(np.int64), along.astype(np.int64)
         if major == "MN":
             line, inner = inner, line
@@ -233,8 +233,8 @@ offset (SBO) 1024 bytes.
             raise PtxlabError(f"memory of shape {content.shape}: it is a list of bytes from 0 to 255")
         rows, k, bits = as_int(rows, "rows"), as_int(k, "k"), as_int(bits, "bits")
         for name, length in (("rows", rows), ("k", k)):
-            if not 1 <= length <= _MOST_ELEMENTS:
-                raise PtxlabError(f"{name}={quoted(length)}: there are 1 to {_MOST_ELEMENTS}")
+            if not 1 <= length <= _MAX_ELEMENTS:
+                raise PtxlabError(f"{name}={quoted(length)}: there are 1 to {_MAX_ELEMENTS}")
         row, along = np.arange(rows)[:, None], np.arange(k)
         where = self.addresses(row, along, bits=bits, major=major)
         size = max(bits // 8, 1)

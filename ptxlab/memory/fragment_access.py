@@ -29,7 +29,7 @@ Major = Literal["row", "column"]
 _WARP = 32
 _LINE = 4 * BANKS  # bytes of all banks
 _WORD = 4
-_MOST_BYTES = 1 << 18
+_MAX_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +80,10 @@ def place_lines(operand: Operand, major: Major, pitch: int, swizzle: int = 0) ->
     count = operand.shape[0 if major == "row" else 1]
     if swizzle not in SWIZZLES:
         raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(sorted(SWIZZLES))}")
-    if not length <= pitch or count * pitch > _MOST_BYTES:
+    if not length <= pitch or count * pitch > _MAX_BYTES:
         raise PtxlabError(
             f"pitch={quoted(pitch)}: a {major} of {operand.name} takes {length} bytes, and {count} of them "
-            f"at most {_MOST_BYTES} bytes of shared memory"
+            f"at most {_MAX_BYTES} bytes of shared memory"
         )
     bits = along * operand.width
     offsets = swizzled(line * pitch + bits // 8, swizzle)
@@ -108,8 +108,8 @@ def place_layout(operand: Operand, layout: SharedLayout) -> Placement:
         )
     rows, columns = np.ogrid[: operand.shape[0], : operand.shape[1]]
     elements = layout.layout.offsets()[rows, columns]
-    if elements.min() < 0 or elements.max() * operand.width // 8 >= _MOST_BYTES:
-        raise PtxlabError(f"{text}: elements lie outside of {_MOST_BYTES} bytes of shared memory")
+    if elements.min() < 0 or elements.max() * operand.width // 8 >= _MAX_BYTES:
+        raise PtxlabError(f"{text}: elements lie outside of {_MAX_BYTES} bytes of shared memory")
     if len(np.unique(elements)) < elements.size:
         raise PtxlabError(f"{text}: several elements of {operand.name} lie in the same place")
     low = elements * operand.width % 8 + operand.padding

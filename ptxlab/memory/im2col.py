@@ -18,8 +18,8 @@ from ..errors import PtxlabError, quoted
 from .array_interface import gpu_layout
 from .tensor_maps import TensorMap, tensor_map
 
-_FEWEST_AXES, _MOST_AXES = 3, 5
-_MOST_PIXELS, _MOST_CHANNELS = 1024, 256
+_FEWEST_AXES, _MAX_AXES = 3, 5
+_MAX_PIXELS, _MAX_CHANNELS = 1024, 256
 #: Bits of a corner of the bounding box, with its sign, and of an offset, by axes of the array.
 _CORNER_BITS = {3: 16, 4: 8, 5: 5}
 
@@ -143,14 +143,14 @@ def im2col_map(
     (16384, (128, 64))
     """
     count, depth = as_int(pixels, "pixels"), as_int(channels, "channels")
-    if not 1 <= count <= _MOST_PIXELS:
-        raise PtxlabError(f"pixels={quoted(count)}: TMA takes 1 to {_MOST_PIXELS}")
-    if not 1 <= depth <= _MOST_CHANNELS:
-        raise PtxlabError(f"channels={quoted(depth)}: TMA takes 1 to {_MOST_CHANNELS}")
+    if not 1 <= count <= _MAX_PIXELS:
+        raise PtxlabError(f"pixels={quoted(count)}: TMA takes 1 to {_MAX_PIXELS}")
+    if not 1 <= depth <= _MAX_CHANNELS:
+        raise PtxlabError(f"channels={quoted(depth)}: TMA takes 1 to {_MAX_CHANNELS}")
     layout = gpu_layout(array)
     axes = as_array(array, "array").ndim if layout is None else len(layout.shape)
-    if not _FEWEST_AXES <= axes <= _MOST_AXES:
-        raise PtxlabError(f"array of {axes} axes: im2col takes {_FEWEST_AXES} to {_MOST_AXES}")
+    if not _FEWEST_AXES <= axes <= _MAX_AXES:
+        raise PtxlabError(f"array of {axes} axes: im2col takes {_FEWEST_AXES} to {_MAX_AXES}")
     plain = tensor_map(
         array,
         (*(1,) * (axes - 1), depth),

@@ -70,11 +70,11 @@ _PADDED_ROW = 128  # elements along the last axis of a box, and unit of the arra
 _INTERLEAVES = (0, 16, 32)
 _FEWEST_INTERLEAVED_AXES = 3  # that the driver is told, without the slice
 
-_MOST_AXES = 5
+_MAX_AXES = 5
 #: Bytes that one copy takes at most, so on an H200: its shared memory, 228 KiB.
-_MOST_BYTES = 228 << 10
-_MOST_BOX = 256  # elements along an axis of the box
-_MOST_ELEMENT_STRIDE = 8
+_MAX_BYTES = 228 << 10
+_MAX_BOX = 256  # elements along an axis of the box
+_MAX_ELEMENT_STRIDE = 8
 #: What `fill="nan"` puts into every 16 bits outside the array, on an H200.
 _NAN = 0x7FF7
 #: What becomes of a NaN in a copy as TFLOAT32, on an H200.
@@ -495,7 +495,7 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
     slices = _as_interleave(interleave, driver_type)
     _check_array(layout, driver_type, slices)
     rank = len(layout.shape)
-    sizes = _as_sizes(box, "box", rank, _MOST_BOX)
+    sizes = _as_sizes(box, "box", rank, _MAX_BOX)
     steps = _as_steps(element_strides, rank)
     mode = _as_swizzle(swizzle, driver_type)
     if slices:
@@ -507,10 +507,10 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
     width = TMA_SWIZZLES[mode].width
     tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), driver_type, mode, slices, layout)
-    if tensor.expect_tx > _MOST_BYTES:
+    if tensor.expect_tx > _MAX_BYTES:
         raise PtxlabError(
             f"box={quoted(sizes)}: one copy of it has {tensor.expect_tx} bytes; TMA takes at most "
-            f"{_MOST_BYTES}"
+            f"{_MAX_BYTES}"
         )
     return tensor
 
@@ -530,7 +530,7 @@ def _as_steps(element_strides: object, rank: int) -> tuple[int, ...]:
     """The element stride of each axis: 1 where none is named."""
     if element_strides is None:
         return (1,) * rank
-    steps = _as_sizes(element_strides, "element_strides", rank, _MOST_ELEMENT_STRIDE)
+    steps = _as_sizes(element_strides, "element_strides", rank, _MAX_ELEMENT_STRIDE)
     if steps[-1] != 1:
         raise PtxlabError(
             f"element_strides={quoted(element_strides)}: TMA copies every element of the last axis"
@@ -636,7 +636,7 @@ def _check_slices(
 def _check_array(layout: ArrayLayout, driver_type: str, slices: int) -> None:
     """The rules of cuTensorMapEncodeTiled about the tensor in global memory."""
     shape = layout.shape
-    fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, _MOST_AXES + 1) if slices else (1, _MOST_AXES)
+    fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, _MAX_AXES + 1) if slices else (1, _MAX_AXES)
     if not fewest <= len(shape) <= most:
         raise PtxlabError(f"array of {len(shape)} axes: TMA takes {fewest} to {most}")
     if slices and shape[-1] * layout.itemsize != slices:
@@ -681,7 +681,7 @@ def _check_array(layout: ArrayLayout, driver_type: str, slices: int) -> None:
 
 
 def _as_sizes(values: object, what: str, count: int, most: int) -> tuple[int, ...]:
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.size <= 2 * _MOST_AXES:
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.size <= 2 * _MAX_AXES:
         values = values.tolist()
     if not isinstance(values, tuple | list) or len(values) != count:
         axes = "1 axis" if count == 1 else f"{count} axes"

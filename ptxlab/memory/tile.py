@@ -55,7 +55,7 @@ _SLICE_BYTES = 32
 _SHARING = {1: "eight", 2: "four", 4: "two"}
 
 #: Along an axis of a tile: as many single bits as the 18 bits of a shared-memory address reach.
-_MOST_ELEMENTS = 8 << 18
+_MAX_ELEMENTS = 8 << 18
 
 
 class Judgement(NamedTuple):
@@ -117,10 +117,10 @@ class Tile:
         if self.bits not in _CODE_TYPES:
             raise PtxlabError(f"elements of {quoted(self.bits)} bits: there are {listing(_CODE_TYPES)} bits")
         for name, size in (("rows", self.rows), ("k", self.k)):
-            if not 1 <= size <= _MOST_ELEMENTS:
+            if not 1 <= size <= _MAX_ELEMENTS:
                 raise PtxlabError(
                     f"{name}={quoted(size)}: a tile has at least 1 and, in shared memory, at most "
-                    f"{_MOST_ELEMENTS}"
+                    f"{_MAX_ELEMENTS}"
                 )
         if self.major == "K":
             self._check_k_major()

@@ -42,7 +42,7 @@ _ATTRIBUTES = {
 }  # fmt: skip
 _DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "linear")
 _LARGEST = 1 << 16  # number in a layout
-_MOST_BASES = 16  # of registers, lanes or warps each
+_MAX_BASES = 16  # of registers, lanes or warps each
 _SHARED = ("nvmma_shared", "swizzled_shared")
 _TEXT = re.compile(r"#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.(\w+)\s*<\s*\{?(.*?)\}?\s*>", re.DOTALL)
 _TYPES = {8: "tf32", 16: "f16", 32: "e4m3"}  # of wgmma and mma by their depth, as one example
@@ -187,7 +187,7 @@ class TritonLayout:
     def _pairs(self, name: str) -> _Bases:
         """The bases that a linear layout states for registers, lanes or warps."""
         pairs = self._field(name, [])
-        if not isinstance(pairs, list | tuple) or len(pairs) > _MOST_BASES:
+        if not isinstance(pairs, list | tuple) or len(pairs) > _MAX_BASES:
             raise PtxlabError(f"Triton's layout {self}: {name} = {quoted(pairs)}; it is a list of bases")
         for basis in pairs:
             if not isinstance(basis, list | tuple) or len(basis) != 2:

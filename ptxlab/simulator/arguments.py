@@ -18,16 +18,16 @@ from ..memory import TensorMap
 from ..memory.array_interface import gpu_layout
 from ..memory.tensor_maps import MapPointer
 from .ptx.syntax import Function, Variable, type_bits
-from .threads import MOST_SHARED, LaunchGrid
+from .threads import MAX_SHARED, LaunchGrid
 
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-_MOST_THREADS = (1024, 1024, 64)
-_MOST_NESTED = 32  # structs inside each other
+_MAX_BLOCKS = (2**31 - 1, 65535, 65535)
+_MAX_THREADS = (1024, 1024, 64)
+_MAX_NESTED = 32  # structs inside each other
 _FLOATS = {
     "f16": np.dtype("<f2"), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype("<f4"),
     "tf32": np.dtype("<f4"), "f64": np.dtype("<f8"),
 }  # fmt: skip
-_MOST_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
+_MAX_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ def as_grid(
     >>> as_grid(4, (8, 8), 0).block_size
     64
     """
-    blocks, threads = _as_sizes(grid, "grid", _MOST_BLOCKS), _as_sizes(block, "block", _MOST_THREADS)
+    blocks, threads = _as_sizes(grid, "grid", _MAX_BLOCKS), _as_sizes(block, "block", _MAX_THREADS)
     if math.prod(threads) > 1024:
         raise PtxlabError(f"block={quoted(block)}: {math.prod(threads)} threads; a block has at most 1024")
     size = as_int(shared, "shared")
-    if not 0 <= size <= MOST_SHARED:
+    if not 0 <= size <= MAX_SHARED:
         raise PtxlabError(
-            f"shared={quoted(size)}: a block has at most {MOST_SHARED} bytes of dynamic shared memory"
+            f"shared={quoted(size)}: a block has at most {MAX_SHARED} bytes of dynamic shared memory"
         )
     if any(count % step for count, step in zip(blocks, cluster, strict=True)):
         raise PtxlabError(
@@ -143,14 +143,14 @@ def as_cluster(cluster: object, function: Function) -> tuple[int, int, int]:
                 "cluster=, e.g. cluster=2"
             )
         x, y, z, *_ = (*(stated or ()), 1, 1, 1)
-        if min(x, y, z) < 1 or x * y * z > _MOST_IN_CLUSTER:
+        if min(x, y, z) < 1 or x * y * z > _MAX_IN_CLUSTER:
             raise PtxlabError(
                 f"the kernel states clusters of {quoted((x, y, z))} blocks (.reqnctapercluster); a cluster "
-                f"has 1 to {_MOST_IN_CLUSTER}"
+                f"has 1 to {_MAX_IN_CLUSTER}"
             )
         return x, y, z
-    given = _as_sizes(cluster, "cluster", (_MOST_IN_CLUSTER,) * 3)
-    most = min([_MOST_IN_CLUSTER, *directives.get("maxclusterrank", ())])
+    given = _as_sizes(cluster, "cluster", (_MAX_IN_CLUSTER,) * 3)
+    most = min([_MAX_IN_CLUSTER, *directives.get("maxclusterrank", ())])
     if math.prod(given) > most:
         raise PtxlabError(
             f"cluster={quoted(cluster)}: {math.prod(given)} blocks; a cluster of this kernel has at most "
@@ -330,8 +330,8 @@ def _laid_out(
     elements: tuple[object, ...], what: str, path: str
 ) -> tuple[int, int, list[tuple[int, _Value, str]]]:
     """Bytes and alignment of a struct, and its members; those of a struct in it are among them."""
-    if path.count("[") == _MOST_NESTED:
-        raise PtxlabError(f"{what}: more than {_MOST_NESTED} structs in each other")
+    if path.count("[") == _MAX_NESTED:
+        raise PtxlabError(f"{what}: more than {_MAX_NESTED} structs in each other")
     size, most = 0, 1
     members: list[tuple[int, _Value, str]] = []
     for number, element in enumerate(elements):

@@ -150,7 +150,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         if int(sizes.max()) > shared:
             raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
         pieces = (sizes // width).astype(np.intp)  # which has 32 bits in a browser
-        if int(pieces.sum()) > _MOST_PIECES and threads.count > 1:
+        if int(pieces.sum()) > _MAX_PIECES and threads.count > 1:
             half = np.arange(threads.count) < threads.count // 2
             for some in (threads.where(half), threads.where(~half)):
                 execute(machine, frame, some)
@@ -183,7 +183,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-_MOST_PIECES = 1 << 20  # of bulk copies that are one access
+_MAX_PIECES = 1 << 20  # of bulk copies that are one access
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 

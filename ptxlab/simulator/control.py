@@ -321,7 +321,7 @@ def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 # -- printf of device code: the format, and the buffer of arguments that vprintf gets ------------------------
 
-_MOST_LETTERS = 1 << 16  # of one argument
+_MAX_LETTERS = 1 << 16  # of one argument
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 
@@ -368,10 +368,10 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
         return "%"
     width, precision = (str(arguments.next("<i4")) if part == "*" else part for part in (width, precision))
     for text in (width or "", precision or ""):
-        if len(text) > len(str(_MOST_LETTERS)) or abs(int(text or 0)) > _MOST_LETTERS:
+        if len(text) > len(str(_MAX_LETTERS)) or abs(int(text or 0)) > _MAX_LETTERS:
             raise PtxlabError(
                 f"printf: {quoted(match[0])} takes {quoted(text)[1:-1]} letters; at most "
-                f"{_MOST_LETTERS} are printed of one argument"
+                f"{_MAX_LETTERS} are printed of one argument"
             )
     if precision is not None and precision.startswith("-"):  # as if there were none, in C
         precision = None

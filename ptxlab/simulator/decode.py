@@ -41,9 +41,9 @@ from .ptx.syntax import (
     type_bits,
 )
 from .spinning import has_effect
-from .threads import MOST_SHARED, UNSIGNED, Threads
+from .threads import MAX_SHARED, UNSIGNED, Threads
 
-_MOST_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
+_MAX_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
 #: Between two arrays or variables, so that an index past the end hits nothing else.
 _GAP = 4096
 _ALIGNMENT = 256
@@ -107,10 +107,10 @@ class Image:
         check_bytes(self.next_free - GLOBAL_START, "the module's variables")
         static = self.declared_shared = self.static_shared - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
-        if static > _MOST_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
+        if static > _MAX_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
             raise PtxlabError(
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
-                f"most {_MOST_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
+                f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
             )
         if static >> RANK_SHIFT:
             raise PtxlabError(f"the module declares {static} bytes of shared memory, which no block has")
@@ -121,10 +121,10 @@ class Image:
 
     def check_shared(self, dynamic: int) -> None:
         """Refuse a launch with more dynamic shared memory than the static leaves of a block's."""
-        if dynamic and self.declared_shared + dynamic > MOST_SHARED:
+        if dynamic and self.declared_shared + dynamic > MAX_SHARED:
             raise PtxlabError(
                 f"shared={dynamic}: {plain_name(self.entry.name)} declares {self.declared_shared} bytes as "
-                f"well, and a block has at most {MOST_SHARED}"
+                f"well, and a block has at most {MAX_SHARED}"
             )
 
     @cached_property

@@ -25,11 +25,11 @@ from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..numerics.emulate import accumulate, model_of
 
-_MOST_TOGETHER = 16  # matrix instructions that are computed in one call
+_MAX_TOGETHER = 16  # matrix instructions that are computed in one call
 _BYTES_TOGETHER = 16 << 20  # of their registers
 _WORTH_A_THREAD = 1 << 20  # products of numbers
 _BYTES_AHEAD = 64 << 20  # of registers that may wait for the thread
-_MOST_TURNS = 4  # that are computed in one call: not more than what takes a moment
+_MAX_TURNS = 4  # that are computed in one call: not more than what takes a moment
 
 
 class Deferred:
@@ -149,7 +149,7 @@ class _Group:
         self._queue = queue
         self._d: NDArray[Any] | None = None
         self._size = operands.nbytes
-        self._most = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
+        self._most = max(1, min(_MAX_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
 
     @property
     def is_full(self) -> bool:
@@ -303,7 +303,7 @@ _Task: TypeAlias = _Group | _Warpgroups
 def _next_tasks(waiting: deque[_Task]) -> list[_Task]:
     """Take the task that came first, and those that continue it."""
     tasks: list[_Task] = []
-    while waiting and len(tasks) < _MOST_TURNS and (not tasks or waiting[0].continues(tasks[-1])):
+    while waiting and len(tasks) < _MAX_TURNS and (not tasks or waiting[0].continues(tasks[-1])):
         tasks.append(waiting.popleft())
     return tasks
 
@@ -365,7 +365,7 @@ class MatrixQueue:
         """Compute a task, or let the thread do so after all that came before."""
         if thread_count() == 1 and not self._ahead:  # there is no thread: what comes next may continue it
             self._put_off.append(task)
-            if len(self._put_off) == _MOST_TURNS:
+            if len(self._put_off) == _MAX_TURNS:
                 self.catch_up()
             return
         if task.products < _WORTH_A_THREAD:

@@ -15,7 +15,7 @@ from .builders import Context, builds, unsupported
 from .machine import Frame, Machine, MachineStep
 from .memory import (
     LOCAL_WINDOW,
-    MOST_LOCAL,
+    MAX_LOCAL,
     PARAM_WINDOW,
     RANK_SHIFT,
     SHARED_WINDOW,
@@ -239,7 +239,7 @@ def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         used = _stack(frame, threads)
         starts = -(-(frame.end + used[threads.indices]) // alignment) * alignment
-        sizes = np.minimum(read(machine, frame, threads), MOST_LOCAL + 1).astype(np.int64)  # which is refused
+        sizes = np.minimum(read(machine, frame, threads), MAX_LOCAL + 1).astype(np.int64)  # which is refused
         used[threads.indices] = starts + sizes - frame.end
         most = -(-int(used.max()) // _STACK_ALIGNMENT) * _STACK_ALIGNMENT
         frame.stack_size = max(frame.stack_size, most)

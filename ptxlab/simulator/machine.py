@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _PATIENCE = 20_000
 _POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
 _TICK = 4096  # instructions between two looks at the clock
-_MOST_CALLS = 1024  # functions that have called each other
-_MOST_FRAME_BYTES = 1 << 30  # of their registers
+_MAX_CALLS = 1024  # functions that have called each other
+_MAX_FRAME_BYTES = 1 << 30  # of their registers
 _KEPT_FRAMES = 1024  # calls whose registers are kept for the next time
-_MOST_FAILURES = 10  # of probes of a loop; then one iteration of 1,024 is looked at
+_MAX_FAILURES = 10  # of probes of a loop; then one iteration of 1,024 is looked at
 
 #: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
 _Position = tuple[int, ...]
@@ -336,7 +336,7 @@ class Machine:
         """A function is called that was not called here before; refuse to go too deep."""
         self._frames += 1
         depth = len(frame.position) // 2 + 1
-        if depth > _MOST_CALLS or frame.below > _MOST_FRAME_BYTES:
+        if depth > _MAX_CALLS or frame.below > _MAX_FRAME_BYTES:
             raise PtxlabError(
                 f"{instruction.where}: {instruction.opcode}: {depth} functions call each other and none "
                 f"returns, which is too deep; does {plain_name(name)} call itself without end?"
@@ -527,7 +527,7 @@ class Machine:
         self._visits[position] = visits + 1, failures
         if self._probe is None or self.clock - self._probe.clock > _TICK:
             # The more often an iteration was another one, the less often it is looked at.
-            looks = visits % (1 << min(failures, _MOST_FAILURES)) == 0
+            looks = visits % (1 << min(failures, _MAX_FAILURES)) == 0
             self._probe = self.memory.probe = Probe(frame, origin, threads, self.clock) if looks else None
         return None
 

@@ -32,8 +32,8 @@ GLOBAL_START = 0x7F00_0000_0000
 #: Where the kernel's parameters begin in their own space, whose addresses have 32 bits.
 PARAM_START = 0x1000
 #: Bytes of local memory of a thread. CUDA C++ Programming Guide, "Compute Capabilities".
-MOST_LOCAL = 512 << 10
-_MOST_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
+MAX_LOCAL = 512 << 10
+_MAX_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later). Who reads a special register
 #: %reserved_smem_offset_* may access it: cooperative groups of several warps meet there.
 SHARED_START = 1024
@@ -210,12 +210,12 @@ class Memory:
         """Make every thread's local memory at least this large."""
         if size <= self._local_size:
             return
-        if size > MOST_LOCAL or size * self._lanes > _MOST_LOCAL_BYTES:
+        if size > MAX_LOCAL or size * self._lanes > _MAX_LOCAL_BYTES:
             raise PtxlabError(
                 f"local memory of {size} bytes for each of {self._lanes} threads does not fit (a thread has "
-                f"at most {MOST_LOCAL}): does a device function call itself without end?"
+                f"at most {MAX_LOCAL}): does a device function call itself without end?"
             )
-        size = min(max(-(-size // 128) * 128, 2 * self._local_size), MOST_LOCAL)
+        size = min(max(-(-size // 128) * 128, 2 * self._local_size), MAX_LOCAL)
         check_bytes(2 * size * self._lanes, f"local memory of {size} bytes for {self._lanes} threads")
         fresh = np.zeros((self._lanes, size), dtype=np.uint8)
         fresh[:, : self._local_size] = self.local.reshape(self._lanes, self._local_size)

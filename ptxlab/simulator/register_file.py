@@ -17,7 +17,7 @@ from .memory import SHARED_START, WORKSPACE_START, Memory
 from .threads import UNSIGNED, Batch, Threads
 
 _REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
-_MOST_MISSES = 3  # after which a result is not kept any more
+_MAX_MISSES = 3  # after which a result is not kept any more
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ class RegisterFile:
             return known.result
         known.values, known.result = values, function(*values)
         known.misses += 1
-        if known.misses > _MOST_MISSES:
+        if known.misses > _MAX_MISSES:
             self._remembered[key] = None
         return known.result
 

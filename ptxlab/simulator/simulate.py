@@ -38,11 +38,11 @@ from .tma import encoded
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
 
-_MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
+_MAX_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
 #: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
-_MOST_WAITING_LANES = 1 << 19
+_MAX_WAITING_LANES = 1 << 19
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
-_MOST_PRINTED = 1 << 25  # letters that a kernel prints
+_MAX_PRINTED = 1 << 25  # letters that a kernel prints
 KEPT_BYTES = 1 << 27  # of what matrix instructions read
 _CANCEL = ("clusterlaunchcontrol", "try_cancel")
 
@@ -90,9 +90,9 @@ class _Output:
 
     def write(self, text: str) -> None:
         self._letters += len(text)
-        if self._letters > _MOST_PRINTED:
+        if self._letters > _MAX_PRINTED:
             raise PtxlabError(
-                f"printf: the kernel prints more than {_MOST_PRINTED} letters, which is all that is kept; a "
+                f"printf: the kernel prints more than {_MAX_PRINTED} letters, which is all that is kept; a "
                 "GPU keeps 1 MiB"
             )
         self.texts.append(text)
@@ -153,7 +153,7 @@ class Run:
             maps,
             self._output.write,
             setup.model,
-            waits=grid.block_count * grid.lanes > _MOST_LANES and _may_wait(image.module),
+            waits=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
 
@@ -229,7 +229,7 @@ def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = Fa
     lanes = grid.lanes
     by_registers = _REGISTER_BYTES // (max(4 * len(entry.types), entry.local_size, 1) * lanes)
     by_shared = _REGISTER_BYTES // max(shared, 1)
-    most_lanes = _MOST_WAITING_LANES if waits else _MOST_LANES
+    most_lanes = _MAX_WAITING_LANES if waits else _MAX_LANES
     most = max(1, min(most_lanes // lanes, by_registers, by_shared, grid.block_count))
     return max(1, most // grid.cluster_size) * grid.cluster_size
 

@@ -23,7 +23,7 @@ _WITHOUT_EFFECT = frozenset({
     "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vabsdiff", "vadd", "vmad", "vmax", "vmin",
     "vote", "vset", "vshl", "vshr", "vsub", "xor",
 })  # fmt: skip
-_MOST_READS = 32  # of an iteration
+_MAX_READS = 32  # of an iteration
 
 
 def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
@@ -77,7 +77,7 @@ class Probe:
         ours = self._lanes[piece.threads]
         if self._has_effect or not ours.any():
             return
-        if len(self._reads) == _MOST_READS:
+        if len(self._reads) == _MAX_READS:
             self._has_effect = True
             return
         places = piece.offsets[ours][:, None] + np.arange(width)

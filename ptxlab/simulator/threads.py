@@ -20,7 +20,7 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
 }
 
 
-MOST_SHARED = 227 << 10  # bytes of shared memory that a block can have, of any chip
+MAX_SHARED = 227 << 10  # bytes of shared memory that a block can have, of any chip
 
 
 @dataclass(frozen=True)

@@ -390,7 +390,7 @@ def _reduced(
 # -- tensor maps in the memory of a kernel, and the instructions that change them there ----------------------
 
 MAP_BYTES = 128
-_MOST_AXES = 5
+_MAX_AXES = 5
 
 
 class _Field(NamedTuple):
@@ -436,7 +436,7 @@ _ATOMS = ("", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
 _FILLS = ("zero", "nan")
 _LIMITS = {
     "elemtype": len(_ELEMENTS), "interleave_layout": len(_INTERLEAVES), "swizzle_mode": len(_WIDTHS),
-    "swizzle_atomicity": len(_ATOMS), "fill_mode": len(_FILLS), "rank": _MOST_AXES,
+    "swizzle_atomicity": len(_ATOMS), "fill_mode": len(_FILLS), "rank": _MAX_AXES,
     "box_dim": 257, "element_stride": 9, "global_stride": 1 << 40,
 }  # fmt: skip
 

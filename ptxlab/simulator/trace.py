@@ -16,7 +16,7 @@ from .memory import SHARED_START
 from .ptx.syntax import PtxInstruction, Register
 from .threads import Batch, Threads
 
-_MOST_STEPS = 20_000
+_MAX_STEPS = 20_000
 _ROOM = 64 << 20  # bytes of registers and changes of shared memory that are kept
 
 
@@ -90,7 +90,7 @@ class WarpTrace(Observer):
         if low == high:
             return
         self._finish()
-        if len(self.steps) >= _MOST_STEPS or self._room < 0:
+        if len(self.steps) >= _MAX_STEPS or self._room < 0:
             self.complete = False
             self._first = -1
             return

@@ -30,7 +30,7 @@ from .threads import Threads
 
 _LANES = 128  # of a warpgroup
 _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
-_MOST_TILE_READS = 64  # whose addresses are kept
+_MAX_TILE_READS = 64  # whose addresses are kept
 
 
 @builds("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group")
@@ -273,7 +273,7 @@ class _Tile:
         known = machine.tile_reads.get(key)
         if known is None or not known.threads.is_same(threads):
             known = TileRead.of(threads, *_tile_places(self, code))
-            if key in machine.tile_reads or len(machine.tile_reads) < _MOST_TILE_READS:
+            if key in machine.tile_reads or len(machine.tile_reads) < _MAX_TILE_READS:
                 machine.tile_reads[key] = known
         memory, width = machine.memory, known.width
         offsets = memory.shared_offsets(

@@ -44,7 +44,7 @@ from .tile_pictures import operand_tile
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
 
 
-_MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
+_MAX_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 
 def fragment(
@@ -152,7 +152,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         hover = holders.tooltips("compressed " if _is_compressed(ins, op) else "")
     shape = holders.lanes.shape
     if label == "auto":
-        label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * shape[0] else "none"
+        label = "elements" if len(spans) * len(rows) <= _MAX_LABELS * shape[0] else "none"
     if label == "none":
         steps = 8, 16 if shape[1] <= 128 else 32
 
@@ -293,7 +293,7 @@ def _register_grid(form: Tcgen05Transfer, first: int, thread: int | None) -> Gri
     lanes, elements = owners(layout)
     halves = 2 if form.pack else 1
     spans = lane_runs(lanes, elements)
-    labelled = len(spans) <= _MOST_LABELS
+    labelled = len(spans) <= _MAX_LABELS
 
     def lines(owner: int, element: int, count: int) -> tuple[str, ...]:
         names = range(element // halves, (element + count - 1) // halves + 1)
@@ -334,7 +334,7 @@ def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, .
 # -- rows of several instructions -----------------------------------------------------------------------
 
 _COLUMNS = 32  # that are drawn one by one; of longer rows, places stand for several
-_MOST_ROWS = 24  # instructions
+_MAX_ROWS = 24  # instructions
 
 
 def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> Picture:
@@ -351,8 +351,8 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
     """
     name = as_text(operand, "operand")
     forms = [parse_any(each) for each in instructions]
-    if not 0 < len(forms) <= _MOST_ROWS:
-        raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MOST_ROWS}")
+    if not 0 < len(forms) <= _MAX_ROWS:
+        raise PtxlabError(f"runs: found {counted(len(forms), 'instruction')}; it draws 1 to {_MAX_ROWS}")
     rows = [_row(form, name) for form in forms]
     unit = _unit(rows)
     places = min(_COLUMNS, max(holders.lanes.shape[1] for holders in rows))

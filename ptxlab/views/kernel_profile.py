@@ -27,7 +27,7 @@ from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
 
-_MOST_LINES = 400  # of a source that are shown; the others only if something happened there
+_MAX_LINES = 400  # of a source that are shown; the others only if something happened there
 _AROUND = 2  # lines shown around one that was executed, in a long source
 _FEW_SECTORS = 16  # a warp's 16 bytes a lane, side by side
 
@@ -331,10 +331,10 @@ def lines_near(numbers: Sequence[int], busy: Collection[int]) -> Sequence[int]:
     >>> lines_near(range(1, 1001), [7])
     [5, 6, 7, 8, 9]
     """
-    if len(numbers) <= _MOST_LINES:
+    if len(numbers) <= _MAX_LINES:
         return numbers
     near = {number + step for number in busy for step in range(-_AROUND, _AROUND + 1)}
-    return [number for number in numbers if number in near][: 2 * _MOST_LINES]
+    return [number for number in numbers if number in near][: 2 * _MAX_LINES]
 
 
 def _bounds(result: Result, chip: str) -> str:
@@ -494,8 +494,8 @@ def _shade_css() -> str:
 
 # -- one step of a traced warp, as data for a page -----------------------------------------------------------
 
-_MOST_REGISTERS = 24  # of an instruction that are shown
-_MOST_WORDS = 1 << 14  # of shared memory: 64 KiB
+_MAX_REGISTERS = 24  # of an instruction that are shown
+_MAX_WORDS = 1 << 14  # of shared memory: 64 KiB
 #: What is known of a word of shared memory: nothing, data, and what this step does with it.
 EMPTY, DATA, CHANGED, READ, WRITTEN = range(5)
 
@@ -538,14 +538,14 @@ def step_view(result: Result, number: int) -> StepView:
     shown += [("read", register, number - 1) for register in step.reads]
     type_name, packed = _type_of(instruction.parts), _packed(instruction)
     registers = []
-    for role, register, at in shown[:_MOST_REGISTERS]:
+    for role, register, at in shown[:_MAX_REGISTERS]:
         values = trace.register(register.name, at) if at >= 0 else None
         reads_as = "" if register in packed else type_name
         registers.append(RegisterView(register.name, role, _texts(values, register.type, reads_as)))
     words, states = _memory(trace, number)
     return StepView(
         number, shown_line(result, instruction), instruction.line, text, step.lanes, tuple(registers),
-        max(0, len(shown) - _MOST_REGISTERS), _notes(trace, number), words, states,
+        max(0, len(shown) - _MAX_REGISTERS), _notes(trace, number), words, states,
     )  # fmt: skip
 
 
@@ -559,7 +559,7 @@ def _memory(trace: WarpTrace, number: int) -> tuple[NDArray[np.uint32], NDArray[
             places = (access.addresses[:, None] + steps) // 4
             places = places[(places >= 0) & (places < len(states))]
             states[places] = READ if access.kind == "read" else WRITTEN
-    count = min(_MOST_WORDS, len(words))
+    count = min(_MAX_WORDS, len(words))
     return words[:count], states[:count]
 
 

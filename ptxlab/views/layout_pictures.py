@@ -19,8 +19,8 @@ from .labels import index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-_MOST_LABELS = 512  # cells of registers with a text in them
-_MOST_CELLS = 4096
+_MAX_LABELS = 512  # cells of registers with a text in them
+_MAX_CELLS = 4096
 _CHUNK = 16  # bytes
 
 
@@ -85,11 +85,11 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
     if focus is not None and not 0 <= focus < layout.lanes:
         raise PtxlabError(f"lane={quoted(lane)}: the layout has {layout.lanes} threads, from 0 on")
     runs = lane_runs(threads, elements)
-    if len(runs) > _MOST_CELLS:
-        raise PtxlabError(f"a layout of {len(runs)} runs of elements: a picture shows {_MOST_CELLS}")
+    if len(runs) > _MAX_CELLS:
+        raise PtxlabError(f"a layout of {len(runs)} runs of elements: a picture shows {_MAX_CELLS}")
 
     def label(owner: int, first: int, count: int) -> tuple[str, ...]:
-        return (f"T{owner}",) if len(runs) <= _MOST_LABELS else ()
+        return (f"T{owner}",) if len(runs) <= _MAX_LABELS else ()
 
     def tooltip(row: int, column: int) -> str:
         thread = int(threads[row, column])
@@ -106,7 +106,7 @@ def _registers(layout: Layout, heading: str, lane: int | None) -> Picture:
         ("row", "column"),
         name="tensor",
         row_rules=tuple(int(row) + 1 for row in np.flatnonzero(np.diff(threads[:, 0] // 32))),
-        density="tight" if len(runs) > _MOST_LABELS else "close",
+        density="tight" if len(runs) > _MAX_LABELS else "close",
     )
     copies = layout.lanes * layout.elements // (layout.shape[0] * layout.shape[1])
     notes = [f"{layout.lanes} threads with {layout.elements} elements each", f"CuTe: {layout.cute}"]
@@ -129,8 +129,8 @@ def _shared(tile: SharedLayout, heading: str, notes: tuple[str, ...]) -> Picture
     chunks = addresses[:, : length - length % width or None : width]
     if length % width or (addresses.reshape(lines, -1, width)[:, :, -1] - chunks > _CHUNK).any():
         width, chunks = 1, addresses  # no 16 bytes lie side by side
-    if chunks.size > _MOST_CELLS:
-        raise PtxlabError(f"a tile of {chunks.size} parts: a picture shows {_MOST_CELLS}")
+    if chunks.size > _MAX_CELLS:
+        raise PtxlabError(f"a tile of {chunks.size} parts: a picture shows {_MAX_CELLS}")
     line, along = ("column", "rows") if by_column else ("row", "columns")
 
     def entry(at: int, chunk: int) -> Entry:

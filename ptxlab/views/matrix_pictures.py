@@ -31,7 +31,7 @@ Shown = Literal["value", "hex", "binary", "lane"]
 
 NOT_STORED = "·"  # the label of an element of sparse A that is not stored
 _NOBREAK = "\N{NO-BREAK SPACE}"
-_MOST_CELLS, _MOST_LETTERS = 2048, 400  # with more cells, or wider rows, labels no longer fit a page
+_MAX_CELLS, _MAX_LETTERS = 2048, 400  # with more cells, or wider rows, labels no longer fit a page
 _MANY = 2048  # elements of which the largest percent have one colour
 
 
@@ -292,9 +292,7 @@ def value_matrix(
     return ValueMatrix(ins, name, holders, codes, op.dtype.decode(codes))
 
 
-def labels_fit(
-    labels: Sequence[NDArray[Any]], cells: int = _MOST_CELLS, letters: int = _MOST_LETTERS
-) -> bool:
+def labels_fit(labels: Sequence[NDArray[Any]], cells: int = _MAX_CELLS, letters: int = _MAX_LETTERS) -> bool:
     """Whether the labels of matrices side by side have room on a page."""
     across = sum(each.shape[1] * (max(len(str(label)) for label in each.ravel()) + 0.7) for each in labels)
     return sum(each.size for each in labels) <= cells and across <= letters
@@ -375,7 +373,7 @@ def values(
         lane = holders.check_lane(lane)
     part = _part(numbers, rows, columns, warp, whose)
     labels = None
-    if len(part[0]) * len(part[1]) <= _MOST_CELLS:
+    if len(part[0]) * len(part[1]) <= _MAX_CELLS:
         labels = numbers.labels(shown, part)
         if not labels_fit([labels[part[0].start : part[0].stop, part[1].start : part[1].stop]]):
             labels = None

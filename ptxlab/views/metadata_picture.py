@@ -23,7 +23,7 @@ from .labels import bit_range, index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
-_MOST_LABELS = 300  # with more nibbles, those of tcgen05.mma.sp are not labelled one by one
+_MAX_LABELS = 300  # with more nibbles, those of tcgen05.mma.sp are not labelled one by one
 
 
 def metadata(
@@ -67,7 +67,7 @@ def metadata(
         part = holders.window(warp, f"E of {form_name(ins)}")[0]
     codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_array(nibbles, "nibbles"))
     name = f"Metadata E of {form_name(ins)}"
-    if isinstance(ins, Tcgen05Mma) and len(part) * e.shape[1] > _MOST_LABELS:
+    if isinstance(ins, Tcgen05Mma) and len(part) * e.shape[1] > _MAX_LABELS:
         return _tensor_metadata(ins, holders, codes, part, name).with_title(title)
     grid = _nibble_grid(ins, structure, holders, codes, selector)
     notes = [
@@ -133,7 +133,7 @@ def _tensor_metadata(
     window = range(int(lanes.min()), int(lanes.max()) + 1)
     words = None if codes is None or ins.e is None else ins.e.pack_codes(codes)
     picture = tensor_memory(ins, "E", lanes=None if len(part) == ins.m else window, words=words)
-    labelled_rows = _MOST_LABELS // holders.lanes.shape[1] // 8 * 8
+    labelled_rows = _MAX_LABELS // holders.lanes.shape[1] // 8 * 8
     note = f"rows=range(0, {labelled_rows}) shows each nibble"
     return replace(picture, title=name, notes=(*picture.notes, note))
 

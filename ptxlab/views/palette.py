@@ -95,8 +95,8 @@ def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str
 
 
 #: Small text needs 4.5. Black on a dark page needs more: it looks fainter than its contrast says.
-LEAST_ON_LIGHT = {INK: 4.5, PAPER: 4.5}
-LEAST_ON_DARK = {"#000000": 6.0, PAPER: 5.0}
+MIN_ON_LIGHT = {INK: 4.5, PAPER: 4.5}
+MIN_ON_DARK = {"#000000": 6.0, PAPER: 5.0}
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,6 @@ DARK = Theme(
     "#B8B8B8",
     "#767676",
     ("#000000", "#FFFFFF"),
-    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", LEAST_ON_DARK)),
+    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", MIN_ON_DARK)),
     sign="#56B4E9",
 )

@@ -93,7 +93,7 @@ _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle le
 
 
 _PLOTLY = "application/vnd.plotly.v1+json"
-_MOST_PIXELS = 1 << 16  # of a matrix of numbers that a saved notebook shows without Plotly
+_MAX_PIXELS = 1 << 16  # of a matrix of numbers that a saved notebook shows without Plotly
 
 
 class _Source(Protocol):
@@ -163,7 +163,7 @@ class Chart(go.Figure):  # type: ignore[misc]
 def _static_html(source: Drawing | NumberMatrix | _Source) -> str:
     """An image for readers of the notebook that do not draw Plotly's figures, such as GitHub and nbviewer."""
     if isinstance(source, NumberMatrix):
-        return static_image(source.drawing()) if 0 < source.values.size <= _MOST_PIXELS else ""
+        return static_image(source.drawing()) if 0 < source.values.size <= _MAX_PIXELS else ""
     if isinstance(source, Drawing):
         return static_image(source)
     return image(source.svg(), PAGE, source.title)

@@ -40,8 +40,8 @@ from .matrix_pictures import (
 from .picture import Picture
 
 # Beyond these, matrices become heat maps of their values.
-_MOST_CELLS, _MOST_LETTERS = 4096, 360  # of all matrices together, and of A and B side by side
-_MOST_ROWS = 128  # below each other
+_MAX_CELLS, _MAX_LETTERS = 4096, 360  # of all matrices together, and of A and B side by side
+_MAX_ROWS = 128  # below each other
 _SMALL = 256  # elements of a C or D that keeps its labels even beside heat maps
 
 #: Row and column of each matrix in the picture; those of one place stand on each other.
@@ -254,14 +254,14 @@ def _labels(
     sizes = {name: len(rows) * len(columns) for name, (rows, columns) in parts.items()}
     lines = len(parts["D"][0])
     high = max(ins.k + lines, 3 * lines if ins.sparse else lines)
-    if high <= _MOST_ROWS and sizes["A"] + sizes["D"] <= _MOST_CELLS:
+    if high <= _MAX_ROWS and sizes["A"] + sizes["D"] <= _MAX_CELLS:
         labels = {name: matrix.labels(shown, parts[name]) for name, matrix in matrices.items()}
         seen = {
             name: labels[name][rows.start : rows.stop, columns.start : columns.stop]
             for name, (rows, columns) in parts.items()
         }
         right = seen["D"] if sizes["D"] >= sizes["B"] else seen["B"]
-        if labels_fit([seen["A"], right], _MOST_CELLS, _MOST_LETTERS):
+        if labels_fit([seen["A"], right], _MAX_CELLS, _MAX_LETTERS):
             return labels
     return {
         name: matrices[name].labels(shown, parts[name])

@@ -29,9 +29,9 @@ from .holders import as_product, figures_of, form_name, joined_runs, lane_count,
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
-_MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
+_MAX_REGISTERS = 8  # of an operand that a picture of a lane shows
 _WHICH = "figures.tensor_memory shows which lanes do"
-_MOST_COLUMNS = 16  # of tensor memory that a picture of one operand shows unless asked for others
+_MAX_COLUMNS = 16  # of tensor memory that a picture of one operand shows unless asked for others
 
 
 def lane(
@@ -113,9 +113,9 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
         grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
         title = f"compressed {op.name}" if form.sparse and op.name == "A" else op.name
         title = f"{title}: {counted(words.count, words.noun)}"
-        if words.count > _MOST_REGISTERS:
-            grid = grid.part(range(_MOST_REGISTERS), range(words.bits))
-            title = f"{title}, the first {_MOST_REGISTERS} shown"
+        if words.count > _MAX_REGISTERS:
+            grid = grid.part(range(_MAX_REGISTERS), range(words.bits))
+            title = f"{title}, the first {_MAX_REGISTERS} shown"
         grids.append(replace(grid, title=title, new_line=tensor or op.name != "D"))
         dtypes.append(op.dtype)
     if not grids:
@@ -150,8 +150,8 @@ def _tensor_lane(
     grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
     part = as_part(columns, "columns", op.columns)
     notes = [op.describe("compressed A" if op.name == "A" and form.sparse else "")]
-    if columns is None and op.columns > _MOST_COLUMNS:
-        part = range(_MOST_COLUMNS)
+    if columns is None and op.columns > _MAX_COLUMNS:
+        part = range(_MAX_COLUMNS)
     if len(part) < op.columns:
         notes.append(f"columns {index_range(part.start, len(part))} of {op.columns}")
     notes.append(f"source: {op.source}")
@@ -385,7 +385,7 @@ def _contents_of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLi
 
 
 _WARP = 32
-_MOST_REPACKED = 128  # of a matrix that a picture shows
+_MAX_REPACKED = 128  # of a matrix that a picture shows
 
 
 def repack(
@@ -405,8 +405,8 @@ def repack(
     if not is_a(plan, Repack):
         raise PtxlabError(f"found {quoted(plan)}; ptxlab.repack(source, target) gives a plan")
     width = plan.target_side.shape[1]
-    if width > _MOST_REPACKED:
-        raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MOST_REPACKED}")
+    if width > _MAX_REPACKED:
+        raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MAX_REPACKED}")
     lanes, slots = plan.origins
     cells = plan.target_side.cells
     first_warp = np.arange(len(lanes)) < _WARP

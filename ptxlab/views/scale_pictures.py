@@ -27,7 +27,7 @@ from .picture import Picture
 from .tensor_pictures import tensor_memory
 
 _ROWS = 32  # of A, or columns of B, whose scales are in one column of tensor memory
-_MOST_LABELS = 300  # of single scales
+_MAX_LABELS = 300  # of single scales
 
 
 def scale_tile(row: int | None = None, *, title: bool = True) -> Picture:
@@ -258,7 +258,7 @@ def _block_scales(ins: Tcgen05Mma, op: TensorOperand, numbers: NDArray[Any] | No
     of_a, holders = op.name == "SFA", holders_of(op)
     blocks = op.shape[1] if of_a else op.shape[0]
     length = ins.k // blocks
-    alone = len(part) * blocks <= _MOST_LABELS and len(part) < (ins.m if of_a else ins.n)
+    alone = len(part) * blocks <= _MAX_LABELS and len(part) < (ins.m if of_a else ins.n)
     step = 1 if alone else _ROWS
     unit = 2 if len(part) > LANES else 1  # rows or columns that share a place
     places = len(part) // unit

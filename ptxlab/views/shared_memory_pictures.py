@@ -21,8 +21,8 @@ from .table import Table, Value
 
 _CHUNK, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
 _SLICE = 32  # bytes along K that one wgmma reads
-_MOST_ROWS = 64  # of a matrix or of shared memory that a picture shows
-_MOST_PIECES = 24  # beside each other
+_MAX_ROWS = 64  # of a matrix or of shared memory that a picture shows
+_MAX_PIECES = 24  # beside each other
 _BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -136,12 +136,12 @@ def _read_of_tile(fields: Descriptor, tile: Tile, k: int, address: int | None) -
     start = fields.address - int(tile.offset(0, k)) if address is None else as_int(address, "address")
     if start < 0 or start % _CHUNK:
         raise PtxlabError(f"{problems[0]}; say where the tile is, address=0x400")
-    whole = _Slice(tile.bits, min(tile.rows, _MOST_ROWS), tile.k, tile.major)
+    whole = _Slice(tile.bits, min(tile.rows, _MAX_ROWS), tile.k, tile.major)
     part = _Slice(tile.bits, whole.rows, min(8 * _SLICE // tile.bits, tile.k), tile.major)
-    if whole.shape[0] > _MOST_ROWS or whole.shape[1] > _MOST_PIECES:
+    if whole.shape[0] > _MAX_ROWS or whole.shape[1] > _MAX_PIECES:
         raise PtxlabError(
             f"a tile of {whole.shape[0]} lines of {whole.shape[1]} chunks of 16 bytes: a picture shows "
-            f"{_MOST_ROWS} of {_MOST_PIECES}"
+            f"{_MAX_ROWS} of {_MAX_PIECES}"
         )
     down, right = (0, k // whole.core) if tile.major == "K" else (k, 0)
     read_from = {(line + down, chunk + right): at for (line, chunk), at in part.addresses(fields).items()}
@@ -207,7 +207,7 @@ def _read_anywhere(fields: Descriptor, bits: int, rows: int, major: Literal["K",
     unit = 8 if major == "K" else 8 * _CHUNK // bits
     if rows % unit or not 0 < rows <= 256:
         raise PtxlabError(f"rows={quoted(rows)}: wgmma reads multiples of {unit} rows, up to 256")
-    part = _Slice(bits, min(rows, _MOST_ROWS), 8 * _SLICE // bits, major)
+    part = _Slice(bits, min(rows, _MAX_ROWS), 8 * _SLICE // bits, major)
     by_address: dict[int, list[tuple[int, int]]] = {}
     for place, address in part.addresses(fields).items():
         by_address.setdefault(address, []).append(place)
@@ -262,10 +262,10 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True)
     tensor.load(row, column)  # refuses starts that TMA does not take
     per_chunk = _CHUNK // tensor.array.itemsize
     shape = tensor.array.shape[0], -(-tensor.array.shape[1] // per_chunk)
-    if max(shape[0], tensor.copied[0]) > _MOST_ROWS or shape[1] > _MOST_PIECES:
+    if max(shape[0], tensor.copied[0]) > _MAX_ROWS or shape[1] > _MAX_PIECES:
         raise PtxlabError(
             f"an array of {shape[0]} rows of {shape[1]} chunks of 16 bytes: a picture shows "
-            f"{_MOST_ROWS} of {_MOST_PIECES}"
+            f"{_MAX_ROWS} of {_MAX_PIECES}"
         )
     chunks, taken = _arrivals(tensor, row, column, per_chunk, shape)
 
@@ -323,7 +323,7 @@ def _columns_text(row: int, chunk: int, per_chunk: int) -> str:
 
 # -- one access of a warp ----------------------------------------------------------------------------------
 
-_MOST_LINES = 128  # of shared memory that a picture of banks shows
+_MAX_LINES = 128  # of shared memory that a picture of banks shows
 
 
 def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, title: bool = True) -> Picture:
@@ -345,8 +345,8 @@ def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, titl
     counts = as_flag(counts, "counts")
     touched = _touched_words(access)
     lines = sorted({word // BANKS for word in touched})
-    if len(lines) > _MOST_LINES:
-        raise PtxlabError(f"an access of {len(lines)} 128-byte rows: a picture shows {_MOST_LINES}")
+    if len(lines) > _MAX_LINES:
+        raise PtxlabError(f"an access of {len(lines)} 128-byte rows: a picture shows {_MAX_LINES}")
     rows = [
         (str(line * _LINE), [_word(line * BANKS + bank, touched, colour) for bank in range(BANKS)])
         for line in lines

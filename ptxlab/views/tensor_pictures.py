@@ -29,9 +29,9 @@ _COLOURS: dict[str, str] = {
     "warp": "colours: the warps that may load and store there",
 }
 _WORD = 32  # bits of a column
-_MOST_PLACES = 64  # side by side; with more, neighbouring columns share a place
-_MOST_LABELS = 300  # of single elements
-_LEAST_HEIGHT = 8  # in lanes, of a block with a label
+_MAX_PLACES = 64  # side by side; with more, neighbouring columns share a place
+_MAX_LABELS = 300  # of single elements
+_MIN_HEIGHT = 8  # in lanes, of a block with a label
 
 
 def tensor_memory(
@@ -176,7 +176,7 @@ class _Window:
     def detailed(self) -> bool:
         """Whether every element is shown by itself."""
         whole = len(self.lanes) == LANES and len(self.columns) == self.tensor.columns
-        return not whole and len(self.lanes) * len(self.slots) <= _MOST_LABELS
+        return not whole and len(self.lanes) * len(self.slots) <= _MAX_LABELS
 
     @cached_property
     def step(self) -> int:
@@ -185,7 +185,7 @@ class _Window:
             return 1
         if self.coarse:
             return self.per_column
-        if len(self.slots) <= _MOST_PLACES:
+        if len(self.slots) <= _MAX_PLACES:
             return 1
         edges = {start for _, start, _, _ in self.blocks} | {len(self.slots)}
         return next(step for step in (8, 4, 2, 1) if not any(edge % step for edge in edges))
@@ -282,7 +282,7 @@ class _Window:
         if self.detailed:
             text = f"{row},{column}" if self.values is None else number_text(self.values[row, column], 6)
             return Cell(*place, (text,), tint, state)
-        if height < _LEAST_HEIGHT:
+        if height < _MIN_HEIGHT:
             return Cell(*place, (), tint)
         across, down = (height, width) if self.tensor.axes[0] == "block" else (width, height)
         texts = (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _BINS = 340  # of a drawing
 _FINE = 1500  # of a figure that is zoomed
-_MOST_STRIPES = 6_000  # of a figure; a browser draws no more at once
+_MAX_STRIPES = 6_000  # of a figure; a browser draws no more at once
 _WARPS = 64
 _LEFT, _TRACK = 112, 26
 _LINE, _LETTER = 14, 7  # height of a line of text, and width of a digit
@@ -232,7 +232,7 @@ class Timeline:
 
         count = _FINE
         stripes = list(self.stripes(count))
-        while len(stripes) > _MOST_STRIPES and count > _BINS:
+        while len(stripes) > _MAX_STRIPES and count > _BINS:
             count = count * 2 // 3
             stripes = list(self.stripes(count))
         figure = Chart()

@@ -62,7 +62,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except npm.Missing as missing:
         pytest.skip(str(missing))
     sizes = web.build(folder, address)
-    assert web.first_visit(sizes) <= web.MOST_BYTES, sizes
+    assert web.first_visit(sizes) <= web.MAX_BYTES, sizes
     return folder
 
 

@@ -23,8 +23,8 @@ from . import hostile
 
 SECONDS = 10  # that a call may take
 _TOKENS = re.compile(r"[\w.%:$]+|\S|\s+")
-_MOST_LETTERS = 700  # of a message: a sentence with a list of what would be right
-_MOST_REPEATED = 80  # letters of the input in a message
+_MAX_LETTERS = 700  # of a message: a sentence with a list of what would be right
+_MAX_REPEATED = 80  # letters of the input in a message
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,9 @@ def _check_message(error: PtxlabError, value: str) -> str:
     message = str(error)
     if len(message.splitlines()) != 1:
         return f"message of {len(message.splitlines())} lines: {message[:200]!r}"
-    if not 10 <= len(message) <= _MOST_LETTERS:
+    if not 10 <= len(message) <= _MAX_LETTERS:
         return f"message of {len(message)} letters: {message[:200]!r}"
-    if _MOST_REPEATED // len(hostile.MARK) * hostile.MARK in message:
+    if _MAX_REPEATED // len(hostile.MARK) * hostile.MARK in message:
         return f"message repeats too much: {message[:200]!r}"
     return ""
 

@@ -35,7 +35,7 @@ from tests.course import RIGHT
 
 TRIES = int(os.environ.get("PTXLAB_FUZZ", "100"))
 MARK = "qzj"  # what long answers are made of, to find them again in a verdict
-MOST_LETTERS, MOST_REPEATED, MOST_SECONDS = 900, 80, 5.0
+MAX_LETTERS, MAX_REPEATED, MAX_SECONDS = 900, 80, 5.0
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.starter.startswith("def ")]
 VALUES = [name for name in EXERCISES if name not in FUNCTIONS]
 
@@ -261,9 +261,9 @@ def problems_of(verdict: Any) -> Iterator[str]:
         yield "was called right"
     if verdict.text.startswith(UNFORESEEN):
         yield f"was not foreseen: {verdict.text}"
-    if len(verdict.text) < 12 or len(verdict.text) > MOST_LETTERS:
+    if len(verdict.text) < 12 or len(verdict.text) > MAX_LETTERS:
         yield f"got {len(verdict.text)} letters: {verdict.text:.200}"
-    if verdict.text.count(MARK) * len(MARK) > MOST_REPEATED + answers._LONGEST_ERROR:
+    if verdict.text.count(MARK) * len(MARK) > MAX_REPEATED + answers._LONGEST_ERROR:
         yield f"repeats too much: {verdict.text:.500}"
     repr(verdict), verdict._repr_html_(), verdict._repr_markdown_()
 
@@ -274,7 +274,7 @@ def check(name: str, answer: object, shown: str) -> list[str]:
         problems = list(problems_of(EXERCISES[name].check(answer)))
     except BaseException as error:
         return [f"{name} of {shown}: {error!r:.300}"]
-    if time.process_time() - start > MOST_SECONDS:
+    if time.process_time() - start > MAX_SECONDS:
         problems.append(f"took {time.process_time() - start:.1f} s")
     return [f"{name} of {shown}: {problem}" for problem in problems]
 
@@ -512,4 +512,4 @@ def test_arguments_are_copies() -> None:
 def test_no_such_exercise(name: Any) -> None:
     with pytest.raises(PtxlabError, match="there is no exercise") as error:
         lessons.check(name, 1)
-    assert str(error.value).count(MARK) * len(MARK) <= MOST_REPEATED
+    assert str(error.value).count(MARK) * len(MARK) <= MAX_REPEATED

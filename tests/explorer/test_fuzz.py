@@ -45,7 +45,7 @@ PRODUCTS = (DENSE, SPARSE, SCALED, WGMMA, TENSOR)
 STARTS = (*PRODUCTS, MOVE)
 
 MARK = "qzj"  # what long inputs are made of, to find them again in a message
-MOST_LETTERS, MOST_REPEATED, MOST_SECONDS = 700, 80, 5.0
+MAX_LETTERS, MAX_REPEATED, MAX_SECONDS = 700, 80, 5.0
 
 
 class Hostile:
@@ -90,9 +90,9 @@ PYTHON_VALUES: tuple[Any, ...] = (
 
 def problems_of(sentence: str) -> Iterator[str]:
     """What is wrong with a sentence: it has one line, a bounded length, and repeats little of the input."""
-    if not sentence or "\n" in sentence or len(sentence) > MOST_LETTERS:
+    if not sentence or "\n" in sentence or len(sentence) > MAX_LETTERS:
         yield f"no sentence, but {sentence:.1000}"
-    if sentence.count(MARK) * len(MARK) > MOST_REPEATED:
+    if sentence.count(MARK) * len(MARK) > MAX_REPEATED:
         yield f"repeats too much: {sentence:.1000}"
 
 
@@ -144,7 +144,7 @@ class Failures:
             where = traceback.extract_tb(error.__traceback__)[-1]
             self.lines.append(f"{name} of {shown}: {error!r:.200} in {where.filename}:{where.lineno}")
         seconds = time.process_time() - start  # of this process, however busy the machine is
-        if seconds > MOST_SECONDS:
+        if seconds > MAX_SECONDS:
             self.lines.append(f"{name} of {shown} took {seconds:.1f} s")
 
 

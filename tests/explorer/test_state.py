@@ -28,7 +28,7 @@ from ptxlab.explorer.edits import (
 from ptxlab.explorer.export import open_link, python_code, share_link
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.instruction_info import toolbar
-from ptxlab.explorer.recipe import MOST_FILLS
+from ptxlab.explorer.recipe import MAX_FILLS
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
@@ -518,7 +518,7 @@ def test_a_link_of_a_fill_that_was_edited_has_the_fill_and_the_edit() -> None:
 
 def test_a_link_after_more_random_fills_than_it_follows() -> None:
     ex = ptxlab.explore(DENSE)
-    for _ in range(MOST_FILLS + 5):
+    for _ in range(MAX_FILLS + 5):
         FillMatrix("B", "random").apply(ex.state)
     assert shown(ptxlab.explore(ex.link).state) == shown(ex.state)
 

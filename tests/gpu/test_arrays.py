@@ -80,9 +80,9 @@ def test_copies_of_arrays_with_gaps() -> None:
     for view in (values[:, ::2, 1:, ::2], np.broadcast_to(values[0, :, None, ::-1, 3], (2, 5, 3, 8))):
         start = view.__array_interface__["data"][0] - values.ctypes.data
         lengths, steps = arrays._merged(view.shape, view.strides)
-        missing = arrays._MOST_AXES - len(lengths)
+        missing = arrays._MAX_AXES - len(lengths)
         axes = np.array([(1,) * missing + lengths, (0,) * missing + steps], dtype=np.int64)
-        source = arrays._GATHER.format(axes=arrays._MOST_AXES, word=arrays._WORDS[size])
+        source = arrays._GATHER.format(axes=arrays._MAX_AXES, word=arrays._WORDS[size])
         source = source.replace("from + at", f"from + {start} + at")
         out = np.zeros(view.size, values.dtype)
         ptxlab.kernel(source).simulate(2, 32, values, out, axes.tobytes(), out.size, check=False)

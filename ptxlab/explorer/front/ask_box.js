@@ -2,7 +2,7 @@
 
 import { copyText, make, makeButton } from "./common/util.js";
 
-const LEAST_WIDTH = 320; // pixels of a picture that is drawn smaller where the page is narrow
+const MIN_WIDTH = 320; // pixels of a picture that is drawn smaller where the page is narrow
 
 /** @param {string} svg */
 const asImage = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
@@ -94,7 +94,7 @@ export class AskBox {
       src: asImage(picture),
     });
     image.addEventListener("load", () => {
-      image.width = Math.max(LEAST_WIDTH, image.naturalWidth);
+      image.width = Math.max(MIN_WIDTH, image.naturalWidth);
     });
   }
 }

@@ -12,7 +12,7 @@ import { Player } from "./common/player.js";
  */
 
 const PICTURE_STAYS = 1600; // milliseconds that a picture stays while they are played
-const MOST_NAMES = 16; // on the bar; of more pictures, or where names are long, every so many have a name
+const MAX_NAMES = 16; // on the bar; of more pictures, or where names are long, every so many have a name
 const NAMES_WIDTH = 740; // pixels of the widest bar, for names with so much beside them and such letters
 const [BESIDE_NAME, NAME_LETTER] = [7, 6.2];
 
@@ -28,7 +28,7 @@ export class Pictures extends Player {
     super(make("div", "", root), { label, name: "play the pictures", pace: PICTURE_STAYS });
     this.model = model;
     this.stack = make("div", "ptx-picture-stack", root);
-    let steps = names.length > MOST_NAMES ? Math.ceil(names.length / (MOST_NAMES / 2)) : 1;
+    let steps = names.length > MAX_NAMES ? Math.ceil(names.length / (MAX_NAMES / 2)) : 1;
     while (widthOf(names.filter((_, step) => step % steps === 0)) > NAMES_WIDTH) steps += 1;
     for (let first = 0; first < names.length; first += steps)
       this.parts.push({

@@ -35,7 +35,7 @@ Through = Literal["C", "A"]
 _A_SETS = 2  # different matrices A; with four of B, sums come back to where they began
 _B_SETS = 4  # the last two are the negatives of the first two
 _STATEMENTS = 16  # instructions in the loop, at least
-_MOST_THREADS = 512
+_MAX_THREADS = 512
 _SWIZZLE = 128
 _ROW_BYTES = 512  # shared memory that one ldmatrix or stmatrix covers
 
@@ -298,10 +298,10 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
         _unrolled(rounds, chains, lines),
         _stored(chains, d.registers, d.register_bits),
         helpers=_RELOAD if reload else "",
-        threads=_MOST_THREADS,
+        threads=_MAX_THREADS,
     )
     shared = FIRST_ADDRESS + len(draft.image) if reload else 0
-    return Loop(source, rounds * chains, draft.image, shared, _MOST_THREADS)
+    return Loop(source, rounds * chains, draft.image, shared, _MAX_THREADS)
 
 
 def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: str) -> list[str]:
@@ -326,8 +326,8 @@ def _movmatrix_loop(form: TransferForm, chains: int, contents: Contents) -> Loop
         f"    for (int s = 0; s < {chains}; ++s) d[s][0] = ((const unsigned int*)input)[s * 32 + lane];"
     )
     body = _unrolled(rounds, chains, _asm(form, operands))
-    source = _kernel(form.mnemonic, 32, setup, body, _stored(chains, 1), threads=_MOST_THREADS)
-    return Loop(source, rounds * chains, words.tobytes(), 0, _MOST_THREADS)
+    source = _kernel(form.mnemonic, 32, setup, body, _stored(chains, 1), threads=_MAX_THREADS)
+    return Loop(source, rounds * chains, words.tobytes(), 0, _MAX_THREADS)
 
 
 # -- wgmma -------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
     predicate = f".reg .pred scale_d; setp.ne.b32 scale_d, {draft.asm.names['scale_d'][0]}, 0;"
     lines = _asm(form, draft.asm, line=f"{{ {predicate} {instruction} }}")
     batches = max(1, _B_SETS // chains)
-    threads = _MOST_THREADS if registers <= 64 else _MOST_THREADS // 2
+    threads = _MAX_THREADS if registers <= 64 else _MAX_THREADS // 2
     source = _kernel(
         f"{form.mnemonic}, A from {'registers' if form.a_space == 'register' else 'shared memory'}",
         128,
@@ -419,8 +419,8 @@ def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
         body, results, declared = _loads(form, chains)
         statements = chains
     setup = "\n".join([_COPY.format(words=len(image) // 4, first=FIRST_ADDRESS), *declared])
-    source = _kernel(form.mnemonic, 32, setup, body, results, threads=_MOST_THREADS)
-    return Loop(source, statements, image.tobytes(), FIRST_ADDRESS + len(image), _MOST_THREADS, one_row)
+    source = _kernel(form.mnemonic, 32, setup, body, results, threads=_MAX_THREADS)
+    return Loop(source, statements, image.tobytes(), FIRST_ADDRESS + len(image), _MAX_THREADS, one_row)
 
 
 _OWN_ROW = f"    unsigned int p = {FIRST_ADDRESS} + lane * 16;"

@@ -76,7 +76,7 @@ FENCE_SHARED = (
 #: What threads have done in tensor memory is done for all that come after.
 HAND_OVER = ["fence_before_sync();", "synchronize();"]
 
-_MOST_COLUMNS = 512
+_MAX_COLUMNS = 512
 
 
 def asm(text: str, *operands: str) -> str:
@@ -121,7 +121,7 @@ class KernelFrame:
     @property
     def allocated(self) -> int:
         """Columns that are allocated: a power of 2 from 32 on."""
-        return min(max(32, 1 << (self.columns - 1).bit_length()), _MOST_COLUMNS)
+        return min(max(32, 1 << (self.columns - 1).bit_length()), _MAX_COLUMNS)
 
     @property
     def pair(self) -> bool:

@@ -17,8 +17,8 @@ from ..tcgen05 import (
     CONTROL_FAMILIES,
     COPY_SHAPES,
     LOAD_SHAPES,
+    MAX_REGISTERS,
     MMA_FAMILIES,
-    MOST_REGISTERS,
     AnyTcgen05,
     Tcgen05Control,
     Tcgen05Mma,
@@ -132,7 +132,7 @@ def transfers(family: str) -> Iterator[Tcgen05Transfer]:
         return
     most = {"16x128b": 64, "16x256b": 32}
     for shape, power, pack in product(LOAD_SHAPES, range(8), (False, True)):
-        if 1 << power <= most.get(shape, MOST_REGISTERS):
+        if 1 << power <= most.get(shape, MAX_REGISTERS):
             yield Tcgen05Transfer(
                 "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", EVERY, shape, 1 << power, pack
             )

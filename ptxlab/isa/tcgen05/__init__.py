@@ -13,12 +13,24 @@ from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, T
 
 if TYPE_CHECKING:
     from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-    from .transfer import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
+    from .transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
 
 __all__ = [
-    "COLLECTOR_OPERATIONS", "CONTROL_FAMILIES", "COPY_SHAPES", "FAMILIES", "LOAD_SHAPES", "MMA_FAMILIES",
-    "MOST_REGISTERS", "TRANSFER_FAMILIES", "UNPACKED", "AnyTcgen05", "Slot", "Tcgen05Control", "Tcgen05Form",
-    "Tcgen05Mma", "Tcgen05Transfer",
+    "COLLECTOR_OPERATIONS",
+    "CONTROL_FAMILIES",
+    "COPY_SHAPES",
+    "FAMILIES",
+    "LOAD_SHAPES",
+    "MAX_REGISTERS",
+    "MMA_FAMILIES",
+    "TRANSFER_FAMILIES",
+    "UNPACKED",
+    "AnyTcgen05",
+    "Slot",
+    "Tcgen05Control",
+    "Tcgen05Form",
+    "Tcgen05Mma",
+    "Tcgen05Transfer",
 ]  # fmt: skip
 
 #: A form of the family; `Tcgen05Form` is what they share.

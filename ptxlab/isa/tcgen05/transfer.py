@@ -21,7 +21,7 @@ _SHAPES: dict[str, tuple[int, int, int]] = {
     "16x32bx2": (16, 2, 1),
 }  # fmt: skip
 LOAD_SHAPES: tuple[str, ...] = tuple(_SHAPES)
-MOST_REGISTERS = 128
+MAX_REGISTERS = 128
 
 #: Rows and bits of a shape of cp, and the multicasts that it takes.
 COPY_SHAPES: dict[str, tuple[int, int, tuple[str, ...]]] = {

@@ -26,7 +26,7 @@ from .opcode_traits import Traits, traits_of
 from .registers import RegisterPlans
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
-_MOST_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
+_MAX_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
 
 
 class _BlocksDifferError(Exception):
@@ -842,7 +842,7 @@ class AccessCheck(Observer):
         which = unordered.which
         readers = (unordered.before[which] & ID) - first
         pairs = np.unique(np.stack([unordered.touch.threads[which], readers // lanes]), axis=1)
-        if readers.min() < 0 or pairs.shape[1] * lanes > _MOST_PAIRS:
+        if readers.min() < 0 or pairs.shape[1] * lanes > _MAX_PAIRS:
             return None
         writers = np.repeat(pairs[0], lanes)
         others = (pairs[1][:, None] * lanes + np.arange(lanes)).reshape(-1)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ..ptx.dataflow import basic_blocks, constants
 from ..ptx.syntax import ARITHMETIC, Function, Immediate, PtxInstruction, Register, registers_of
 
-_MOST_REGISTERS = 64
-_MOST_USES = 64
+_MAX_REGISTERS = 64
+_MAX_USES = 64
 
 
 class LoadUses(NamedTuple):
@@ -65,7 +65,7 @@ class FunctionLoads:
                     waiting += sorted(fresh)
                 else:
                     uses.add(index)
-            if len(registers) > _MOST_REGISTERS or len(uses) > _MOST_USES:
+            if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
                 return None
         for index in uses:
             if _is_decided(instructions[index], registers):

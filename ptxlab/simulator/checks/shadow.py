@@ -25,7 +25,7 @@ ATOMIC, PENDING, WORK = 1 << 31, 1 << 30, 1 << 29
 FLAGS = ATOMIC | PENDING | WORK
 ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
-_MOST_LATER = 32 << 20  # bytes of reads that are kept
+_MAX_LATER = 32 << 20  # bytes of reads that are kept
 
 
 class Read(NamedTuple):
@@ -63,7 +63,7 @@ class Shadow:
         """Keep a read until `note_reads`: if nobody writes, it need not be noted."""
         self._later.append(read)
         self._later_bytes += read.offsets.nbytes
-        if self._later_bytes > _MOST_LATER:
+        if self._later_bytes > _MAX_LATER:
             self.note_reads()
 
     def note_reads(self) -> None:

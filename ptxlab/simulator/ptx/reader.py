@@ -47,9 +47,9 @@ _SPECIAL = re.compile(
     r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_offset_\w+|cluster_ctarank|cluster_nctarank"
     r"|is_explicit_cluster|current_graph_exec)"
 )
-_MOST_REGISTERS = 1 << 18  # of a function; of a module four times as many
-_MOST_BYTES = 1 << 40  # of a variable
-_MOST_BLOCKS = 256  # `{ }` inside each other
+_MAX_REGISTERS = 1 << 18  # of a function; of a module four times as many
+_MAX_BYTES = 1 << 40  # of a variable
+_MAX_BLOCKS = 256  # `{ }` inside each other
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _ALIGNMENTS = frozenset(1 << power for power in range(31))
 #: Where LLVM's compilers, Triton's among them, say that code was inlined: in a comment behind `.loc`, the
@@ -330,7 +330,7 @@ class _Reader(ConstantReader):
                 count = None
                 continue
             size = self._integer()
-            if size < 0 or size * (count or 0) > _MOST_BYTES or not (size or first):
+            if size < 0 or size * (count or 0) > _MAX_BYTES or not (size or first):
                 self._fail(token.start, f"{name} has {quoted(size)} elements, which is no size")
             count = count * size if size and count is not None else None  # [0] means [], as for ptxas
             self._expect("]")
@@ -344,7 +344,7 @@ class _Reader(ConstantReader):
             if len(values) > count * prefix.vector:
                 self._fail(token.start, f"{name} has more values than elements")
         element = prefix.element_bytes
-        if element * (count or 0) > _MOST_BYTES:
+        if element * (count or 0) > _MAX_BYTES:
             self._fail(token.start, f"{name} has {element * (count or 0)} bytes, which no memory has")
         self._sizes[name] = element
         align = prefix.align or element
@@ -474,8 +474,8 @@ class _Reader(ConstantReader):
                     self._wrong_last("a declared predicate")
                 self._instruction(body, scope, Negated(guard) if negated else guard)
             elif token.text == "{":
-                if len(scopes) == _MOST_BLOCKS:
-                    self._fail(token.start, f"more than {_MOST_BLOCKS} blocks are inside each other here")
+                if len(scopes) == _MAX_BLOCKS:
+                    self._fail(token.start, f"more than {_MAX_BLOCKS} blocks are inside each other here")
                 self._at += 1
                 scopes.append(scope.inner())
             elif token.text == "}":
@@ -565,11 +565,11 @@ class _Reader(ConstantReader):
     def _count_registers(self, body: _Body, count: int) -> None:
         self._register_count += count
         body_count = len(body.registers) + count
-        if body_count > _MOST_REGISTERS or self._register_count > 4 * _MOST_REGISTERS:
+        if body_count > _MAX_REGISTERS or self._register_count > 4 * _MAX_REGISTERS:
             self._fail(
                 self._tokens[self._at].start,
                 f"with these, the function has {body_count} registers, the module {self._register_count}; "
-                f"at most {_MOST_REGISTERS} of a function are simulated",
+                f"at most {_MAX_REGISTERS} of a function are simulated",
             )
 
     def _vector(self, body: _Body, scope: _Scope, name: str, type_name: str, count: int) -> Vector:

@@ -155,7 +155,7 @@ _LEVELS = {sign: level for level, signs in enumerate(_OPERATORS) for sign in sig
 _SIGNS: dict[str, Callable[[Any], int | float]] = {
     "~": operator.invert, "!": lambda value: int(not value), "-": operator.neg, "+": operator.pos, "(": int,
 }  # fmt: skip
-_MOST_DIGITS = 1000  # of a literal
+_MAX_DIGITS = 1000  # of a literal
 #: Operators of whole numbers only.
 _WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
 
@@ -195,7 +195,7 @@ class ConstantReader(TokenReader):
 
     def _literal(self, token: Lexeme) -> Immediate:
         """What a number says. PTX ISA, "Integer Constants": they have 64 bits; ptxas takes more."""
-        if len(token.text) > _MOST_DIGITS:
+        if len(token.text) > _MAX_DIGITS:
             self._fail(token.start, f"found {quoted(token.text)}, which has {len(token.text)} digits")
         immediate = _number(token.text)
         return Immediate(_wrapped(immediate.value), immediate.type)

@@ -26,9 +26,9 @@ from .record import Recorder
 from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
 from .units import Clockwork
 
-_MOST_CLUSTERS = 4  # of a sample
-_MOST_TOGETHER = 1 << 16  # threads of blocks that wait for each other
-_MOST_WAVES = 3  # that are replayed one by one
+_MAX_CLUSTERS = 4  # of a sample
+_MAX_TOGETHER = 1 << 16  # threads of blocks that wait for each other
+_MAX_WAVES = 3  # that are replayed one by one
 _HISTORY = 200_000
 _GRANULE = 256  # registers are given to warps in such pieces
 _SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
@@ -104,10 +104,10 @@ def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, tog
         warps.append([int(block) * grid.warps + warp for block in blocks for warp in range(grid.warps)])
     if together:
         threads = grid.block_count * grid.lanes
-        if threads > _MOST_TOGETHER:
+        if threads > _MAX_TOGETHER:
             raise PtxlabError(
                 f"blocks of this launch wait for others, so that all must be simulated: {threads:,} "
-                f"threads, of at most {_MOST_TOGETHER:,}; a smaller grid can be predicted"
+                f"threads, of at most {_MAX_TOGETHER:,}; a smaller grid can be predicted"
             )
         run.chosen(grid.block_numbers(0, grid.block_count))
         recorder.keep({warp for each in warps for warp in each})
@@ -123,7 +123,7 @@ def _typical(clusters: int, groups: int, held: int) -> list[int]:
     >>> _typical(1000, 132, 2), _typical(140, 132, 2)
     ([330, 807], [66, 132])
     """
-    turns, count = -(-clusters // groups), min(held, _MOST_CLUSTERS)
+    turns, count = -(-clusters // groups), min(held, _MAX_CLUSTERS)
     chosen = []
     for index in range(count):
         first = (2 * index + 1) * turns // (2 * count) * groups
@@ -205,7 +205,7 @@ class _Sample:
         """What a replay predicts; `without`: a unit that takes no time."""
         data, grid = self._faster(without), self.grid
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
-        replayed = min(self.total, _MOST_WAVES * self.held)
+        replayed = min(self.total, _MAX_WAVES * self.held)
         stalls = np.zeros((len(data.op), len(REASONS)))
         counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
         history, ends = np.zeros((_HISTORY, 6)), np.zeros(replayed)

@@ -3,7 +3,7 @@
 
 const CODE_BITS = 8; // of a pixel
 const CLEAR = 1 << CODE_BITS;
-const MOST_CODES = 4096;
+const MAX_CODES = 4096;
 const BLOCK = 255; // bytes
 
 /** @param {number} value @returns {[number, number]} the low byte first */
@@ -142,7 +142,7 @@ function compress(indices) {
     }
     emit(prefix);
     prefix = index;
-    if (next < MOST_CODES) {
+    if (next < MAX_CODES) {
       codes.set(key, next);
       if (next === 1 << size) size += 1;
       next += 1;

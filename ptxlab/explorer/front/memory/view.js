@@ -39,7 +39,7 @@ const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has a
 const WORD_WIDTH = { least: 18, most: 56 }; // of a word, in pixels; near, its hexadecimal number fits
 const WORD_NEAR = 112; // and at the largest zoom, where labels of its bytes do
 const LINE_HEIGHT = { least: 13, most: 18 }; // of a line
-const MOST_FLASHES = 128; // cells that are lit after an edit
+const MAX_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
 /** @extends {WordArea<number>} */
@@ -161,7 +161,7 @@ export class MemoryView extends WordArea {
   // What an edit changed is seen for a moment, as in the matrices.
   /** @param {Matrix} before @param {Matrix} matrix */
   flash(before, matrix) {
-    for (const index of changedCells(before, matrix).slice(0, MOST_FLASHES)) {
+    for (const index of changedCells(before, matrix).slice(0, MAX_FLASHES)) {
       const { x, y, width, height } = bytesPlace(this, this.map.byte[index], this.map.unit);
       this.flashPlace({ x, y, width: width - 1, height: height - 1 });
     }

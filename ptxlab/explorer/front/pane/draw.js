@@ -20,13 +20,13 @@ import { filledRange } from "./fill_handle.js";
 
 const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
 const UNKNOWN = 0.93; // and D before it is computed
-const LEAST_DIGITS = 12.75; // size of digits, in pixels
-export const LEAST_ROW = 13.5; // height of a line of them, which have no descenders
-export const LEAST_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
+const MIN_DIGITS = 12.75; // size of digits, in pixels
+export const MIN_ROW = 13.5; // height of a line of them, which have no descenders
+export const MIN_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
 export const BESIDE_DIGITS = 4; // and what is left beside those: the gap between cells,
 const BEFORE_DIGITS = 2; // what is before them, where they do not touch those of the next cell,
 const AFTER_DIGITS = 1; // and what is behind them
-const MOST_DIGITS = 15; // at the first zoom; they grow with their cells
+const MAX_DIGITS = 15; // at the first zoom; they grow with their cells
 export const LANE_NUMBER = 11; // size of a lane's number on its block, and the least height of that
 const MANY_CELLS = 1200; // from which small cells are drawn as a picture
 export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
@@ -130,15 +130,15 @@ function layerStyle({ app }, layer) {
   const high = layer.down.size;
   let label = app.quiz.display("label");
   let { letters: most, lines } = app.labelSize(matrix);
-  const room = Math.floor((width - BESIDE_DIGITS) / LEAST_LETTER);
-  const isHigh = () => high >= lines * LEAST_ROW;
+  const room = Math.floor((width - BESIDE_DIGITS) / MIN_LETTER);
+  const isHigh = () => high >= lines * MIN_ROW;
   if (layer.name === "E" && label !== "value" && (most > room || !isHigh()))
     [label, most, lines] = ["value", 4, 1];
   const isShort = most > room && label === "value" && isHigh() && room >= fewestLetters(matrix).most;
   if (isShort) most = room;
   const digits = isHigh() && most <= room;
   const fitting = Math.min((high - 4) / lines, (width - BESIDE_DIGITS) / most / LETTER);
-  const size = clamp(fitting, LEAST_DIGITS, MOST_DIGITS + 5 * app.camera.nearness);
+  const size = clamp(fitting, MIN_DIGITS, MAX_DIGITS + 5 * app.camera.nearness);
   const inset = insetOf(width, high);
   const pad = Math.max(AFTER_DIGITS, (width - inset - most * size * LETTER) / 2);
   const isShaded = !digits && !isTinted(app, matrix) && app.quiz.display("colour_by") !== "value";
@@ -505,7 +505,7 @@ function countsAsZero({ instruction }, { name, counterpart, columns }, index) {
 // A line that is a little too wide is condensed.
 /** @param {CanvasRenderingContext2D} context @param {string[]} lines @param {Place} place @param {LayerStyle} style */
 function drawLines(context, lines, { x, y, width, height }, { size, pad, letters }) {
-  const most = Math.max(width - pad - BEFORE_DIGITS, letters * LEAST_LETTER);
+  const most = Math.max(width - pad - BEFORE_DIGITS, letters * MIN_LETTER);
   lines.forEach((line, index) => {
     const middle = y + height / 2 + 0.5 + (index - (lines.length - 1) / 2) * (size + 1);
     context.fillText(line, x + width - pad, middle, most);
@@ -751,8 +751,8 @@ function tagsOf(pane) {
 function drawValueTag(pane, context, { name, row, column, text }) {
   const { ink } = pane.app;
   const { x, y, width, height } = pane.rect(name, row, column);
-  const wide = Math.max(width - 2, text.length * LEAST_DIGITS * LETTER + 6);
-  const high = Math.max(height - 2, LEAST_DIGITS + 5);
+  const wide = Math.max(width - 2, text.length * MIN_DIGITS * LETTER + 6);
+  const high = Math.max(height - 2, MIN_DIGITS + 5);
   const left = clamp(
     x + (width - wide) / 2,
     pane.at.x + 1,
@@ -761,7 +761,7 @@ function drawValueTag(pane, context, { name, row, column, text }) {
   const box = { x: left, y: y + (height - high) / 2, width: wide, height: high };
   fillBox(context, box, ink.paper);
   strokeBox(context, box, ink.step, 1.5);
-  setFont(context, `bold ${LEAST_DIGITS}px ${ink.mono}`, ink.text);
+  setFont(context, `bold ${MIN_DIGITS}px ${ink.mono}`, ink.text);
   context.fillText(text, box.x + wide / 2, box.y + high / 2);
 }
 

@@ -3,7 +3,7 @@
 
 import { consume, make } from "../common/util.js";
 
-const LEAST_BOX = 6; // of a selection that has a handle, in pixels
+const MIN_BOX = 6; // of a selection that has a handle, in pixels
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
@@ -99,7 +99,7 @@ export class FillHandle {
     const name = app.selection.mark?.name;
     const isHere = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.isStatic;
     const box = isHere ? boxOf(pane, app.selection.range()) : null;
-    const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= LEAST_BOX;
+    const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= MIN_BOX;
     if (node.hidden === shown) node.hidden = !shown;
     if (!shown) return;
     const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;

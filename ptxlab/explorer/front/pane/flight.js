@@ -8,7 +8,7 @@ import { GUTTER } from "./edges.js";
 
 const FLIGHT_TIME = 320; // milliseconds
 const DIMMED = 0.6; // how far the rest dims, half-way
-const LEAST_BAND = 6; // pixels of a row or column that does not dim
+const MIN_BAND = 6; // pixels of a row or column that does not dim
 
 export class Flight {
   /** @param {App} app */
@@ -114,7 +114,7 @@ export class Flight {
       const from = clamp(first + band.start * long, start, end);
       return [
         { start, end: from },
-        { start: clamp(Math.max(first + band.end * long, from + LEAST_BAND), start, end), end },
+        { start: clamp(Math.max(first + band.end * long, from + MIN_BAND), start, end), end },
       ];
     };
     const { x, y, width, height } = window;

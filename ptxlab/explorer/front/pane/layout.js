@@ -6,7 +6,7 @@ import { LETTER } from "../common/canvas.js";
 import { clamp } from "../common/util.js";
 import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
-import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, LEAST_LETTER, LEAST_ROW } from "./draw.js";
+import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, MIN_LETTER, MIN_ROW } from "./draw.js";
 
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 8; // between B and what is below it
@@ -19,18 +19,18 @@ const ROW = 5; // above and below them
 const BETWEEN = 8; // pixels between two products
 const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
 const SHARE = 0.6; // of the scene, that D may take for its digits
-const LEAST_OF_A = 0.22; // of the width, that A keeps,
-const MOST_OF_A = 0.68; // and that it may take from D
-const LEAST_CORNER = 0.6; // of the width of C, from which A is widened for it
-const LEAST_OF_B = 0.33; // of the height, that B keeps
+const MIN_OF_A = 0.22; // of the width, that A keeps,
+const MAX_OF_A = 0.68; // and that it may take from D
+const MIN_CORNER = 0.6; // of the width of C, from which A is widened for it
+const MIN_OF_B = 0.33; // of the height, that B keeps
 const LARGEST = 1.5; // how much larger cells of a small instruction may be
 const WIDEST = 1.8; // how far cells are widened to fill the view,
 const HIGHEST = 1.25; // and how far they are heightened
 const BESIDE = 428; // width of lanes and registers beside the scene
-const LEAST_SCENE = 400; // width of a scene that has them beside it
+const MIN_SCENE = 400; // width of a scene that has them beside it
 export const STACKED = 600; // below this width tools move into a box
-const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
-const LEAST_HEIGHT = 260; // of a scene
+const MIN_VIEW = 560; // height to plan for in a frame that is as high as what is in it
+const MIN_HEIGHT = 260; // of a scene
 const LOW = 330; // height of a scene that shows one matrix, while the memory of that is below it,
 const HIGHER = 48; // and how much higher it may be for its digits
 const STATUS = 40; // height of the line about what is pointed at
@@ -46,7 +46,7 @@ export function viewHeight({ root, model }) {
   if (document.fullscreenElement === root) return root.clientHeight - 20;
   let view = window.innerHeight;
   for (const node of scrollers(root)) view = Math.min(view, node.clientHeight);
-  if (window.self !== window.top) view = Math.max(view, LEAST_VIEW);
+  if (window.self !== window.top) view = Math.max(view, MIN_VIEW);
   return Math.min(view, model.get("height") || view);
 }
 
@@ -73,7 +73,7 @@ export function scrollers(root) {
 // Whether lanes and registers stand beside the scene, and not below it.
 /** @param {App} app */
 const isBeside = ({ layoutWidth, root }) =>
-  layoutWidth - (document.fullscreenElement === root ? 32 : 0) >= LEAST_SCENE + BESIDE;
+  layoutWidth - (document.fullscreenElement === root ? 32 : 0) >= MIN_SCENE + BESIDE;
 
 // Plans the scene for the width and height of the view, and shows it as the camera sees it.
 /** @param {App} app */
@@ -169,7 +169,7 @@ function placeMemory({ memory, tensor, beside: registers }, beside) {
 /** @param {CellCount} count @param {CellSize} cells @returns {CellSize} */
 function withCorner(count, cells) {
   const { a, n } = extentOf(count, cells);
-  if (n <= a || a < LEAST_CORNER * n) return cells;
+  if (n <= a || a < MIN_CORNER * n) return cells;
   const half = (a + n) / 2;
   return { ...cells, kx: half / count.a, nx: (half - count.gaps) / count.n };
 }
@@ -294,14 +294,14 @@ function sceneHeight(app, count, legible, beside, legend) {
   const view = viewHeight(app) - app.stage.offsetTop - memory - around;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
   const side = beside ? Math.min(view - below, app.beside.scrollHeight) : 0;
-  return { view, height: Math.max(LEAST_HEIGHT, Math.min(view - below, Math.max(needed, side))) };
+  return { view, height: Math.max(MIN_HEIGHT, Math.min(view - below, Math.max(needed, side))) };
 }
 
 // Rows whose lines of digits stand as close as they may.
 /** @param {Pick<CellSize, "rowM" | "rowK">} rows */
 function leastRows({ rowM, rowK }) {
   /** @param {number} row */
-  const least = (row) => ((row - ROW) / DIGITS) * LEAST_ROW;
+  const least = (row) => ((row - ROW) / DIGITS) * MIN_ROW;
   return { rowM: least(rowM), rowK: least(rowK) };
 }
 
@@ -314,7 +314,7 @@ function wholeCells(count, legible, { width, height }) {
   if (wider >= 1) [kx, nx] = [kx * wider, nx * wider];
   else {
     const wideA =
-      n <= SHARE * width ? width - n : Math.min(a, clamp(a * wider, LEAST_OF_A * width, MOST_OF_A * width));
+      n <= SHARE * width ? width - n : Math.min(a, clamp(a * wider, MIN_OF_A * width, MAX_OF_A * width));
     kx = wideA / count.a;
     nx = (width - wideA - count.gaps) / count.n;
   }
@@ -324,7 +324,7 @@ function wholeCells(count, legible, { width, height }) {
   if (higher * rowM >= least.rowM && higher * rowK >= least.rowK)
     [rowM, rowK] = [rowM * higher, rowK * higher];
   else {
-    const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, LEAST_OF_B * height));
+    const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, MIN_OF_B * height));
     rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
     rowK = Math.min(rowK, (height - tiers * (count.m * rowM + count.gaps)) / count.b);
   }
@@ -361,7 +361,7 @@ function narrowestCells(app) {
   /** @param {(matrix: Matrix) => number} letters */
   const widths = (letters) => {
     /** @param {Matrix[]} matrices */
-    const wide = (matrices) => Math.max(...matrices.map(letters)) * LEAST_LETTER + BESIDE_DIGITS;
+    const wide = (matrices) => Math.max(...matrices.map(letters)) * MIN_LETTER + BESIDE_DIGITS;
     return { kx: wide([A]), nx: wide(beside) };
   };
   const full = widths((matrix) => app.labelSize(matrix).letters);

@@ -17,7 +17,7 @@ import { tint } from "../memory/bytes.js";
 import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
 import { linkedWords, movePainter } from "./move.js";
 
-export const LEAST_WORD = SMALLEST_TEXT + 2; // height of a row with digits
+export const MIN_WORD = SMALLEST_TEXT + 2; // height of a row with digits
 export const TENSOR_HEAD = { left: 58, top: 30 };
 
 // Pixels between the CTAs of a pair, or between two grids of words, of which the second has its own headings.
@@ -241,7 +241,7 @@ function drawWords(view, context) {
   const { ink } = app;
   const gap = cell.height >= 6 ? 1 : 0.5;
   const gapBelow = cell.height >= 4 ? gap : 0;
-  const isHigh = cell.height >= LEAST_WORD;
+  const isHigh = cell.height >= MIN_WORD;
   let hasDigits = false;
   setFont(context, `${SMALLEST_TEXT}px ${ink.mono}`, ink.text);
   const [top, bottom] = [scroller.scrollTop, scroller.scrollTop + view.height];

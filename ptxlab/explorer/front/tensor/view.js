@@ -17,7 +17,7 @@ import {
   wordNumber,
 } from "./map.js";
 import {
-  LEAST_WORD,
+  MIN_WORD,
   TENSOR_HEAD,
   columnEdge,
   drawTensor,
@@ -29,14 +29,14 @@ import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
 const TENSOR_SHARE = 0.3; // of the view below the tools, that the lanes may take
-const LEAST_LANES = 128; // pixels
+const MIN_LANES = 128; // pixels
 const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
 const READABLE_HEX = 58; // the width of one in hexadecimal
-const LEAST_MOVE = 180; // pixels for the lanes of words that are moved
-const MOST_MOVED = 64; // width of such a word before any zoom,
-const MOST_HIGH = 20; // and its height
+const MIN_MOVE = 180; // pixels for the lanes of words that are moved
+const MAX_MOVED = 64; // width of such a word before any zoom,
+const MAX_HIGH = 20; // and its height
 const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
-const MOST_RUNS_LIT = 128; // of neighbouring words that an edit changed
+const MAX_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
 
 /** @extends {WordArea<TensorWord>} */
@@ -129,11 +129,11 @@ export class TensorView extends WordArea {
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
-      : Math.max(LEAST_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.stage.offsetTop));
+      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
-      width: Math.min(wide / columns, move ? MOST_MOVED : 30),
-      height: clamp(Math.floor((high / rows) * 2) / 2, 1, MOST_HIGH),
+      width: Math.min(wide / columns, move ? MAX_MOVED : 30),
+      height: clamp(Math.floor((high / rows) * 2) / 2, 1, MAX_HIGH),
     };
     this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
     const view = { width: wide + this.gaps, height: rows * fit.height };
@@ -173,12 +173,12 @@ export class TensorView extends WordArea {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
-    if (!whole) return Math.max(LEAST_MOVE, NARROW_SHARE * viewHeight(app));
+    if (!whole) return Math.max(MIN_MOVE, NARROW_SHARE * viewHeight(app));
     const room = viewHeight(app) - above - below - linesAbove(app);
     const withTimeline = room - app.timeline.node.offsetHeight;
     // the timeline is below the view where that alone makes rows high enough for digits
-    const needed = LEAST_WORD * rowsOf(this.tensor);
-    return Math.max(LEAST_MOVE, needed <= room ? Math.max(needed, withTimeline) : withTimeline);
+    const needed = MIN_WORD * rowsOf(this.tensor);
+    return Math.max(MIN_MOVE, needed <= room ? Math.max(needed, withTimeline) : withTimeline);
   }
 
   get gaps() {
@@ -247,7 +247,7 @@ export class TensorView extends WordArea {
     if (!place) return;
     const words = changedCells(before, matrix).map((index) => place.lane[index] * 1024 + place.column[index]);
     const sorted = [...new Set(words)].sort((one, other) => one - other);
-    const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MOST_RUNS_LIT);
+    const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MAX_RUNS_LIT);
     for (const start of starts) {
       let count = 1; // neighbours are lit together
       while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;

@@ -7,15 +7,15 @@ import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/bytes.js";
 import { linkedWords } from "../tensor/move.js";
 
-const MOST_FRAMES = 8; // of an operand that goes into registers
-const MOST_WALKED = 16; // of core matrices, and of steps along K without a cell of D
-const MOST_MOVES = 64; // of words between memory and registers
+const MAX_FRAMES = 8; // of an operand that goes into registers
+const MAX_WALKED = 16; // of core matrices, and of steps along K without a cell of D
+const MAX_MOVES = 64; // of words between memory and registers
 const WARP_LANES = 32;
 const QUAD = 4; // lanes that hold a row of a matrix
 const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 }; // milliseconds
 const QUICKEST = 450; // of a step of a long sum,
 const SUM_TIME = 26_000; // all of which take so long
-const MOST_RUNS = 4; // of numbers that a sentence lists
+const MAX_RUNS = 4; // of numbers that a sentence lists
 
 const ALONG_K = "The products: for each k, column k of A times row k of B is added to D";
 
@@ -94,7 +94,7 @@ const numbered = (word, first, last) => `${word}${first === last ? "" : "s"} ${s
 /** @param {number[]} numbers */
 function runsOf(numbers) {
   const texts = joinedRuns([...new Set(numbers)].sort((one, other) => one - other));
-  if (texts.length <= MOST_RUNS) return texts.join(", ");
+  if (texts.length <= MAX_RUNS) return texts.join(", ");
   return `${texts[0]}, ${texts[1]}, … ${texts[texts.length - 1]}`;
 }
 
@@ -134,7 +134,7 @@ function lanesIn(lanes) {
 function registerFrames(app, matrix) {
   const { name, label, lane: laneOf } = matrix;
   const isOut = name === "D";
-  return few(cellsBy(matrix.registerOf), MOST_FRAMES).map(({ first, last, cells }) => ({
+  return few(cellsBy(matrix.registerOf), MAX_FRAMES).map(({ first, last, cells }) => ({
     text: () => {
       const own = cells.filter((index) => laneOf[index] === app.lane).map((index) => nameAt(matrix, index));
       const some = own.length > 4 ? `${own.slice(0, 3).join(", ")} … ${own.at(-1)}` : own.join(", ");
@@ -160,7 +160,7 @@ const nameAt = ({ label, columns }, index) => `${label}[${Math.floor(index / col
 /** @param {Matrix & InMemory} matrix @returns {Frame[]} */
 function coreFrames(matrix) {
   const { name, label, byte } = matrix;
-  return few(cellsBy(matrix.core), MOST_WALKED).map(({ first, last, cells }) => ({
+  return few(cellsBy(matrix.core), MAX_WALKED).map(({ first, last, cells }) => ({
     text: () => {
       const start = cells.reduce((least, index) => Math.min(least, byte[index]), Infinity);
       const which = first === last ? `core matrix ${first}` : `core matrices ${span(first, last)}`;
@@ -178,7 +178,7 @@ function laneFrames(matrix) {
   if (!place) return [];
   const { lane: laneOf } = place;
   const byWarp = groupsOf(laneOf.length, (index) => Math.floor(laneOf[index] / WARP_LANES));
-  return few(byWarp, MOST_FRAMES).map(({ first, last, cells }) => ({
+  return few(byWarp, MAX_FRAMES).map(({ first, last, cells }) => ({
     text: () => {
       const lanes = span(first * WARP_LANES, (last + 1) * WARP_LANES - 1);
       const way = name === "D" ? "is written to" : "is read from";
@@ -246,7 +246,7 @@ function sums(app) {
 /** @param {App} app @returns {Frame[]} */
 function alongK({ instruction: { k, m, n, mma_count: count }, matrices }) {
   const { A, B, D, stored } = matrices;
-  const each = Math.ceil(k / MOST_WALKED);
+  const each = Math.ceil(k / MAX_WALKED);
   const products = `${m} × ${n}${count > 1 ? ` × ${count}` : ""}`;
   return Array.from({ length: Math.ceil(k / each) }, (_, index) => {
     const [first, last] = [index * each, Math.min(k, (index + 1) * each) - 1];
@@ -333,9 +333,7 @@ function moveParts(app) {
     const register = move.registers ? Math.floor(cell.column / perRegister) : 0;
     return register * matrix.rows + Math.floor(cell.row / together);
   });
-  const frames = few(groups, MOST_MOVES).map(({ cells }) =>
-    moveFrame(app, matrix, other, cells, perRegister),
-  );
+  const frames = few(groups, MAX_MOVES).map(({ cells }) => moveFrame(app, matrix, other, cells, perRegister));
   return [{ name: move.family ?? mnemonic, about: "Words move between memory and registers", frames }];
 }
 

@@ -18,8 +18,8 @@ import { sumOf, timelineParts } from "./frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
-const MOST_TILES = 600;
-const MOST_WAYS = 4; // marks of a matrix that move
+const MAX_TILES = 600;
+const MAX_WAYS = 4; // marks of a matrix that move
 
 export class Timeline extends Player {
   /** @param {App} app @param {HTMLElement} parent */
@@ -234,7 +234,7 @@ export class Timeline extends Player {
     const [then, now] = [this.before, this.shown].map((each) => each.filter((mark) => mark.name === name));
     const part = 1 - (1 - this.progress) ** 3;
     // many marks, or others in number, have no way that one could follow
-    const isWay = this.progress < 1 && then.length === now.length && now.length <= MOST_WAYS;
+    const isWay = this.progress < 1 && then.length === now.length && now.length <= MAX_WAYS;
     return { mark: isWay ? then[now.indexOf(marks[index])] : null, part };
   }
 
@@ -246,7 +246,7 @@ export class Timeline extends Player {
     const { app } = this;
     const tiles =
       this.current.memory === undefined
-        ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MOST_TILES))
+        ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
         : app.memory.access.flights();
     if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
   }
