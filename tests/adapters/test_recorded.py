@@ -241,7 +241,7 @@ def test_a_result_shows_the_python_function_that_it_ran() -> None:
     dot = first + 8
     assert "c = tl.dot(a, b, c)" in source.splitlines()[dot - 1]
     assert {"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"} <= set(result.by_line()[dot].by_opcode)
-    assert [note.line for note in result.notes] == [dot]
+    assert [(note.line, note.other_line) for note in result.notes] == [(dot, dot - 2), (dot, dot - 1)]
     columns = listings(kernel).columns
     assert columns[0].lines == tuple(range(first - 1, first + 10)) and dot in columns[1].lines
     player = result.player()
@@ -259,8 +259,9 @@ def test_remedies_are_named_in_the_language_of_the_source() -> None:
     }
     for language, name in names.items():
         kernel = _recorded_with("", language=language)
-        (note,) = kernel.simulate(case.grid, case.block, *case.arguments(), shared=case.shared).notes
-        assert f"execute {name} after" in note.sentence and name in note.remedy
+        notes = kernel.simulate(case.grid, case.block, *case.arguments(), shared=case.shared).notes
+        assert len(notes) == 2  # the tiles of A and of B
+        assert all(f"execute {name} after" in note.sentence and name in note.remedy for note in notes)
     assert all(SPELLINGS[language]["__syncthreads()"] for language in SPELLINGS if language != "CUDA C++")
 
 
@@ -281,9 +282,10 @@ def test_the_source_of_ptx_is_found_where_its_file_or_its_cell_is(tmp_path: Path
 
 def test_hazards_of_ptx_without_its_source_stand_at_lines_of_the_ptx() -> None:
     _, _, result = _simulated("matmul")
-    (note,) = result.notes
     lines = {line.number: line for line in margin(result)}
-    assert lines[note.ptx_line].notes and "wgmma" in lines[note.ptx_line].text
+    assert result.notes
+    for note in result.notes:
+        assert lines[note.ptx_line].notes and "wgmma" in lines[note.ptx_line].text
 
 
 @pytest.mark.needs("cuda.core")

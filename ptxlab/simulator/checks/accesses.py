@@ -908,10 +908,13 @@ class AccessCheck(Observer):
             return
         self._separate_if(True)
         times = before[bad] >> TIME_SHIFT & TIME
-        for time in np.unique(times)[:16]:
-            other = self._instructions[int(time)]
-            if other is not None:
-                self._reports.unfenced_store(touch, bad[times == time], other)
+        others = {time: self._instructions[time] for time in np.unique(times)[:16].tolist()}
+        copies = [time for time, other in others.items() if other and traits_of(other.opcode).group]
+        for time, other in others.items():
+            if other is None or time in copies[:-1]:
+                continue
+            same = np.isin(times, copies) if time in copies else times == time  # one fence is for all copies
+            self._reports.unfenced_store(touch, bad[same], other)
 
     def _check_overtaking(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
         """Loads that may be under way when a bulk copy, another proxy, overwrites global memory.
