@@ -149,6 +149,7 @@ def _top() -> Iterator[Call]:
     yield call("Profile.perfetto", profile.perfetto, path=str(place))
     yield call("Profile.without", profile.without, unit="DRAM")
     yield call("Kernel.sass", kernel.sass, target="sm_90a")
+    yield call("Kernel.occupancy", kernel.occupancy, block=32, shared=0, chip="H200")
     yield call("ptxlab.kernel of CuPy", _of_cupy, code=PTX, name="put", options=())
     source = (
         'extern "C" __global__ void f(unsigned* x) { asm volatile('

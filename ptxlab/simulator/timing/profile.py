@@ -48,7 +48,7 @@ def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: Clockwork) ->
     limit = min(limits, key=lambda name: limits[name])
     blocks = limits[limit]
     if not blocks:
-        raise PtxlabError(f"no block fits on an SM of {chip.name}: too much {limit}")
+        raise PtxlabError(f"no block fits on an SM of {chip.name}, for want of {limit}")
     return Occupancy(blocks, blocks * warps, limit, registers, shared)
 
 
