@@ -70,9 +70,10 @@ _LIMITS = """
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
-  branch or whether something is stored, are an address, are copied by TMA, or are handed back in an array
-  of the caller. They are followed lane by lane through registers, shuffles, shared, local and global memory,
-  and row by row and column by column through `mma`; any operand makes all of a warp's `wgmma` doubtful. A
+  branch or whether something is stored, are an address, are copied by TMA, are printed, or are handed back
+  in an array of the caller. They are followed lane by lane through registers, shuffles, shared, local and
+  global memory, and row by row and column by column through `mma`; any operand makes all of a warp's
+  `wgmma` doubtful. A
   register is doubtful as a whole, and `prmt` and `bfi` with one operand that is defined give a defined one.
   Tensor memory and parameters of functions are not followed, and of several origins the last is named,
   or the last between warps.

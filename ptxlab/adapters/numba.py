@@ -64,7 +64,6 @@ class NumbaKernel(Generic[R]):
         if dispatcher.targetoptions.get("device"):
             raise PtxlabError(f"{self.name} is a function of the device: call it from a kernel")
         self._types: tuple[Any, ...] | None = None
-        self._kernels: dict[Overload, Kernel[R]] = {}
         if signature is not None:
             try:
                 types, _ = numba_dispatcher.sigutils.normalize_signature(signature)
@@ -75,7 +74,7 @@ class NumbaKernel(Generic[R]):
                     f"'void(float32[::1], int32)' ({reason})"
                 ) from None
             self._types = tuple(types)
-            self.kernel(_compiled(dispatcher, self._types, capability))
+            _compiled(dispatcher, self._types, capability).built(result_type)
 
     @property
     def name(self) -> str:
@@ -85,12 +84,6 @@ class NumbaKernel(Generic[R]):
     def __repr__(self) -> str:
         types = "" if self._types is None else f"({', '.join(map(str, self._types))})"
         return f"<Numba's kernel {self.name}{types}>"
-
-    def kernel(self, overload: Overload) -> Kernel[R]:
-        """What Numba compiled, as PTX like any other."""
-        if overload not in self._kernels:
-            self._kernels[overload] = overload.built(self._result_type)
-        return self._kernels[overload]
 
     def simulate(
         self,
@@ -136,7 +129,7 @@ class NumbaKernel(Generic[R]):
                 raise PtxlabError(f"{self.name} takes {expected}, found {len(values)}")
         types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
         overload = _compiled(self._dispatcher, types, self._capability)
-        kernel = self.kernel(overload)
+        kernel = overload.built(self._result_type)
         passed: list[object] = []
         extended = _Extensions(overload.extensions, stream, [])
         for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), 1):
@@ -300,12 +293,18 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         link = list(options.get("link") or ())  # Numba adds to it
         super().__init__(dispatcher.py_func, types, **options | {"lineinfo": lines, "link": link})
         self._capability = capability
+        self._built: dict[type[Result], Kernel[Any]] = {}
         library = self._codelibrary
         separate = hasattr(library, "get_asm_strs")  # numba-cuda: a module for each function in debug mode
         self.texts = library.get_asm_strs(capability) if separate else [library.get_asm_str(capability)]
 
     def built(self, result_type: type[R]) -> Kernel[R]:
-        """It with the modules that it needs."""
+        """It with the modules that it needs, as PTX like any other."""
+        if result_type not in self._built:
+            self._built[result_type] = self._build(result_type)
+        return self._built[result_type]
+
+    def _build(self, result_type: type[R]) -> Kernel[R]:
         ptx, *others = map(str, self.texts)
         target = f"sm_{10 * self._capability[0] + self._capability[1]}"
         code = sorted(self._codelibrary._linking_files, key=str)

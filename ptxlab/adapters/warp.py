@@ -5,8 +5,8 @@ is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a t
 with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
 CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
 which gives no PTX. Hash grids are those of the CPU; meshes and volumes cannot be read by a kernel, and
-textures need a GPU. A graph is captured and launched as on the CPU: Warp keeps its
-launches, copies and conditions in their order, and calls back for each launch.
+textures need a GPU. A graph is captured and launched as on the CPU: Warp keeps its launches, copies and
+conditions in their order, and calls back for each launch.
 """
 
 from __future__ import annotations
