@@ -16,7 +16,7 @@ from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
 
 _ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
-_BLOCK = 1 << 16  # elements of D worked on at a time: loops are long, and what they need stays in the cache
+_BLOCK = 1 << 17  # elements of D worked on at a time: loops are long, and what they need stays in the cache
 
 
 Array: TypeAlias = NDArray[Any]
@@ -305,7 +305,7 @@ def _short_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> 
     biased = np.minimum(np.int16(127 + alignment.fraction_bits) - top, np.int16(127 + 126), out=top)
     power = np.left_shift(biased, 23, dtype=np.int32)
     scale = power.view(np.float32)
-    integer, total = np.empty_like(power), np.empty_like(power)
+    total = np.empty_like(power)
     at_once = 1 << 29 - alignment.fraction_bits
     with np.errstate(under="ignore"):
         product = (c.value * scale).astype(np.float32, copy=False)
@@ -315,8 +315,7 @@ def _short_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> 
             for x, y in zip(a.value[k : k + at_once], b.value[k : k + at_once], strict=True):
                 np.multiply(x, y, out=product)
                 np.multiply(product, scale, out=product)
-                np.copyto(integer, product, casting="unsafe")
-                np.add(total, integer, out=total)
+                np.add(total, product, out=total, dtype=np.int32, casting="unsafe")
             sums += total
         np.subtract(254 << 23, power, out=power)
         sums *= scale
