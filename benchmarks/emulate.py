@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from ptxlab import Instruction
 from ptxlab.instruction import mma_instruction
+from ptxlab.isa.operation import Operation
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
@@ -43,16 +45,22 @@ FORMS = (
 )
 
 
-def best(work: Callable[[], object], seconds: float = 0.5) -> float:
-    """Seconds of the fastest of several runs, after one that does not count."""
+def by_turns(works: dict[str, Callable[[], object]], seconds: float = 2.0) -> dict[str, float]:
+    """The median of each, in seconds, after a run that does not count.
+
+    They take turns, so that whatever else the machine does slows all of them.
+    """
     clock = time.process_time if os.environ.get("PTXLAB_THREADS") == "1" else time.perf_counter
-    work()
-    times: list[float] = []
-    while len(times) < 3 or sum(times) < seconds:
-        start = clock()
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
         work()
-        times.append(clock() - start)
-    return min(times)
+    begin = time.perf_counter()
+    while len(next(iter(times.values()))) < 5 or time.perf_counter() - begin < seconds:
+        for name, work in works.items():
+            start = clock()
+            work()
+            times[name].append(clock() - start)
+    return {name: median(taken) for name, taken in times.items()}
 
 
 def backends() -> list[str]:
@@ -65,18 +73,19 @@ def form(mnemonic: str, batch: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     A = rng.random((batch, ins.m, ins.k), dtype=np.float32)
     B = rng.random((batch, ins.k, ins.n), dtype=np.float32)
-    row: dict[str, Any] = {
-        "instruction": mnemonic,
-        "products": ins.m * ins.n * ins.k,
-        "matmul": 1e3 * best(lambda: A @ B),
-    }
+    works: dict[str, Callable[[], object]] = {"matmul": lambda: A @ B}
     for category in ("bits", "moderate"):
         if category in inputs.categories(ins):
             operands = inputs.make(ins, category, batch)
             for name in backends():
-                with backend(name):
-                    row[f"{name} {category}"] = 1e3 * best(partial(emulate, operands))
-    return row
+                works[f"{name} {category}"] = partial(_emulate_with, name, operands)
+    times = {name: 1e3 * taken for name, taken in by_turns(works).items()}
+    return {"instruction": mnemonic, "products": ins.m * ins.n * ins.k, **times}
+
+
+def _emulate_with(name: str, operands: Operation) -> None:
+    with backend(name):
+        emulate(operands)
 
 
 def plain_python(ins: Instruction, count: int = 8) -> float:

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import ptxlab
+from ptxlab import Instruction
 from ptxlab.instruction import mma_instruction
 from ptxlab.numerics.compiled import backend
 
-from .emulate import backends, best
+from .emulate import backends, by_turns
 
 FORMS = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -49,11 +52,15 @@ def product(mnemonic: str, size: int = 512) -> dict[str, Any]:
     else:
         A, B = rng.integers(-128, 128, (2, size, size))
     left, right = A.astype(np.float32), B.astype(np.float32)
-    row: dict[str, Any] = {"instruction": mnemonic, "size": size, "matmul": best(lambda: left @ right)}
+    works: dict[str, Callable[[], object]] = {"matmul": lambda: left @ right}
     for name in backends():
-        with backend(name):
-            row[name] = best(lambda: ptxlab.matmul(A, B, instruction=ins, show=False), 1.0)
-    return row
+        works[name] = partial(_multiply_with, name, A, B, ins)
+    return {"instruction": mnemonic, "size": size, **by_turns(works, 3.0)}
+
+
+def _multiply_with(name: str, A: NDArray[Any], B: NDArray[Any], ins: Instruction) -> None:
+    with backend(name):
+        ptxlab.matmul(A, B, instruction=ins, show=False)
 
 
 def million() -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 import ptxlab
 
-from .emulate import best
+from .emulate import by_turns
 
 KERNELS = Path(__file__).parent.parent / "tests" / "kernels"
 #: Source and the instruction that it multiplies with.
@@ -42,13 +42,7 @@ def product(name: str, size: int = 512) -> dict[str, Any]:
         else:
             kernel.simulate(grid, 128, *halves, D, size, size, size, show=False)
 
-    turns = [(best(multiply, 0.3), best(simulate, 0.6)) for _ in range(5)]  # by turns: others may work, too
-    row = {
-        "kernel": name,
-        "size": size,
-        "matmul": min(turn[0] for turn in turns),
-        "simulate": min(turn[1] for turn in turns),
-    }
+    row = {"kernel": name, "size": size, **by_turns({"matmul": multiply, "simulate": simulate}, 5.0)}
     if not np.array_equal(D, multiply()):
         raise AssertionError(f"{name} and matmul disagree")
     return row
