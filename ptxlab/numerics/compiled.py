@@ -25,7 +25,7 @@ from ..isa.dtypes import DType, dtype
 from ..isa.operand import Operand
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from .fused_sum import Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
+from .fused_sum import ABSENT, Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
 
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes a second
 #: to read what it has compiled.
@@ -238,7 +238,7 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
     arrays = (
         values,
         tuple(each.view(np.uint32) for each in values),
-        tuple(np.full(size, loop.ABSENT, dtype=np.int16) for size in sizes),
+        tuple(np.full(size, ABSENT, dtype=np.int16) for size in sizes),
         (
             rows,
             tuple(_flat(each) for each in (*rows, results)),

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numba import config, njit
 
+from .fused_sum import ABSENT
+
 if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this in Python
     raise ImportError("NUMBA_DISABLE_JIT is set")
 
-ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 GROUP = 64  # MMAs that vector instructions take side by side: their values stay in cache
 
 _index, _half, _word, _float = np.uint64, np.int16, np.uint32, np.float32

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
 
-_ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
+ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
 _BLOCK = 1 << 17  # elements of D worked on at a time: loops are long, and what they need stays in the cache
 
 
@@ -123,10 +123,10 @@ class _Numbers(NamedTuple):
     def is_moderate(self, lowest: int, highest: int | None = None) -> bool:
         """Whether no number is below 2^-lowest or from 2^(highest + 1) on."""
         exponent = self.exponent
-        if exponent.max(initial=_ABSENT) > (lowest if highest is None else highest):
+        if exponent.max(initial=ABSENT) > (lowest if highest is None else highest):
             return False
         smallest = exponent.min(initial=0)
-        return bool(smallest >= -lowest or not ((exponent < -lowest) & (exponent > _ABSENT // 2)).any())
+        return bool(smallest >= -lowest or not ((exponent < -lowest) & (exponent > ABSENT // 2)).any())
 
 
 @lru_cache(maxsize=None)
@@ -137,7 +137,7 @@ def _table(float_type: DType) -> _Numbers:
     with np.errstate(invalid="ignore"):
         values = float_type.decode(codes).astype(np.float32)
     lowest = 0 if float_type.fraction_bits == 0 else 1  # ue8m0 has no subnormals
-    exponents = np.where(values == 0, _ABSENT, np.maximum(field, lowest) - float_type.bias)
+    exponents = np.where(values == 0, ABSENT, np.maximum(field, lowest) - float_type.bias)
     return _Numbers(values, exponents.astype(np.int16), bool(np.isfinite(values).all()))
 
 
@@ -168,7 +168,7 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
     values = values.view(np.float32)
     if exponents.min(initial=1) == 0:
         np.maximum(exponents, np.int16(1), out=exponents)
-        exponents += (values == 0) * np.int16(_ABSENT)  # less than that, after all
+        exponents += (values == 0) * np.int16(ABSENT)  # less than that, after all
     exponents -= np.int16(float_type.bias)
     return _Numbers(values, exponents, is_finite)
 

@@ -311,7 +311,7 @@ class Fill:
 def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ins = mma_instruction(F16)
     x = inputs.make(ins, "moderate", 2)
-    loop = SimpleNamespace(ABSENT=-4096, GROUP=64, fill=Fill("cache", error))
+    loop = SimpleNamespace(GROUP=64, fill=Fill("cache", error))
     loop.compile_without_cache = lambda: setattr(loop, "fill", Fill(None, None))
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
     with backend("numba"):
