@@ -95,7 +95,7 @@ def _with_first_cell(text: str, source: str) -> str:
 def documents() -> list[Path]:
     """The files that may repeat the address."""
     texts = [
-        *ROOT.glob("ptxlab/explorer/export.py"),
+        *ROOT.glob("ptxlab/explorer/links.py"),
         *ROOT.glob("*.md"),
         *ROOT.glob("*.cff"),
         *ROOT.glob("recipe/*.yaml"),

@@ -653,7 +653,7 @@ class _Range(NamedTuple):
         return slice(self.top, self.bottom + 1), slice(self.left, self.right + 1)
 
 
-class _Block(NamedTuple):
+class _EditedCells(NamedTuple):
     """The codes of a matrix to be changed, and which of them the edit has written."""
 
     codes: NDArray[Any]
@@ -665,9 +665,9 @@ def _check_writable(name: str) -> None:
         raise PtxlabError("D is the result and cannot be changed; change A, B or C")
 
 
-def _block(operation: Operation, name: str) -> _Block:
+def _block(operation: Operation, name: str) -> _EditedCells:
     codes = operation.codes(name).copy()
-    return _Block(codes, np.zeros(codes.shape, dtype=np.bool_))
+    return _EditedCells(codes, np.zeros(codes.shape, dtype=np.bool_))
 
 
 def _range(
@@ -695,7 +695,7 @@ def _repeats(size: int, block_size: int) -> int:
     return size // block_size if size % block_size == 0 else 1
 
 
-def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) -> _Block:
+def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) -> _EditedCells:
     """A block of text from a cell on, repeated over a range that it fits several times."""
     name = edit.name
     height, width = len(words), max(len(line) for line in words)
@@ -728,7 +728,7 @@ def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) 
     return block
 
 
-def _extend(operation: Operation, edit: ExtendCells) -> _Block:
+def _extend(operation: Operation, edit: ExtendCells) -> _EditedCells:
     """A range continued up to a row above or below it, or to a column beside it."""
     name = edit.name
     top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)

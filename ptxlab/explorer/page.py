@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import anywidget
@@ -10,14 +10,16 @@ import ipywidgets
 import numpy as np
 import traitlets
 from ipywidgets.widgets.widget import JUPYTER_WIDGETS_ECHO, _remove_buffers
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .._util.arguments import is_name
 from ..errors import PtxlabError
 from .bundle import script, style
+from .edits import Edit, SetRegisters
 from .quiz import Score
-from .serialise import is_same
 from .session import PageSession
-from .view import Outgoing, read_only
+from .state import ExplorerState
+from .view import Outgoing, is_same, read_only
 
 
 class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
@@ -174,3 +176,25 @@ def _equal_bits(one: Any, other: Any) -> bool:
         same_type = one.shape == other.shape and one.dtype == other.dtype
         return same_type and one.tobytes() == other.tobytes()
     return type(one) is type(other) and one == other
+
+
+class Registers(Mapping[str, NDArray[Any]]):
+    """``ex.registers["A"]``: uint32 [lanes, registers], to read and to assign."""
+
+    def __init__(self, state: ExplorerState, apply: Callable[[Edit], None]) -> None:
+        self._state, self._apply = state, apply
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return read_only(self._state.registers(name))
+
+    def __setitem__(self, name: str, registers: ArrayLike) -> None:
+        self._apply(SetRegisters(name, registers))
+
+    def __contains__(self, name: object) -> bool:
+        return is_name(name, self._state.register_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state.register_names)
+
+    def __len__(self) -> int:
+        return len(self._state.register_names)

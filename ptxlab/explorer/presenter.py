@@ -21,7 +21,6 @@ from ..gpu import codegen
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
-from .differences import FoundDifference, find_difference, trace_columns
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import check_figure, figure_of_selection, gpu_note, picture
 from .instruction_info import instruction_info, toolbar
@@ -30,22 +29,24 @@ from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .question import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit
-from .serialise import (
+from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
+from .tensor_view import Load, find_load, load_data, thread_of
+from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
+from .transfer import AnyTransfer
+from .transfer_view import transfer_bytes, transfer_info
+from .view import (
     MATRICES,
     KnownRegisters,
+    View,
     changed_parts,
     comparison_bytes,
     lane_registers,
     matrix_bytes,
+    parse_selection,
     picture_data,
+    read_only,
     sources,
 )
-from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
-from .tensor_view import Load, find_load, load_data, thread_of
-from .timeline import dot_product_steps
-from .transfer import AnyTransfer
-from .transfer_view import transfer_bytes, transfer_info
-from .view import View, parse_selection, read_only
 
 #: Matrices that people read and assign, and the Explorer's trait of each.
 MATRIX_TRAITS = {

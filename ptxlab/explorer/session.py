@@ -27,7 +27,8 @@ from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from . import edits
 from .edits import Edit, MatrixName, Message, SetValues, make_edits
-from .export import is_link, open_link, page_address, python_code, share_link
+from .export import python_code
+from .links import is_link, open_link, page_address, share_link
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .quiz import choose_questions

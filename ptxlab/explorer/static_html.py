@@ -24,15 +24,14 @@ from ..errors import PtxlabError, quoted
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
-from .export import page_address
+from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
 from .question import Question
 from .quiz import saved_questions
-from .serialise import lane_registers
 from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
-from .view import View
+from .view import View, lane_registers
 
 POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 FRAME = Template("""\

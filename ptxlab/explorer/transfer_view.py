@@ -18,7 +18,6 @@ from ..isa.tensor_memory import LANES
 from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
-from .serialise import code_bytes
 from .transfer import (
     CopyTransfer,
     LoadTransfer,
@@ -29,6 +28,7 @@ from .transfer import (
     choices,
     part_of,
 )
+from .view import code_bytes
 
 #: What can be chosen: a label, and what it means.
 _CONTROLS: dict[str, tuple[str, str]] = {

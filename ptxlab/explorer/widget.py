@@ -16,19 +16,18 @@ from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..views.static_fallback import StaticFallback
-from .differences import FoundDifference
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
-from .page import CheckedMessages, Page, ReadOnlyTrait, StateTrait, TraitObservers
+from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
 from .question import Question
 from .quiz import Quiz, choose_questions
 from .refusals import explorable
-from .serialise import MATRICES
 from .session import PageSession
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
+from .trace_data import FoundDifference
 from .transfer import AnyTransfer
-from .view import MAX_PINNED, Registers, read_only
+from .view import MATRICES, MAX_PINNED, read_only
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 

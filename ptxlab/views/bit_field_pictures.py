@@ -23,7 +23,7 @@ from .picture import Picture
 
 
 @dataclass(frozen=True)
-class _Field:
+class _DescriptorField:
     """Neighbouring bits of a descriptor: their number, and what stands below and above them."""
 
     low: int
@@ -38,7 +38,7 @@ class _Field:
 _DESCRIPTOR_NOTE = "second row: the field as a number; third row: what it says"
 
 
-def _descriptor_grid(name: str, fields: Sequence[_Field], low: int, width: int) -> Grid:
+def _descriptor_grid(name: str, fields: Sequence[_DescriptorField], low: int, width: int) -> Grid:
     """So many bits from `low` on, the highest on the left, with the fields that they form."""
     cells: list[Cell] = []
     heads: list[Header] = []
@@ -119,7 +119,7 @@ _TCGEN05_FIELDS: tuple[_Row, ...] = (
 _HEADING = len("swizzle")  # letters over two bits, so that the columns of both halves are equally wide
 
 
-def _matrix_fields(number: int, rows: Sequence[_Row]) -> list[_Field]:
+def _matrix_fields(number: int, rows: Sequence[_Row]) -> list[_DescriptorField]:
     """The fields of a matrix descriptor."""
     fields = []
     for name, low, bits, hue, says in rows:
@@ -132,7 +132,7 @@ def _matrix_fields(number: int, rows: Sequence[_Row]) -> list[_Field]:
         if meaning:
             tooltip += f": {meaning}"
         heading = (*name.split(), span.center(min(_HEADING, 4 * bits - 1)))
-        fields.append(_Field(low, bits, value, texts, heading, tooltip, hue))
+        fields.append(_DescriptorField(low, bits, value, texts, heading, tooltip, hue))
     return fields
 
 
@@ -239,7 +239,7 @@ def instruction_descriptor(
     return Picture(heading, notes, halves).with_title(title)
 
 
-def _instruction_fields(descriptor: InstructionDescriptor) -> list[_Field]:
+def _instruction_fields(descriptor: InstructionDescriptor) -> list[_DescriptorField]:
     """The fields of an instruction descriptor, and the bits that are not used one by one, highest first."""
     free = set(range(32))
     fields = []
@@ -253,10 +253,10 @@ def _instruction_fields(descriptor: InstructionDescriptor) -> list[_Field]:
         heading = (*_HEADINGS.get(field.name, (field.name.upper(),)), span)
         hue = _FIELD_HUES[number % len(_FIELD_HUES)]
         texts = (str(field.code), says)
-        fields.append(_Field(field.low, field.bits, field.code, texts, heading, tooltip, hue))
+        fields.append(_DescriptorField(field.low, field.bits, field.code, texts, heading, tooltip, hue))
     for bit in free:
         code = descriptor.code >> bit & 1
-        fields.append(_Field(bit, 1, code, ("", ""), (str(bit),), f"not used, bit {bit}"))
+        fields.append(_DescriptorField(bit, 1, code, ("", ""), (str(bit),), f"not used, bit {bit}"))
     return sorted(fields, key=lambda field: -field.low)
 
 

@@ -20,12 +20,12 @@ MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
 PAGE = 848  # what an output of JupyterLab shows in a window of 1280 pixels with the file browser open
 
-_WordRole = Literal["title", "note", "grid title", "axis", "header", "label"]
+_TextRole = Literal["title", "note", "grid title", "axis", "header", "label"]
 _Anchor = Literal["start", "middle", "end"]
 
 
 @dataclass(frozen=True)
-class Word:
+class TextLine:
     """One line of text; y is the middle of its height, x its left end, middle or right end.
 
     `role` says what it is: the picture's title or one of its notes, or a grid's title, axis, heading or cell
@@ -36,7 +36,7 @@ class Word:
     y: float
     text: str
     size: float
-    role: _WordRole
+    role: _TextRole
     anchor: _Anchor = "middle"
     on: Cell | None = None  # the cell that it labels
     field: FieldRole | None = None  # what it is of a float, on a tint of its own
@@ -107,7 +107,7 @@ class Drawing:
     width: float = 0.0
     height: float = 0.0
     panels: list[Panel] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
+    words: list[TextLine] = field(default_factory=list)
     tints: list[Tint] = field(default_factory=list)
     arrows: list[list[tuple[float, float]]] = field(default_factory=list)  # each one line: shaft, then head
 
@@ -179,7 +179,7 @@ def tint_fill(tint: Tint, theme: Theme = LIGHT) -> str:
     return hue if tint.strong else palette.mix(hue, _TINTED, theme.paper)
 
 
-def word_colour(word: Word, theme: Theme = LIGHT) -> str:
+def word_colour(word: TextLine, theme: Theme = LIGHT) -> str:
     """The colour of a line of text."""
     if word.field is not None:
         return theme.dim if word.field == "ignored" else theme.ink
@@ -335,7 +335,7 @@ def _tint(tint: Tint, colours: _Colours) -> str:
     return _rect(tint.box, f'{look} pointer-events="none"')
 
 
-def _text(word: Word, colours: _Colours) -> str:
+def _text(word: TextLine, colours: _Colours) -> str:
     on_colour = word.field is not None or (word.on is not None and paint(word.on)[1] >= _FAINT)
     colour = word_colour(word, colours.theme)
     look = f'fill="{colours.page_colour(colour)}"'
@@ -374,7 +374,7 @@ def static_svg(drawing: Drawing) -> str:
     for arrow in drawing.arrows:
         points = " ".join(f"{x:g},{y:g}" for x, y in arrow)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{LIGHT.ink}" stroke-width="1.5"/>')
-    looks: dict[str, dict[float, list[Word]]] = {}
+    looks: dict[str, dict[float, list[TextLine]]] = {}
     for word in drawing.words:
         weight = ' font-weight="bold"' if word.bold else ""
         look = f'font-family="{MONO if word.mono else SANS}" font-size="{word.size:g}"{weight}'
@@ -468,7 +468,7 @@ def png(pixels: NDArray[np.uint8], colours: bytes, opacity: bytes = b"") -> byte
     return b"\x89PNG\r\n\x1a\n" + b"".join(written)
 
 
-def _static_line(y: float, words: list[Word]) -> str:
+def _static_line(y: float, words: list[TextLine]) -> str:
     """Words of one look at one height."""
     is_short = [word.mono and word.anchor == "middle" and len(word.text) <= _FEW_LETTERS for word in words]
     letters = [

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
-from .drawing import PAGE, Drawing, Panel, Tint, Word, svg_document
+from .drawing import PAGE, Drawing, Panel, TextLine, Tint, svg_document
 from .grid import Arrow, Cell, Grid, Header
 from .palette import DARK, LIGHT
 
@@ -164,11 +164,11 @@ def _write_title(out: Drawing, picture: Picture, width: float) -> tuple[float, f
     titles = _title_lines(out.title, int(room / (_BOLD * size) + 0.01))
     width = max(min(_BOLD * size * max(map(len, titles)) + _BUTTONS, _ROOM), width)
     for i, line in enumerate(titles):
-        out.words.append(Word(_MARGIN, _MARGIN + 8 + 18 * i, line, size, "title", anchor="start"))
+        out.words.append(TextLine(_MARGIN, _MARGIN + 8 + 18 * i, line, size, "title", anchor="start"))
     top = _MARGIN + 30 + 18 * (len(titles) - 1)
     lines = _wrapped(picture.notes, int(width / (_PLAIN * _NOTE)))
     for i, line in enumerate(lines):
-        out.words.append(Word(_MARGIN, top + 16 * i, line, _NOTE, "note", "start"))
+        out.words.append(TextLine(_MARGIN, top + 16 * i, line, _NOTE, "note", "start"))
     return width, top - 8 + 16 * len(lines) - _GAP / 2
 
 
@@ -480,29 +480,29 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
     out.panels.append(panel)
     if grid.title:
         start = left if grid.density == "tight" else x0
-        out.words.append(Word(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
+        out.words.append(TextLine(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
     if grid.axes[1]:
         text, middle = f"{grid.axes[1]} →", top + head * _LINE_HEIGHT / 2
-        out.words.append(Word(x0, middle, text, head, "axis", "start"))
+        out.words.append(TextLine(x0, middle, text, head, "axis", "start"))
     if grid.axes[0]:
         text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE_HEIGHT / 2 - 3
-        out.words.append(Word(x0 - 8, middle, text, head, "axis", "end"))
+        out.words.append(TextLine(x0 - 8, middle, text, head, "axis", "end"))
     for header in grid.columns:
         last = header.start if header.edge else header.start + header.size
         middle = float(x[header.start] + x[last]) / 2
         above = y0 - 3 - len(header.lines) * head * _LINE_HEIGHT / 2
-        _write(out, header.lines, Word(middle, above, "", head, "header", "middle"))
+        _write(out, header.lines, TextLine(middle, above, "", head, "header", "middle"))
     for header in grid.rows:
         middle = float(y[header.start] + y[header.start + header.size]) / 2
-        _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", "end"))
+        _write(out, header.lines, TextLine(x0 - 8, middle, "", head, "header", "end"))
     for group in grid.row_groups:
         middle = float(y[group.start] + y[group.start + group.size]) / 2
         right = x0 - _rows_width(grid, head) - 10
-        _write(out, group.lines, Word(right, middle, "", head, "header", "end"))
+        _write(out, group.lines, TextLine(right, middle, "", head, "header", "end"))
     for cell in grid.cells:
         if cell.lines:
             across, down, width, height = panel.box(cell)
-            centre = Word(across + width / 2, down + height / 2, "", size, "label", on=cell)
+            centre = TextLine(across + width / 2, down + height / 2, "", size, "label", on=cell)
             if cell.fields and not _bits_text(cell):
                 centre = replace(centre, y=centre.y - _STRIP / 2 - 1)
                 _place_strip(out, cell, panel.box(cell))
@@ -543,7 +543,7 @@ def _within(
     return start, box[1], stop - start, box[3]
 
 
-def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
+def _write_bits(out: Drawing, like: TextLine, cell: Cell) -> None:
     """Add the bits of a float in one line, each field on its tint."""
     letter = like.size * _LETTER
     letters = len(_bits_text(cell))
@@ -562,7 +562,7 @@ def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
         left += width + letter
 
 
-def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
+def _write(out: Drawing, lines: tuple[str, ...], like: TextLine) -> None:
     """Add lines of text below each other, around the middle of a word that says how they look."""
     pitch = like.size * _LINE_HEIGHT
     first = like.y - (len(lines) - 1) * pitch / 2

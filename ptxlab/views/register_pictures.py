@@ -212,7 +212,7 @@ def _thread(
 
 
 @dataclass(frozen=True)
-class _Field:
+class _ElementBits:
     """An element, or a part of one, in a word: its bits, and what stands in its cell and its tooltip."""
 
     word: int
@@ -223,7 +223,7 @@ class _Field:
 
 
 @dataclass(frozen=True)
-class _Words:
+class _LaneContents:
     """What one lane holds: registers, or columns of tensor memory."""
 
     name: str
@@ -233,10 +233,10 @@ class _Words:
     width: int  # bits from one element to the next
     dtype: DType
     lane: int  # whose colour it has
-    fields: tuple[_Field, ...]
+    fields: tuple[_ElementBits, ...]
 
 
-def _words_of_lane(op: Operand, lane: int) -> _Words:
+def _words_of_lane(op: Operand, lane: int) -> _LaneContents:
     """What a lane of a warp holds of an operand."""
     prefix = op.name.lower()
     fields = []
@@ -245,13 +245,13 @@ def _words_of_lane(op: Operand, lane: int) -> _Words:
         names = (name,) if op.dtype.bits == 1 else (name, index)
         bits = bit_range(place.low, place.high)
         tooltip = (f"{name} = {index}", f"{op.holder} {lane}, register {place.register}, bits {bits}")
-        fields.append(_Field(place.register, place.low, place.high, names, tooltip))
-    return _Words(
+        fields.append(_ElementBits(place.register, place.low, place.high, names, tooltip))
+    return _LaneContents(
         op.name, "register", op.registers, op.register_bits, op.width, op.dtype, lane, tuple(fields)
     )
 
 
-def _words_of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
+def _words_of_tensor_lane(op: TensorOperand, lane: int) -> _LaneContents:
     """What a lane of tensor memory holds of an operand."""
     cta, number = divmod(lane, LANES)
     every = op.layout.coords()[
@@ -268,11 +268,11 @@ def _words_of_tensor_lane(op: TensorOperand, lane: int) -> _Words:
             pieces.append((column_of + 1, 0, stop - 32))
         for word, first, last in pieces:
             where = f"{pair}lane {number}, column {word}, bits {bit_range(first, last)}"
-            fields.append(_Field(word, first, last, (index,), (index, where)))
-    return _Words(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
+            fields.append(_ElementBits(word, first, last, (index,), (index, where)))
+    return _LaneContents(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
 
 
-def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _Words:
+def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _LaneContents:
     """What a thread has in its registers, in words of tensor memory or in elements of an operand there."""
     bits = 16 if form.pack else 32
     dtype = form.operands["R"].dtype
@@ -289,10 +289,10 @@ def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | Non
         if of is not None:
             names = (_elements(of, of.holds(lane, column)), where)
             tooltip = (names[0], *tooltip)
-        fields.append(_Field(register, low, low + bits - 1, names, tooltip))
+        fields.append(_ElementBits(register, low, low + bits - 1, names, tooltip))
     if of is not None and of.width == 32 and of.dtype.bits == bits:
         dtype = of.dtype
-    return _Words("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))
+    return _LaneContents("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))
 
 
 def _elements(op: TensorOperand, places: Sequence[tuple[int, int]]) -> str:
@@ -314,7 +314,7 @@ def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
     return [f"{sign}orange: exponent, the rest: fraction"]
 
 
-def _word_grid(words: _Words, contents: NDArray[Any] | None) -> Grid:
+def _word_grid(words: _LaneContents, contents: NDArray[Any] | None) -> Grid:
     """Registers or columns, a row each; with contents, their bits and values."""
     cells, hover = [], np.full((words.count, words.bits), "padding", dtype=object)
     if words.noun == "column":

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.bundle import script
-from ptxlab.explorer.export import PAGE
+from ptxlab.explorer.links import PAGE
 from tests.browser.gestures import enter, press, starting
 from tests.sampling import EXHAUSTIVE, every_third, one_in, some
 from tools.bare_page import BareBook, BarePage

@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
-from ptxlab.explorer.export import page_address
-from ptxlab.explorer.serialise import lane_registers
+from ptxlab.explorer.links import page_address
+from ptxlab.explorer.view import lane_registers
 from tests.browser.gestures import enter, press, starting, type_line
 from tests.sampling import some
 from tools.jupyter import Shown

@@ -12,10 +12,10 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.explorer.differences import find_difference
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.state import ChipChoice, ExplorerState
+from ptxlab.explorer.trace_data import find_difference
 from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace

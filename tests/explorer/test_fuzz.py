@@ -25,8 +25,8 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits, export, parse_cell
-from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.session import decode_message
+from ptxlab.explorer.view import register_fields
 
 pytest.importorskip("anywidget")
 

@@ -17,8 +17,8 @@ import ptxlab
 import ptxlab.explorer.edits
 from ptxlab import PtxlabError
 from ptxlab.explorer.edits import Edit, FillMatrix, FlipBit, SetCell, SetCodes, SetRegisters, SetValues
-from ptxlab.explorer.serialise import delta
 from ptxlab.explorer.session import MESSAGES, decode_message, typescript
+from ptxlab.explorer.view import delta
 
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers

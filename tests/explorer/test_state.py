@@ -25,10 +25,10 @@ from ptxlab.explorer.edits import (
     Undo,
     change_instruction,
 )
-from ptxlab.explorer.export import open_link, python_code, share_link
+from ptxlab.explorer.export import python_code
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.instruction_info import toolbar
-from ptxlab.explorer.recipe import MAX_FILLS
+from ptxlab.explorer.links import MAX_FILLS, open_link, share_link
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation

@@ -27,9 +27,9 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.fills import PATTERNS, patterns
 from ptxlab.explorer.parse_cell import format_value
-from ptxlab.explorer.serialise import register_fields
 from ptxlab.explorer.state import Comparison, ExplorerState
-from ptxlab.explorer.timeline import dot_product_steps
+from ptxlab.explorer.trace_data import dot_product_steps
+from ptxlab.explorer.view import register_fields
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate
