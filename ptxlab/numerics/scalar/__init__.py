@@ -9,6 +9,6 @@ array([5.], dtype=float32)
 
 from __future__ import annotations
 
-from .operations import ScalarOperation, opcodes, operation
+from .operations import ScalarOperation, names, opcodes, operation
 
-__all__ = ["ScalarOperation", "opcodes", "operation"]
+__all__ = ["ScalarOperation", "names", "opcodes", "operation"]

@@ -101,7 +101,12 @@ def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Scal
 
 
 @lru_cache(maxsize=1)
-def _names() -> frozenset[str]:
+def names() -> frozenset[str]:
+    """The first word of every scalar instruction, the `.approx` ones included.
+
+    >>> "ex2" in names(), "shfl" in names()
+    (True, False)
+    """
     return frozenset(key[0] for key in (*_rows(), *_approximations()))
 
 
@@ -139,7 +144,7 @@ def operation(opcode: str) -> ScalarOperation | None:
         )
         function = row.build(Opcode.parse(text))
         return ScalarOperation(text, sources, results, function, row.sources.count("?"), registers)
-    if parts.name not in _names():
+    if parts.name not in names():
         return None
     texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]
     same_name = [text for text in texts if text.split(".")[0] == parts.name]

@@ -21,7 +21,6 @@ from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import HazardLog, line_text
 from ..ptx.dataflow import branch_targets
 from ..ptx.syntax import (
-    ARITHMETIC,
     Address,
     Function,
     Immediate,
@@ -728,7 +727,7 @@ def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstr
     region = tuple(each for first, last in arms for each in body[first:last])
     inside = {each.index for first, last in arms for each in body[first + 1 : last]}
     entered = any(not inside.isdisjoint(branch_targets(each)) for each in body)
-    fine = region and not entered and all(each.parts[0] in ARITHMETIC for each in region)
+    fine = region and not entered and all(each.is_arithmetic for each in region)
     return region if fine else ()
 
 

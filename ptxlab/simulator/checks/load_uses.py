@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, constants
-from ..ptx.syntax import ARITHMETIC, Function, Immediate, PtxInstruction, Register, registers_of
+from ..ptx.syntax import Function, Immediate, PtxInstruction, Register, registers_of
 
 _MAX_REGISTERS = 64
 _MAX_USES = 64
@@ -101,7 +101,7 @@ class FunctionLoads:
         None of anything that does more. A butterfly hands values over between lanes whose numbers differ in
         the bits of its mask; other shuffles may between any.
         """
-        if instruction.parts[0] in ARITHMETIC:
+        if instruction.is_arithmetic:
             return 0
         if instruction.parts[0] != "shfl":
             return None

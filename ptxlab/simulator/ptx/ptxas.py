@@ -18,13 +18,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .dataflow import basic_blocks, register_bits, successors
-from .syntax import ARITHMETIC, Function, PtxInstruction, Register
+from .syntax import Function, PtxInstruction, Register
 
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-#: What only computes a result: where nobody reads that, the assembler leaves it out.
-_PURE = ARITHMETIC | {"ld"}
 #: What ends a basic block of ptxas besides branches.
 _ENDS = {"call", "membar", "pmevent", "setmaxnreg"}
 #: Types of whole numbers whose division has a branch; that of u32 has none.
@@ -179,11 +177,16 @@ def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
     return out
 
 
+def _only_computes(instruction: PtxInstruction) -> bool:
+    """Whether the assembler leaves it out where nobody reads its result."""
+    return instruction.is_arithmetic or instruction.parts[0] == "ld"
+
+
 def _live_before(instruction: PtxInstruction, live: int) -> int:
     """The registers that are read from an instruction on, from those that are read after it."""
     read, written = instruction.effects
     bits = register_bits(written)
-    if instruction.parts[0] in _PURE and not live & bits:
+    if _only_computes(instruction) and not live & bits:
         return live
     if instruction.parts[0] == "wgmma":  # it reads its accumulators, too
         live |= bits
@@ -197,7 +200,7 @@ def _needed(line: list[PtxInstruction], live: int) -> list[PtxInstruction]:
     needed = []
     for instruction in reversed(line):
         _, written = instruction.effects
-        if instruction.parts[0] not in _PURE or live & register_bits(written):
+        if not _only_computes(instruction) or live & register_bits(written):
             needed.append(instruction)
         live = _live_before(instruction, live)
     return needed[::-1]

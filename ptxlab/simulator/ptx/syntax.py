@@ -14,6 +14,8 @@ from pathlib import PurePath
 from typing import TypeAlias
 
 from ...gpu.compiler import SOURCE_NAME
+from ...numerics import scalar
+from ...numerics.scalar.video import SCALAR as SCALAR_VIDEO
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not say how many bits they have.
@@ -244,15 +246,6 @@ _NO_RESULT = {
     "stackrestore", "stmatrix", "trap",
 }  # fmt: skip
 
-#: Instructions that compute registers from registers of the same lane, and do nothing else.
-ARITHMETIC = frozenset({
-    "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc",
-    "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
-    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
-    "testp", "xor",
-})  # fmt: skip
-
 _HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
 
@@ -299,6 +292,18 @@ class PtxInstruction:
             return None
         first = self.operands[0]
         return None if isinstance(first, Address | Immediate) else first
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether it computes registers from registers of the same lane, and does nothing else.
+
+        >>> PtxInstruction(0, "vadd4.s32.s32.s32", (), 1).is_arithmetic
+        True
+        >>> PtxInstruction(0, "shfl.sync.idx.b32", (), 1).is_arithmetic
+        False
+        """
+        name = self.parts[0]
+        return name in scalar.names() or name in SCALAR_VIDEO or name == "cvta"
 
     @cached_property
     def registers(self) -> tuple[tuple[Register, ...], tuple[Register, ...]]:
