@@ -17,23 +17,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .mma import MmaForm
-from .targets import TARGETS, PtxVersion, chip_number
+from .targets import SM_90A, SM_100A, SM_107, SM_120A, TARGETS, TCGEN05, PtxVersion
 
-
-def _specific(*chips: int) -> tuple[str, ...]:
-    """Targets of these chips that are architecture- or family-specific."""
-    return tuple(target for target in TARGETS if target[-1] in "af" and chip_number(target) in chips)
-
-
+_ANY, _90A, _SINCE_90A, _SINCE_100A = "", "sm_90a", "sm_90a and later a and f", "sm_100a and later a and f"
+_TCGEN05, _REDUX, _BYTES = "tcgen05", "redux.f32", "bytes"
 _SPECIFIC = {
-    "sm_90a": ("sm_90a",),
-    "sm_90a and later a and f": _specific(90, 100, 103, 107, 110, 120, 121),
-    "sm_100a and later a and f": _specific(100, 103, 107, 110, 120, 121),
-    "tcgen05": _specific(100, 103, 107, 110),
-    "redux.f32": _specific(100, 103, 107),
-    "bytes": _specific(107, 120, 121),
+    _90A: SM_90A,
+    _SINCE_90A: (*SM_90A, *SM_100A),
+    _SINCE_100A: SM_100A,
+    _TCGEN05: TCGEN05,
+    _REDUX: tuple(target for target in TCGEN05 if not target.startswith("sm_110")),
+    _BYTES: (*SM_107, *SM_120A),
 }
-_ANY, _90A, _SINCE_90A, _SINCE_100A, _TCGEN05, _REDUX, _BYTES = "", *_SPECIFIC
 
 
 class Requirement(NamedTuple):

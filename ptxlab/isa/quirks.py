@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, TARGETS
+from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, SM_107, TARGETS, TCGEN05
 
 #: The first and the last release of CUDA whose assembler was tried.
 _FIRST, _LAST = "13.0", "13.4"
@@ -114,8 +114,6 @@ _WITHOUT_COPIES = tuple(
     f"tcgen05.{word}"
     for word in ("mma", "ld", "st", "shift", "alloc", "dealloc", "relinquish", "commit", "fence", "wait")
 )
-#: Targets that have tcgen05.
-_TENSOR = tuple(target for target in SM_100A if not target.startswith("sm_12"))
 #: Kinds of other instructions that mma takes over FP8: their words, a title, targets, the first release.
 _FOREIGN_KINDS = (
     (
@@ -125,8 +123,8 @@ _FOREIGN_KINDS = (
         _FIRST,
     ),
     ("i8", "`kind::i8` (of tcgen05.mma) over FP8", ("sm_100a", "sm_110a"), _FIRST),
-    ("f16|tf32", "`kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8", _TENSOR, _FIRST),
-    ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", ("sm_107a", "sm_107f"), "13.4"),
+    ("f16|tf32", "`kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8", TCGEN05, _FIRST),
+    ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", SM_107, "13.4"),
 )
 
 #: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
@@ -282,7 +280,7 @@ QUIRKS: tuple[Quirk, ...] = (
         fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is unpacked or compressed: tcgen05.cp unpacks, .spcompress compresses",
-        targets=_TENSOR,
+        targets=TCGEN05,
         example="tcgen05.mma.cta_group::1.kind::f16.b6x16_p32 [e], da, db, sfa, p;",
     ),
     Quirk(
@@ -293,7 +291,7 @@ QUIRKS: tuple[Quirk, ...] = (
         fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is transposed",
-        targets=_TENSOR,
+        targets=TCGEN05,
         example="tcgen05.cp.cta_group::1.128x256b.row [e], da;",
     ),
     Quirk(
@@ -304,7 +302,7 @@ QUIRKS: tuple[Quirk, ...] = (
         fault=".NaN is there twice",
         emits=_DROPPED.replace("the spelling without", "the spelling with one"),
         why="the manual has it once",
-        targets=tuple(target for target in _TENSOR if not target.startswith("sm_100")),
+        targets=tuple(target for target in TCGEN05 if not target.startswith("sm_100")),
         example="tcgen05.ld.red.sync.aligned.32x32b.x2.NaN.max.NaN.f32 {f0, f1}, f2, [e];",
     ),
     Quirk(
@@ -315,7 +313,7 @@ QUIRKS: tuple[Quirk, ...] = (
         fault=".aligned is missing",
         emits="makes the same code of it",
         why="the manual has no such form, and later assemblers refuse it",
-        targets=_TENSOR,
+        targets=TCGEN05,
         until="13.0",
         example="tcgen05.st.sync.32x32b.x1.b32 [e], {a0};",
     ),

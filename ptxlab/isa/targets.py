@@ -56,23 +56,46 @@ def cuda_release(version: PtxVersion) -> str:
     return f"{major}.{minor}"
 
 
-#: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
-#: Directives: .target"). The plain target of a chip comes first, then a (this chip only), f (family).
+class _Chip(NamedTuple):
+    """A chip: its generation in NVIDIA's words, and its targets with the PTX ISA that introduced each.
+
+    `versions` has them by suffix: "" for the plain target, "a" for this chip only, "f" for its family.
+    `products` are well-known ones, by NVIDIA's names without "NVIDIA" and "GeForce". `code_of` is the chip
+    whose machine code the compiler emits for this one.
+    """
+
+    generation: str
+    versions: dict[str, tuple[int, int]]
+    products: tuple[str, ...] = ()
+    code_of: str = ""
+    has_tcgen05: bool = False
+    has_model: bool = True  # whether anything is known of its arithmetic
+
+
+#: "PTX Module Directives: .target".
+_CHIPS = {
+    "sm_70": _Chip("Volta", {}),  # no target of the newest assembler
+    "sm_75": _Chip("Turing", {"": (6, 3)}, ("T4",)),
+    "sm_80": _Chip("Ampere", {"": (7, 0)}, ("A100",)),
+    "sm_86": _Chip("Ampere", {"": (7, 1)}, ("A10", "RTX 3090")),
+    "sm_87": _Chip("Ampere", {"": (7, 4)}, ("Jetson Orin",), code_of="sm_80"),
+    "sm_88": _Chip("Ampere", {"": (9, 0)}, code_of="sm_80"),
+    "sm_89": _Chip("Ada", {"": (7, 8)}, ("L4", "L40", "RTX 4090")),
+    "sm_90": _Chip("Hopper", {"": (7, 8), "a": (8, 0)}, ("H100", "H200")),
+    "sm_100": _Chip("Blackwell", {"": (8, 6), "a": (8, 6), "f": (8, 8)}, ("B200",), has_tcgen05=True),
+    "sm_103": _Chip("Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("B300",), "sm_100", True),
+    "sm_107": _Chip("Rubin", {"": (9, 4), "a": (9, 4), "f": (9, 4)}, has_tcgen05=True, has_model=False),
+    "sm_110": _Chip("Blackwell", {"": (9, 0), "a": (9, 0), "f": (9, 0)}, ("Jetson Thor",), "sm_100", True),
+    "sm_120": _Chip("RTX Blackwell", {"": (8, 7), "a": (8, 7), "f": (8, 8)}, ("RTX 5090",)),
+    "sm_121": _Chip("RTX Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("DGX Spark",), "sm_120"),
+}
+
+#: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it.
 TARGET_VERSIONS: dict[str, PtxVersion] = {
-    "sm_75": PtxVersion(6, 3),
-    "sm_80": PtxVersion(7, 0),
-    "sm_86": PtxVersion(7, 1),
-    "sm_87": PtxVersion(7, 4),
-    "sm_88": PtxVersion(9, 0),
-    "sm_89": PtxVersion(7, 8),
-    "sm_90": PtxVersion(7, 8), "sm_90a": PtxVersion(8, 0),
-    "sm_100": PtxVersion(8, 6), "sm_100a": PtxVersion(8, 6), "sm_100f": PtxVersion(8, 8),
-    "sm_103": PtxVersion(8, 8), "sm_103a": PtxVersion(8, 8), "sm_103f": PtxVersion(8, 8),
-    "sm_107": PtxVersion(9, 4), "sm_107a": PtxVersion(9, 4), "sm_107f": PtxVersion(9, 4),
-    "sm_110": PtxVersion(9, 0), "sm_110a": PtxVersion(9, 0), "sm_110f": PtxVersion(9, 0),
-    "sm_120": PtxVersion(8, 7), "sm_120a": PtxVersion(8, 7), "sm_120f": PtxVersion(8, 8),
-    "sm_121": PtxVersion(8, 8), "sm_121a": PtxVersion(8, 8), "sm_121f": PtxVersion(8, 8),
-}  # fmt: skip
+    name + suffix: PtxVersion(*version)
+    for name, chip in _CHIPS.items()
+    for suffix, version in chip.versions.items()
+}
 
 TARGETS: tuple[str, ...] = tuple(TARGET_VERSIONS)
 
@@ -88,40 +111,30 @@ SM_100A = tuple(target for target in _since("sm_100") if target[-1] in "af")
 SM_120A = tuple(target for target in _since("sm_120") if target[-1] in "af")
 SM_107 = ("sm_107a", "sm_107f")
 SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
+#: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
+TCGEN05 = tuple(name + suffix for name, chip in _CHIPS.items() if chip.has_tcgen05 for suffix in "af")
 
-#: The generation of each chip, in NVIDIA's words; a chip is what `model=` names.
+#: The generation of each chip that has arithmetic of its own; a chip is what `model=` names.
 GENERATIONS: dict[str, str] = {
-    "sm_70": "Volta", "sm_75": "Turing", "sm_80": "Ampere", "sm_86": "Ampere", "sm_89": "Ada",
-    "sm_90": "Hopper", "sm_100": "Blackwell", "sm_120": "RTX Blackwell",
-}  # fmt: skip
-
-#: For each generation since Turing one chip, and the target that has all of its instructions.
-CHIPS: dict[str, str] = {
-    "sm_75": "sm_75",
-    "sm_80": "sm_80",
-    "sm_89": "sm_89",
-    "sm_90": "sm_90a",
-    "sm_100": "sm_100a",
-    "sm_120": "sm_120a",
+    name: chip.generation for name, chip in _CHIPS.items() if chip.has_model and not chip.code_of
 }
 
-#: Well-known products with each target, by NVIDIA's names without "NVIDIA" and "GeForce".
+
+def _full_target(name: str) -> str:
+    """The target that has all instructions of a chip."""
+    return f"{name}a" if "a" in _CHIPS[name].versions else name
+
+
+#: For each generation since Turing one chip, the first, and the target that has all of its instructions.
+CHIPS: dict[str, str] = {
+    name: _full_target(name)
+    for number, (name, chip) in enumerate(GENERATIONS.items())
+    if _CHIPS[name].versions and chip not in list(GENERATIONS.values())[:number]
+}
+
+#: Well-known products with each target.
 PRODUCTS: dict[str, tuple[str, ...]] = {
-    "sm_75": ("T4",), "sm_80": ("A100",), "sm_86": ("A10", "RTX 3090"), "sm_87": ("Jetson Orin",),
-    "sm_89": ("L4", "L40", "RTX 4090"), "sm_90a": ("H100", "H200"), "sm_100a": ("B200",),
-    "sm_103a": ("B300",), "sm_110a": ("Jetson Thor",), "sm_120a": ("RTX 5090",), "sm_121a": ("DGX Spark",),
-}  # fmt: skip
-
-#: Architectures whose arithmetic has no model yet: they have a name, but no chip in GENERATIONS.
-_WITHOUT_MODEL = {"sm_107": "Rubin"}
-
-#: Chips for which the compiler emits the machine code of another chip.
-_COMPILED_AS = {
-    "sm_87": "sm_80",
-    "sm_88": "sm_80",
-    "sm_103": "sm_100",
-    "sm_110": "sm_100",
-    "sm_121": "sm_120",
+    _full_target(name): chip.products for name, chip in _CHIPS.items() if chip.products
 }
 
 
@@ -201,8 +214,10 @@ def chip_of_target(target: str) -> str | None:
     >>> chip_of_target("sm_90a"), chip_of_target("sm_86"), chip_of_target("sm_121a"), chip_of_target("sm_52")
     ('sm_90', 'sm_86', 'sm_120', None)
     """
-    chip = as_text(target, "target").rstrip("af")
-    return chip if chip in GENERATIONS else _COMPILED_AS.get(chip)
+    name = as_text(target, "target").rstrip("af")
+    if name in GENERATIONS:
+        return name
+    return _CHIPS[name].code_of or None if name in _CHIPS else None
 
 
 def generation(target: str) -> str:
@@ -211,7 +226,5 @@ def generation(target: str) -> str:
     >>> generation("sm_121a"), generation("sm_87"), generation("sm_107f")
     ('RTX Blackwell', 'Ampere', 'Rubin')
     """
-    chip = as_text(target, "target").rstrip("af")
-    if chip in _WITHOUT_MODEL:
-        return _WITHOUT_MODEL[chip]
-    return GENERATIONS.get(chip_of_target(target) or "", "")
+    chip = _CHIPS.get(as_text(target, "target").rstrip("af"))
+    return "" if chip is None else chip.generation

@@ -19,7 +19,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab._util.progress_bar import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.instruction import register_instructions
-from ptxlab.isa.targets import CHIPS, newest_of_cuda
+from ptxlab.isa.targets import CHIPS, TCGEN05, newest_of_cuda
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
 
 __all__ = [
@@ -31,7 +31,7 @@ FILE = Path(__file__).parents[1] / "data" / "sass.txt"
 #: One target for every generation.
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
 #: One for every chip that has tcgen05.
-TENSOR_TARGETS: tuple[str, ...] = ("sm_100a", "sm_103a", "sm_107a", "sm_110a")
+TENSOR_TARGETS: tuple[str, ...] = tuple(target for target in TCGEN05 if target.endswith("a"))
 
 #: What stands for an instruction that nvdisasm does not print.
 UNPRINTED = "UNPRINTED"

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
+from ptxlab.isa.targets import TCGEN05
 from tests import assembler
 from tests.assembler import Compiler
 from tests.isa.tcgen05_lines import Line, lines, taken
@@ -40,15 +41,11 @@ def decode(text: str) -> str:
     return re.sub(r"(\d+)(\D)", lambda run: run[2] * int(run[1]), text)
 
 
-def _has_tcgen05(target: str) -> bool:
-    return target[:-1] in ("sm_100", "sm_103", "sm_107", "sm_110") and target[-1] in "af"
-
-
 def _verdicts(compiler: Compiler) -> dict[str, object]:
     asked = lines()
     sets: list[list[str]] = [[] for _ in asked]
     for target in compiler.targets:
-        places = range(0, len(asked), 1 if _has_tcgen05(target) else _STRIDE)
+        places = range(0, len(asked), 1 if target in TCGEN05 else _STRIDE)
         for low in range(0, len(places), _BATCH):
             batch = places[low : low + _BATCH]
             for place, takes in zip(batch, taken([asked[i] for i in batch], target, compiler), strict=True):

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Literal
 
 from ..instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
-from ..targets import SM_107, TARGETS
+from ..targets import SM_107, TCGEN05
 from ..tcgen05 import (
     CONTROL_FAMILIES,
     COPY_SHAPES,
@@ -25,16 +25,10 @@ from ..tcgen05 import (
     Tcgen05Transfer,
 )
 
-#: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
-EVERY = tuple(
-    target
-    for target in TARGETS
-    if target[:-1] in ("sm_100", "sm_103", "sm_107", "sm_110") and target[-1] in "af"
-)
-ARCH_TARGETS = tuple(target for target in EVERY if target.endswith("a"))  # sm_100a, ...: one chip
+ARCH_TARGETS = tuple(target for target in TCGEN05 if target.endswith("a"))  # sm_100a, ...: one chip
 I8 = ("sm_100a", "sm_110a")
-SCALE_INPUT_D = tuple(target for target in EVERY if not target.startswith("sm_110"))
-REDUCTION = tuple(target for target in EVERY if not target.startswith("sm_100"))
+SCALE_INPUT_D = tuple(target for target in TCGEN05 if not target.startswith("sm_110"))
+REDUCTION = tuple(target for target in TCGEN05 if not target.startswith("sm_100"))
 
 #: The ways to say how many elements share a scale; without a word it is block32.
 _SCALE_VECTORS: dict[str, tuple[str, ...]] = {
@@ -80,7 +74,7 @@ def multiplies(family: str) -> Iterator[Tcgen05Mma]:
             family,
             kind,
             cta_group,
-            {"i8": I8, "ti16": SM_107}.get(kind, EVERY),
+            {"i8": I8, "ti16": SM_107}.get(kind, TCGEN05),
             descriptor,
             scale_input_d=SCALE_INPUT_D if kind in ("f16", "tf32") and not ws else (),
         )
@@ -127,14 +121,14 @@ def transfers(family: str) -> Iterator[Tcgen05Transfer]:
         for group, shape, source in product(_GROUPS, COPY_SHAPES, ("", "b6x16_p32", "b4x16_p64")):
             for multicast in COPY_SHAPES[shape][2]:
                 yield Tcgen05Transfer(
-                    "tcgen05.cp", EVERY, shape, cta_group=group, multicast=multicast, source=source
+                    "tcgen05.cp", TCGEN05, shape, cta_group=group, multicast=multicast, source=source
                 )
         return
     most = {"16x128b": 64, "16x256b": 32}
     for shape, power, pack in product(LOAD_SHAPES, range(8), (False, True)):
         if 1 << power <= most.get(shape, MAX_REGISTERS):
             yield Tcgen05Transfer(
-                "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", EVERY, shape, 1 << power, pack
+                "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", TCGEN05, shape, 1 << power, pack
             )
     if family == "tcgen05.ld":
         yield from _reductions()
@@ -194,4 +188,4 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
     }
     for qualifiers, operands in rows[family]:
         newest = {*restricted, "multicast::cluster::32b"} & {*qualifiers}
-        yield Tcgen05Control(family, SM_107 if newest else EVERY, qualifiers, operands)
+        yield Tcgen05Control(family, SM_107 if newest else TCGEN05, qualifiers, operands)
