@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,10 @@ def compiler_version() -> tuple[int, int]:
 
 
 def check_compiler(form: Form, target: str) -> None:
-    """Refuse a form that this NVRTC is too old for; older drivers load what a newer one makes."""
+    """Refuse a form that needs a newer NVRTC.
+
+    The driver may be older: it loads machine code of any compiler of its CUDA generation.
+    """
     _check_version(form.ptx_version_for(target), f"{form.mnemonic} for {target}")
 
 
@@ -48,10 +52,11 @@ def _check_version(needed: PtxVersion, what: str) -> None:
     if newest_of_cuda(release) >= needed:
         return
     first = cuda_release(needed)
-    package = f"nvidia-cuda-nvrtc>={first},<{int(first.split('.')[0]) + 1}"
+    major = int(first.split(".")[0])
+    package = "nvidia-cuda-nvrtc-cu12" if major == 12 else "nvidia-cuda-nvrtc"
     raise PtxlabError(
-        f"{what} needs PTX ISA {needed} (CUDA {first}), NVRTC here is that of CUDA "
-        f'{release[0]}.{release[1]}: pip install "{package}"'
+        f"{what} needs PTX ISA {needed} (CUDA {first}); the installed NVRTC is that of CUDA "
+        f'{release[0]}.{release[1]}: pip install "{package}>={first},<{major + 1}"'
     )
 
 
@@ -70,9 +75,10 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
+    cache = cache and not _OWN_INCLUDE.search(source)
     cubin = read_entry(entry) if cache else None
     if cubin is None:
-        folders = _header_folders() if include_mma else ()
+        folders = _find_headers() if include_mma else ()
         flags = [f"-arch={target}", *_FLAGS, *(f"-I{folder}" for folder in folders)]
         cubin, _ = _run_nvrtc(source, SOURCE_NAME, target, flags, "cubin")
         if cache:
@@ -115,11 +121,11 @@ def link_modules(texts: Sequence[str], target: str) -> bytes:
     b'ELF'
     """
     core = load("cuda.core")
-    names = ("the source", *(f"link[{number}]" for number in range(len(texts))))
+    names = ("the source", *(f"link[{number}]" for number in range(len(texts) - 1)))
     try:
         objects = [
             core.ObjectCode.from_ptx(text.encode(), name=name)
-            for text, name in zip(texts, names, strict=False)
+            for text, name in zip(texts, names, strict=True)
         ]
         options = core.LinkerOptions(arch=check_target(target))
         code: bytes = core.Linker(*objects, options=options).link("cubin").code
@@ -129,9 +135,11 @@ def link_modules(texts: Sequence[str], target: str) -> bytes:
 
 
 _FLAGS = ("-std=c++17", "--device-as-default-execution-space")
-#: `--no-cache` comes with them: NVRTC's own cache gives the same machine code with and without
-#: `--use_fast_math`. As nvcc does, <math.h> is included, for INFINITY and NAN.
+#: As nvcc does, <math.h> is included, for INFINITY and NAN.
 _KERNEL_FLAGS = (*_FLAGS, "-lineinfo", "--pre-include=math.h")
+#: What brings in files whose text the cache's key does not have.
+_OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
+_INCLUDING_OPTION = re.compile(r"-I|-include|--include-path|--pre-include")
 
 
 def _compiled(
@@ -142,7 +150,10 @@ def _compiled(
     output: Literal["ptx", "cubin"],
     file: str = SOURCE_NAME,
 ) -> tuple[bytes, str | None]:
-    """PTX or machine code with line numbers, from the cache or from NVRTC; the name of a template in it."""
+    """PTX or machine code with line numbers, from the cache or from NVRTC; the mangled name of a template.
+
+    What includes files of the reader's own is compiled anew: they may have changed.
+    """
     _check_text(source, "source")
     for text, what in ((name or "", "name"), *((option, "options") for option in options)):
         _check_text(text, what)
@@ -150,23 +161,27 @@ def _compiled(
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
     headers = "".join(STANDARD_HEADERS.values())
+    folders = [f"-I{folder}" for folder in header_folders()]
     version = f"{major}.{minor}"
-    parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *options)
+    parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *folders, *options)
     entry = f"{key_of(*parts)}.{output}"
-    stored = read_entry(entry)
+    cache = not _OWN_INCLUDE.search(source) and not any(map(_INCLUDING_OPTION.match, options))
+    stored = read_entry(entry) if cache else None
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
         return code, lowered.decode() or None
     flags = [
         f"-arch={target.replace('sm_', 'compute_') if output == 'ptx' else target}",
         *_KERNEL_FLAGS,
-        *(["--no-cache"] if compiler_version() >= (13, 0) else []),
+        # NVRTC's own cache returns the same machine code with and without --use_fast_math
+        *(["--no-cache"] if (major, minor) >= (13, 0) else []),
         "--diag-suppress=9",  # /* in a comment: each would put its whole line into the log
-        *(f"-I{folder}" for folder in header_folders()),
+        *folders,
         *options,
     ]
     code, lowered_name = _run_nvrtc(source, file, target, flags, output, STANDARD_HEADERS, expression)
-    write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
+    if cache:
+        write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name
 
 
@@ -179,7 +194,10 @@ def _run_nvrtc(
     headers: Mapping[str, str] = MappingProxyType({}),
     expression: str | None = None,
 ) -> tuple[bytes, str | None]:
-    """PTX or machine code, and the name of a template in it. cuda.core would ask the driver for PTX."""
+    """PTX or machine code, and the mangled name of `expression` in it.
+
+    Not through cuda.core, which asks the driver about PTX.
+    """
     if expression is not None:
         # NVRTC 13.0 ends the process if there is a name and the source has an error such as a missing quote
         _run_nvrtc(source, file, target, flags, "ptx", headers)
@@ -194,12 +212,15 @@ def _run_nvrtc(
         (code,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         if int(code) != 0:
             raise _refusal(target, _log(program) or code.name)
-        ask_size, ask = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
+        get_size, get_output = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
         if output == "cubin":
-            ask_size, ask = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
-        _, size = ask_size(program)
-        result = bytearray(size)  # not bytes: NVRTC writes into it
-        ask(program, result)
+            get_size, get_output = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
+        code, size = get_size(program)
+        if int(code) == 0:
+            result = bytearray(size)  # not bytes: NVRTC writes into it
+            (code,) = get_output(program, result)
+        if int(code) != 0:
+            raise PtxlabError(f"NVRTC does not return what it compiled for {target} ({code.name})")
         lowered = None
         if expression is not None:
             code, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
@@ -211,32 +232,27 @@ def _run_nvrtc(
 
 
 def header_folders() -> tuple[str, ...]:
-    """Folders with CUDA's headers; a source that includes none does not need them."""
+    """Folders with CUDA's headers; () if they are not installed, since a source may include none."""
     try:
-        return _header_folders()
+        return _find_headers()
     except PtxlabError:
         return ()
 
 
 def _check_text(value: str, what: str) -> None:
     text = as_text(value, what)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        is_utf8 = False
-    else:
-        is_utf8 = True
-    if "\0" in text or not is_utf8:
-        raise PtxlabError(f"{what}: it has letters that no compiler reads: NUL, or half of a surrogate pair")
+    if _UNREADABLE.search(text):
+        raise PtxlabError(f"{what}: it has characters that no compiler reads: NUL, or half a surrogate pair")
 
 
-_MAX_LOG = 1 << 16  # letters of what NVRTC wrote that an error carries
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_MAX_LOG = 1 << 16  # characters of NVRTC's log that an error carries
 
 
 def _refusal(target: str, log: str) -> PtxlabError:
     """The first thing that NVRTC objects to, in one sentence; all that it wrote follows in the traceback."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((line for line in lines if "error" in line), lines[0] if lines else "it does not say why")
+    first = next((line for line in lines if "error" in line), lines[0])
     refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
     refusal.add_note(log[:_MAX_LOG])
     return refusal
@@ -254,7 +270,7 @@ def _log(program: object) -> str:
 
 
 @lru_cache(maxsize=1)
-def _header_folders() -> tuple[str, ...]:
+def _find_headers() -> tuple[str, ...]:
     """Folders with <mma.h> and what it includes."""
     try:
         from cuda.pathfinder import find_nvidia_header_directory
@@ -312,7 +328,7 @@ def _digest(name: str, content: bytes) -> bytes:
 
 
 def _own_folder(create: bool = False) -> Path:
-    """Where this user's entries are: in the cache folder, or in a part of it if others may write there.
+    """Where this user's entries are: the cache folder, or a subfolder of it if others may write to that.
 
     Raises OSError where there is no such folder.
     """
@@ -334,12 +350,7 @@ def _own_folder(create: bool = False) -> Path:
 def _read_own(path: Path) -> bytes | None:
     """The content of a regular file that only this user can have written."""
     flags = os.O_RDONLY
-    for flag in (
-        "O_BINARY",
-        "O_CLOEXEC",
-        "O_NOFOLLOW",
-        "O_NONBLOCK",
-    ):  # a link is not an entry; a pipe would wait
+    for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # no link; a pipe would block
         flags |= getattr(os, flag, 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
@@ -355,7 +366,7 @@ def _only_mine(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-# -- the C and C++ headers that kernels include and NVRTC, which compiles device code alone, does not bring
+# -- C and C++ headers that kernels include and NVRTC does not provide ---------------------------------------
 
 
 _INTEGERS = """#pragma once
@@ -418,7 +429,7 @@ _MATHEMATICS = """#pragma once
 #define M_SQRT2 1.41421356237309504880
 """
 _NOTHING = "#pragma once\n"
-#: Of C++: what CUDA's own library has under `cuda::std`.
+#: C++ headers that libcu++ provides as <cuda/std/...>.
 _LIBRARY = ("array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility")
 
 

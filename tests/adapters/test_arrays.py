@@ -285,14 +285,14 @@ _IS_READ = "ptxlab does not know this version, which lacks what it builds on"
         (_like("cupy", "RawKernel", **{**_CUPY, "code": b"x"}), "source: found b'x'; it takes CUDA"),
         (
             _like("cupy", "RawKernel", **{**_CUPY, "code": "\ud800"}),
-            "source: it has letters that no compiler",
+            "source: it has characters that no compiler",
         ),
         (
             _like("cupy", "RawKernel", **{**_CUPY, "name": "f<\ud800>"}),
-            "name: it has letters that no compiler",
+            "name: it has characters that no compiler",
         ),
-        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-D\ud800"]}), "options: it has letters"),
-        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-DN\0"]}), "options: it has letters"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-D\ud800"]}), "options: it has characters"),
+        (_like("cupy", "RawKernel", **{**_CUPY, "options": ["-DN\0"]}), "options: it has characters"),
         (_like("cupy", "RawKernel", **{**_CUPY, "options": 3}), "options=3: they are a list of NVRTC's"),
         (_like("triton.x", "CompiledKernel"), "Triton|triton"),
         (_like("cutlass.x", "JitCompiledFunction", __ptx__=3), "cutlass|PTX: found 3"),

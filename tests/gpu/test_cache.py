@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxlab.gpu.compiler import read_entry, write_entry
+from ptxlab.gpu.compiler import compile_ptx, read_entry, write_entry
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
 root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
@@ -152,3 +152,18 @@ def test_a_cache_that_cannot_be_kept_breaks_nothing(
         write_entry("a.cubin", b"code")
         assert read_entry("a.cubin") is None
     assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_a_header_that_has_changed_is_read_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether an option names its folder or it lies beside the notebook."""
+    source = '#include "step.h"\n__global__ void write(int* x) { *x = STEP; }'
+    for folder, options in ((tmp_path, [f"-I{tmp_path}"]), (tmp_path / "beside", [])):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        for step in (41_001, 41_002):
+            (folder / "step.h").write_text(f"#define STEP {step}\n")
+            text, _ = compile_ptx(source, "sm_90a", options)
+            assert str(step) in text

@@ -92,11 +92,14 @@ def test_a_compiler_that_is_too_old_is_told_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(compiler, "compiler_version", lambda: (13, 0))
     load = ptxlab.instruction("ldmatrix.sync.aligned.m8n16.x4.s8.s4")
     sentence = (
-        f"{load.mnemonic} for sm_90a needs PTX ISA 9.4 (CUDA 13.4), NVRTC here is that of CUDA 13.0: "
-        'pip install "nvidia-cuda-nvrtc>=13.4,<14"'
+        f"{load.mnemonic} for sm_90a needs PTX ISA 9.4 (CUDA 13.4); the installed NVRTC is that of "
+        'CUDA 13.0: pip install "nvidia-cuda-nvrtc>=13.4,<14"'
     )
     assert refusal(sass.sass, load, "sm_90a") == sentence
-    refuses(r"^sm_107a needs PTX ISA 9\.4 \(CUDA 13\.4\), NVRTC here", gpu.compile, "", "sm_107a")
+    refuses(r"^sm_107a needs PTX ISA 9\.4 \(CUDA 13\.4\); the installed NVRTC", gpu.compile, "", "sm_107a")
+    monkeypatch.setattr(compiler, "compiler_version", lambda: (12, 2))
+    refuses(r'"nvidia-cuda-nvrtc-cu12>=12\.7,<13"$', gpu.compile, "", "sm_100a")
+    monkeypatch.setattr(compiler, "compiler_version", lambda: (13, 0))
     monkeypatch.setattr(device, "_first_gpu", lambda: device.Gpu("NVIDIA H200", "sm_90a"))
     assert gpu.status(load) == sentence
     assert gpu.available() and not gpu.available(load)

@@ -138,7 +138,7 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         ("%ptx nobody", "'nobody' is no kernel; "),
         ("%ptx proxy", "'proxy' is no kernel; "),
         ("%ptx holder", "'holder' is no kernel; "),
-        ("%%cuda -D\ud800\n__global__ void f() {}", "it has letters that no compiler reads"),
+        ("%%cuda -D\ud800\n__global__ void f() {}", "it has characters that no compiler reads"),
     ],
 )
 def test_refusals(shell: Any, cell: str, sentence: str) -> None:
