@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import counted
+from ..errors import PtxlabError, counted
 from ..gemm.matmul import matmul
 from ..instruction import mma_instruction
 from ..simulation import Simulation
@@ -83,7 +83,7 @@ MISTAKES = {
 }
 
 
-#: A and B of those kernels.
+#: A and B of the kernels with mistakes.
 SMALL_NUMBERS = (
     (np.arange(256).reshape(16, 16) % 7 - 3).astype(np.float16),
     (np.arange(128).reshape(16, 8) % 5 - 2).astype(np.float16),
@@ -170,12 +170,6 @@ def _integers(count: int, seed: int) -> NDArray[np.float32]:
     return np.random.default_rng(seed).integers(-8, 9, count).astype(np.float32)
 
 
-def _first_operands(result: Simulation) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """B and C of the first mma of warp 0, as registers."""
-    operands = result.operands(warp=0)
-    return operands.b, operands.c
-
-
 _AXPY = ((8, 128, 1000, 3), (3, 64, 130, -2), (1, 32, 5, 5))  # blocks, threads of a block, n, a
 _BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
 
@@ -202,7 +196,7 @@ def _axpy(answer: object) -> Sentences:
             when(
                 not wrong.any() and result.hazards
             ): f"y is right, but only by luck: {first_hazard(result)}.",
-            when(not wrong.any()): f"y is right, but {stores} warps had to store one after the other, where "
+            when(not wrong.any()): f"y is right, but it took {stores} store instructions where "
             f"{-(-n // 32)} would do: some threads do the work of others. One element each is enough.",
             when(same(y, before)): f"No element of y has changed ({launch}).",
             when(not wrong[:threads].any() and same(y[threads:], before[threads:])): "Only the first "
@@ -246,7 +240,7 @@ def _load_b(answer: object) -> Sentences:
         "": "B has 16 rows of 8 elements: which row and column does each lane read?",
     }
     result = simulated(kernel, (1, 1), 32, (np.eye(16, dtype=np.float16), B, D, bias), advice)
-    registers, _ = _first_operands(result)
+    registers = result.operands(warp=0).b
     right = INS.b.pack(B)
     lower, upper = registers & 0xFFFF, registers >> 16
     if not same(registers, right):
@@ -280,6 +274,7 @@ def _load_b(answer: object) -> Sentences:
         correct(same(D, INS(A, B)) and not result.hazards): "All 64 registers are as `mma` expects them. "
         "Each took two 16-bit loads, where B by columns takes one 32-bit load; `ldmatrix` with `.trans`, in "
         "lesson 04, does without them.",
+        when(same(D, INS(A, B))): f"The registers are right, but {first_hazard(result)}.",
         otherwise: "B of 1, 2, 3, ... is right, random numbers are not: what does a negative number do to "
         "the other half of its register?",
     }
@@ -306,7 +301,7 @@ def _start(answer: object) -> Sentences:
     by_columns = np.ascontiguousarray(B.T)
     advice = "There are 8 columns and 8 numbers: which of them does a lane need?"
     result = simulated(kernel, (1, 1), 32, (A, by_columns, D, bias), advice)
-    _, registers = _first_operands(result)
+    registers = result.operands(warp=0).c
     C = INS.c.unpack(registers)
     right = np.broadcast_to(bias, (16, 8))
     wrong = right != C
@@ -322,6 +317,12 @@ def _start(answer: object) -> Sentences:
         ): "Column 2 * thread_in_group() "
         "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
         **never_written(result),
+        when(
+            not wrong.any() and result.hazards
+        ): f"The accumulators start right, but {first_hazard(result)}.",
+        when(
+            not wrong.any()
+        ): "The accumulators start right, but D is wrong: does `start` write anything else?",
         when((C == _GARBAGE).all()): "No accumulator has been written.",
         when(((C > _GARBAGE / 2) & (C != _GARBAGE)).any()): "You add to registers that nobody has written; "
         "use =.",
@@ -351,17 +352,24 @@ _ONE_ROW = "All 32 lanes of a warp need the same row; what is the warp's number?
 
 
 def _first_rows(result: Simulation, A: NDArray[np.float16]) -> list[list[int]]:
-    """For each warp of block 0 and each lane: the row from which on its first mma has A, or -1."""
+    """For each warp of block 0 and each lane: the first row of A that its first mma multiplies, or -1.
+
+    Nothing if a warp has no mma.
+    """
     windows = np.stack([INS.a.pack(A[row : row + 16, :16]) for row in range(len(A) - 15)])
-    found = []
+    rows = []
     for warp in range(4):
-        held = (windows == result.operands(warp=warp).a).all(axis=2)
-        found.append(np.where(held.any(axis=0), held.argmax(axis=0), -1).tolist())
-    return found
+        try:
+            registers = result.operands(warp=warp).a
+        except PtxlabError:
+            return []
+        matches = (windows == registers).all(axis=2)
+        rows.append(np.where(matches.any(axis=0), matches.argmax(axis=0), -1).tolist())
+    return rows
 
 
 def _disagreement(kind: str, rows: Sequence[int]) -> str:
-    """The first lane or warp that loads A from another row on than number 0; nothing if none does.
+    """Where lane or warp 0 and the first that differs from it load A from; "" if none differs.
 
     >>> _disagreement("lane", [0, 0, 16])
     'lane 0 loads A from row 0 on, lane 2 from row 16'
@@ -405,6 +413,9 @@ def _stacked(answer: object) -> Sentences:
             ): f"D is right, but it took {counted(products, 'mma')} where {needed} would do: "
             "do warps compute tiles of others as well?",
             when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
+            when(
+                products > 0 and not rows
+            ): "Some of the four warps of block 0 execute no `mma`: each of them computes 16 rows.",
             when(differ): f"The lanes of warp 1 disagree about the row: {differ}. {_ONE_ROW}",
             when(
                 starts == [0] * 4

@@ -15,8 +15,9 @@ from .checking import Sentences, checks, correct, drawn, otherwise, when
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = mma_instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 AND = mma_instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
-WIDTH, LINE = 100, 3
-ROW, COL = 3, 77
+S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
+WIDTH, LINE = 100, 3  # elements of a row, and the row: 22.3
+ROW, COL = 3, 77  # of a bit: 22.4
 ONES = drawn("22.5", "has {} ones", 40, 48, 36, 52, 44, 28)
 _WORD = drawn(
     "22.2",
@@ -27,7 +28,6 @@ _WORD = drawn(
     (6, -1, 0, 5, -2, 3, -8, 4),
     (7, -1, 1, -4, 6, -3, 0, 2),
 )
-S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -154,8 +154,6 @@ def leading(answer: object) -> Sentences:
         "first.",
         when(submitted[0] == WIDTH): "Then the next row would begin in the middle of a block of 16 bytes. "
         "What must `ldm` be a multiple of?",
-        when(submitted[0] % 128 == 0 and submitted[0] > ldm): "That is legal, but not the smallest: did you "
-        "use the rule for `b1`?",
         when(submitted[0] % step == 0 and submitted[0] > ldm): "That is legal, but not the smallest.",
         when(submitted[0] % step == 0 and submitted[0] < WIDTH): "Then rows would overlap: they have "
         f"{WIDTH} elements.",
@@ -165,10 +163,11 @@ def leading(answer: object) -> Sentences:
         "words. They must begin at multiples of 16 bytes.",
         when(submitted[0] != ldm): f"`ldm` for `s4` must be a multiple of {step}: rows begin at multiples "
         "of 16 bytes.",
-        when(submitted[1] == LINE * ldm): "`ldm` is right. You counted the start of row 3 in elements; how "
-        "many of them share a word?",
-        when(submitted[1] == LINE * ldm // 2): "`ldm` is right. You counted the start of row 3 in bytes; a "
-        "word has four bytes.",
+        when(submitted[1] == LINE * ldm): f"`ldm` is right. You counted the start of row {LINE} in elements; "
+        "how many of them share a word?",
+        when(
+            submitted[1] == LINE * ldm // 2
+        ): f"`ldm` is right. You counted the start of row {LINE} in bytes; a word has four bytes.",
         when(submitted[1] in (expected[1] + ldm // share, expected[1] - ldm // share)): "`ldm` is right. A "
         "neighbouring row begins at that word: row 0 begins at word 0.",
         otherwise: "`ldm` is right. How many words does a row take, and how many rows come before this one?",

@@ -27,6 +27,10 @@ _LOAD_B = (
     "b[r] = at[0] | (unsigned)at[8] << 16; }"
 )
 _START = "for (int r = 0; r < 4; r++) d[r] = bias[thread_in_group() * 2 + r % 2];"
+_SHARED_START = (
+    "__shared__ float all[8]; all[threadIdx.x % 8] = bias[threadIdx.x % 8]; "
+    "for (int r = 0; r < 4; r++) d[r] = all[thread_in_group() * 2 + r % 2];"
+)
 _STAGED = _STACKED.replace(
     "store_d(d, D + row * N + column, N);",
     "__shared__ float tile[64 * 8]; store_d(d, tile + threadIdx.x / 32 * 128, 8); "
@@ -94,7 +98,9 @@ _WRONG_KERNELS = [
         _START.replace("bias[thread_in_group() * 2 + r % 2]", "thread_in_group() * 2 + r % 2 + 9"),
         "no number of the bias",
     ),
+    ("03.3", _SHARED_START, "start right, but"),
     ("03.4", ";", "Nothing was stored"),
+    ("03.4", f"if (threadIdx.x >= 32) return; {_STACKED}", "execute no `mma`"),
     ("03.4", _STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps load the same"),
     ("03.4", _STACKED.replace("D + row * N + column", "D"), "does `store_d` start at the row"),
     ("03.4", _STACKED.replace("threadIdx.x / 32 * 16", "threadIdx.x / 32"), "warp 1 from row 1"),
