@@ -15,25 +15,25 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, quoted
 
-#: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
+#: Kinds of NumPy's types that count as numbers: booleans, integers, floats.
 _NUMBERS = "biuf"
 
-_MAX_NAMES = 1000  # that anybody gives at once
-_MAX_AXES = 24  # NumPy's indexing has 32, of which ptxlab needs some itself
+_MAX_NAMES = 1000  # refuses absurdly long collections
+_MAX_AXES = 24  # NumPy indexes at most 32; ptxlab adds some of its own
 
 
 # -- scalars -------------------------------------------------------------------------------------------------
 
 
 def as_int(value: object, what: str) -> int:
-    """A whole number of any integer type: Python's, NumPy's, an array of no dimension; truth values are none.
+    """A whole number of any integer type, Python's or NumPy's, or an array without axes; not a boolean.
 
     >>> as_int(np.int8(3), "lane"), as_int(np.array(3), "lane")
     (3, 3)
@@ -58,7 +58,7 @@ def as_index(value: object, what: str, size: int, where: str = "") -> int:
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: A: lane 32 does not exist; lanes go from 0 to 31
     """
-    index = value if type(value) is int else as_int(value, f"{where}{what}")
+    index = as_int(value, f"{where}{what}")
     if not 0 <= index < size:
         raise PtxlabError(f"{where}{what} {quoted(index)} does not exist; {what}s go from 0 to {size - 1}")
     return index
@@ -67,9 +67,7 @@ def as_index(value: object, what: str, size: int, where: str = "") -> int:
 def set_integers(instance: object, names: Iterable[str], where: str = "") -> None:
     """Make fields of a frozen dataclass plain integers, whatever integer type they have."""
     for name in names:
-        value = getattr(instance, name)
-        if type(value) is not int:
-            object.__setattr__(instance, name, as_int(value, f"{where}{name}"))
+        object.__setattr__(instance, name, as_int(getattr(instance, name), f"{where}{name}"))
 
 
 def as_flag(value: object, what: str) -> bool:
@@ -126,7 +124,7 @@ def as_path(value: object, what: str) -> Path:
     """
     try:
         name = os.fspath(value)  # type: ignore[call-overload]
-        os.fsencode(name)  # half a character cannot be written
+        os.fsencode(name)  # an unpaired surrogate cannot be encoded
     except Exception:  # a __fspath__ of somebody else's may raise anything
         name = None
     if not isinstance(name, str) or "\0" in name:
@@ -135,7 +133,7 @@ def as_path(value: object, what: str) -> Path:
 
 
 def is_name(value: object, names: Iterable[str | None]) -> bool:
-    """Whether it is one of these names, whatever it is: arrays and objects are none, and are not compared.
+    """Whether it is a string among these; anything else, an array for instance, is not compared.
 
     >>> is_name("K", ("K", "MN")), is_name(np.ones(3), ("K", "MN"))
     (True, False)
@@ -144,7 +142,7 @@ def is_name(value: object, names: Iterable[str | None]) -> bool:
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Whether it is of one of these types, whatever its annotation says.
+    """`isinstance`, for arguments that users may pass against their annotation: mypy calls that unreachable.
 
     >>> is_a((1, 2), tuple, list)
     True
@@ -201,7 +199,7 @@ def as_shape(value: object, what: str) -> tuple[int, int]:
 
 
 def as_array(values: object, what: str) -> NDArray[Any]:
-    """An array of numbers in the machine's byte order, with room in memory to work on it.
+    """An array of numbers in the machine's byte order, small enough to be copied.
 
     Ragged and nested lists, objects, text, dates, complex numbers, records and masked elements are refused,
     since each would lose something on the way to numbers.
@@ -225,7 +223,7 @@ def as_array(values: object, what: str) -> NDArray[Any]:
 
 
 def as_integers(values: object, what: str) -> NDArray[Any]:
-    """An array of whole numbers, by type: a float is none, even if its value is.
+    """An array of an integer type; floats are refused, even whole ones.
 
     >>> as_integers([1.0, 2.0], "codes")
     Traceback (most recent call last):
@@ -273,7 +271,7 @@ def _is_small_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "V" and dtype.type is not np.void
 
 
-def _refuse_type(array: NDArray[Any], what: str) -> None:
+def _refuse_type(array: NDArray[Any], what: str) -> NoReturn:
     kind = f"an array of {quoted(str(array.dtype))[1:-1]}"
     if array.dtype.kind == "O" and array.ndim == 0:
         kind = quoted(array.item())
@@ -304,7 +302,7 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 def check_room(count: int, what: str) -> None:
     """Refuse an array of `count` elements if two copies, at eight bytes an element, exceed the memory.
 
-    Linux promises more memory than it has, and ends the process that uses it: so this asks before.
+    Linux promises more memory than it has, and kills the process that uses it.
 
     >>> check_room(10**15, "batch")
     Traceback (most recent call last):
@@ -351,7 +349,7 @@ def _most_elements() -> int:
 
 
 def _physical_memory() -> int:
-    """Bytes of the machine's memory; raises AttributeError, OSError or ValueError where no one says."""
+    """Bytes of the machine's memory; AttributeError, OSError or ValueError if the system does not say."""
     if sys.platform == "win32":
         import ctypes
 

@@ -127,9 +127,12 @@ def _grid_memory(grids: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) -> tuple[Kernel[Any], int]:
-    """The kernel, and bytes of its shared memory; the backward pass takes long to compile."""
+    """The kernel and its bytes of shared memory.
+
+    Without a backward launch only the forward pass is compiled, which is faster.
+    """
     module = kernel.module
-    kernels = tuple(id(each) for each in module.kernels.values())
+    kernels = tuple(module.kernels.values())  # the objects: a number of one that is gone may come again
     written = python_text(kernel.func)  # None for a kernel of `wp.map`
     key = ("warp", module, block, kernels, len(kernel.overloads), backward, written is None)
     if key not in session.kept:
@@ -138,7 +141,7 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
             module.options |= {"block_dim": block, "enable_backward": backward, "lineinfo": True} | _OWN_CODE
             restore = replaced([(warp.config, "line_directives", written is not None)])
-            module.mark_modified()  # options count when it is built anew
+            module.mark_modified()  # so that the options take effect
             try:
                 warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
             finally:
@@ -208,19 +211,19 @@ def _record(
     launch: Callable[[Session[Any]], None],
     failures: list[BaseException],
 ) -> None:
-    """Add a launch to the graph that is being captured, as a kernel of the host without parameters."""
+    """Add a launch to the graph that is being captured, as a host function without parameters."""
     functions, conditions = _kept_with(context.runtime._apic_graph)
 
     def replay(*_addresses: object) -> None:
-        session = current_session()  # which need not be that of the capture
+        session = current_session()  # not necessarily that of the capture
         if session is not None and not failures:
             try:
                 return launch(session)
-            except BaseException as error:  # Warp's loop over the graph knows none
+            except BaseException as error:  # Warp's native loop over the graph cannot propagate it
                 failures.append(error)
-        for condition in conditions:  # lest Warp repeat a body that does nothing any more
+        for condition in conditions:  # so that Warp's while loops end
             condition.zero_()
-        if session is None:  # ctypes prints what a callback raises
+        if session is None:  # ctypes prints an exception that a callback raises
             raise PtxlabError("a graph that was captured in ptxlab.simulating can be launched only there")
         return None
 
@@ -318,6 +321,7 @@ def install() -> Callable[[], None]:
         return None
 
     def capture_launch(*arguments: Any, **named: Any) -> None:
+        failures.clear()  # of a launch that raised an error of its own
         former_capture_launch(*arguments, **named)
         if failures:
             raise failures.pop()

@@ -1,8 +1,8 @@
-"""Which targets and versions of PTX have an instruction that is not a matrix instruction, as rows.
+"""The targets and the version of PTX that each instruction needs, as rows.
 
 PTX ISA, "Target ISA Notes" and "PTX ISA Notes" of each instruction. Where the text and the assembler differ,
 the rows say what the assembler takes: `tests/isa/test_availability.py` asks it about every instruction and
-modifier. Matrix instructions and tcgen05 have their targets in the catalogue.
+modifier. Matrix instructions and tcgen05 have theirs in the catalogue.
 
 Which types of registers an operand takes is in the PTX ISA's "Operand Type Checking Rules"; there, too, this
 is what the assembler takes.
@@ -32,27 +32,27 @@ _SPECIFIC = {
 
 
 class Requirement(NamedTuple):
-    """A row: what an instruction must have, and the targets and the version of PTX that take it then.
+    """A pattern, and the targets and the version of PTX that an instruction which matches it needs.
 
-    The first word of `what` has names of instructions, or `*`. Each further word has parts of the opcode, of
-    which one must be there, or, after `!`, none; `.f16.f32` are parts that follow each other, `.L1::*` is one
-    that begins so. `%name` is a special register among the operands, `/3` says that there are three operands,
-    `/pred` that the last is a predicate. `targets` is the first that has it, or a name of `_SPECIFIC`.
+    The first word lists instructions (`ld|st`), or is `*`. Every further word lists alternatives of which the
+    instruction has at least one, or none if the word begins with `!`: `.f16.f32` (adjacent parts of the
+    opcode), `.L1::*` (a prefix), `%name` (a special register), `/3` (three operands), `/pred` (the last is a
+    predicate). `targets` is the first target, or a key of `_SPECIFIC`.
     """
 
-    what: str
+    pattern: str
     targets: str = _ANY
     version: tuple[int, int] = (0, 0)
-    on: str = ""  # the only target for which the version counts
+    only_target: str = ""  # for which the version counts; all if empty
 
     @property
     def names(self) -> tuple[str, ...]:
         """The instructions it is about."""
-        return tuple(self.what.split()[0].split("|"))
+        return tuple(self.pattern.split()[0].split("|"))
 
     def matches(self, opcode: str, types: str, others: frozenset[str]) -> bool:
         """Whether it is about an opcode (`.rn.f16.f32.`, types `.f16.f32.`) with these other features."""
-        for word in self.what.split()[1:]:
+        for word in self.pattern.split()[1:]:
             present = any(_has(each, opcode, types, others) for each in word.lstrip("!").split("|"))
             if present == word.startswith("!"):
                 return False
@@ -195,12 +195,12 @@ class Availability(NamedTuple):
         return tuple(target for target in TARGETS if all(target in row.supported for row in self.rows))
 
     def version(self, target: str) -> PtxVersion:
-        """The version of PTX that a module for a target needs; 0.0 if each that has the target will do.
+        """The version of PTX that a module for a target needs; 0.0 if any that has the target will do.
 
         >>> str(availability("ld.global.L2::cache_hint.u32").version("sm_80"))
         '7.4'
         """
-        versions = [row.version for row in self.rows if row.on in ("", target)]
+        versions = [row.version for row in self.rows if row.only_target in ("", target)]
         return PtxVersion(*max(versions, default=(0, 0)))
 
 
@@ -252,7 +252,7 @@ def accepted(type_name: str) -> str:
 
 
 def fits(register_type: str, letters: str) -> bool:
-    """Whether a register is of one of these types; `.f16x2` counts as bits.
+    """Whether a register is of one of these types; packed ones such as `.f16x2` and predicates always are.
 
     >>> fits("f32", accepted("s32")), fits("u32", accepted("s32"))
     (False, True)
@@ -268,14 +268,15 @@ def matrix_registers(form: MmaForm, operand: str) -> str:
     >>> matrix_registers(form, "a"), matrix_registers(form, "d")
     ('b', 'bf')
     """
-    half_or_more = form.a_type in ("f16", "bf16", "tf32")
+    is_half_or_tf32 = form.a_type in ("f16", "bf16", "tf32")
     if form.a_type == "f64" or (form.family == "mma.sp" and form.a_type in ("bf16", "tf32")):
         return _ANY_TYPE
     if operand in "cd":
         type_name = form.d_type if operand == "d" else form.c_type
-        if form.family == "mma.sp" and half_or_more and type_name == "f32":
+        if form.family == "mma.sp" and is_half_or_tf32 and type_name == "f32":
             return _ANY_TYPE
         return {"f16": _BIT_TYPES, "f32": _FLOAT_TYPES}.get(type_name, _INTEGER_TYPES)
-    if half_or_more or form.scale_a is not None or (form.family.startswith("wgmma") and "e" in form.a_type):
+    is_narrow_wgmma = form.family.startswith("wgmma") and "e" in form.a_type
+    if is_half_or_tf32 or form.scale_a is not None or is_narrow_wgmma:
         return _BIT_TYPES
     return _INTEGER_TYPES if form.family == "wmma" else _ANY_TYPE

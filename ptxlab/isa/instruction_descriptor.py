@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int, is_a, is_name, set_integers
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from .targets import SM_107, check_target
 
 
@@ -281,13 +281,13 @@ class InstructionDescriptor:
         if not self.k:
             object.__setattr__(self, "k", self.depths[0])
         self._check_numbers()
-        absent = {each.name for each in fields(self)} - {name for name, _, _ in _FIELDS[self.traits.format]}
-        for name in absent - {"kind", "m", "n", "k", "a", "b", "d"}:
-            plain = next(each.default for each in fields(self) if each.name == name)
-            value = getattr(self, name)
-            if not (is_name(value, ("",)) if name == "scale" else value == plain):
+        present = {"kind", "m", "n", "k", "a", "b", "d", *(row[0] for row in _FIELDS[self.traits.format])}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            plain = is_name(value, ("",)) if each.name == "scale" else value == each.default
+            if each.name not in present and not plain:
                 raise PtxlabError(
-                    f"{name}={quoted(value)}: the descriptor of kind::{self.kind} has no such field"
+                    f"{each.name}={quoted(value)}: the descriptor of kind::{self.kind} has no such field"
                 )
 
     def _set_types(self) -> None:
@@ -472,10 +472,13 @@ class InstructionDescriptor:
 
     def _faults(self, ws: bool, cta_group: int, scale_vector: str, target: str | None) -> Iterator[str]:
         every = shapes_of(self.kind, self.sparse, ws, cta_group)
-        where = f"{'.ws' if ws else ''}{'.sp' if self.sparse else ''} with cta_group::{cta_group}".strip()
+        modifiers = f"{'.ws' if ws else ''}{'.sp' if self.sparse else ''}"
         if not every:
-            yield f"kind::{self.kind} has no {where}"
+            yield f"kind::{self.kind} has no {modifiers} with cta_group::{cta_group}"
             return
+        where = (
+            f"with {modifiers} and cta_group::{cta_group}" if modifiers else f"with cta_group::{cta_group}"
+        )
         yield from self._shape_faults(every, where)
         if target is not None:
             yield from self._target_faults(every, target, scale_vector)
@@ -694,4 +697,4 @@ class ZeroColumnMask:
         if not self.enabled:
             return "No column of B is masked."
         shift = f", from column {self.shift} of B on" if self.shift else ""
-        return f"{self.use} columns of B as they are and {self.skip} as zeros, in turn{shift}."
+        return f"{counted(self.use, 'column')} of B as they are and {self.skip} as zeros, in turn{shift}."

@@ -1,4 +1,4 @@
-"""What a simulated kernel does, as checkers hear it: instructions, accesses to memory, barriers."""
+"""The events of a simulation that observers receive: instructions, accesses to memory, barriers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Piece:
-    """A part of an access in one array of bytes; `chosen` is None where that is all of it.
+    """The part of an access that falls into one buffer.
 
-    `threads` are indices into the batch, `offsets` their bytes in `data`.
+    `chosen` are the positions of its threads among those of the access, None for all of them. `threads` are
+    their indices in the batch, `offsets` their first bytes in `data`.
     """
 
     chosen: NDArray[np.intp] | None
@@ -31,7 +32,7 @@ class Piece:
     offsets: NDArray[np.int64]
     threads: NDArray[Any]
     title: str = ""  # of a buffer, for messages
-    #: What observers found out about it: an access that is repeated has the same piece.
+    #: What observers keep about it: an access that is repeated has the same piece.
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -77,7 +78,7 @@ class TensorAccess:
     columns: range
     lanes: int = ALL_LANES  # a bit for each
     asynchronous: bool = False
-    elsewhere: bool = False  # the address names lanes of another warp
+    elsewhere: bool = False  # whether the address names lanes of another warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,14 @@ class Inspection(Protocol):
         """Gives registers of all threads, by their index in the function that threads now execute."""
 
     def shared_of(self, block: int) -> NDArray[Any]:
-        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+        """The shared memory of a block of the batch, with the bytes at its start that the system reserves."""
 
 
 class Observer:
-    """Hears everything that a simulation does; subclasses override what they want to know."""
+    """Receives every event of a simulation; subclasses override what they need."""
 
     def attach(self, machine: Inspection) -> None:
-        """The machine that is going to run a batch, for those who want to see its registers."""
+        """Called before a batch runs; `machine` gives access to registers and shared memory."""
 
     def begin(self, batch: Batch) -> None:
         """A batch of blocks starts."""

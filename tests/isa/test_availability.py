@@ -94,7 +94,7 @@ def test_targets_and_versions_are_those_of_the_assembler() -> None:
 @pytest.mark.slow
 def test_every_row_has_a_line() -> None:
     found = {row for _, known in _cases() for row in known.rows}
-    assert [row.what for row in ROWS if row not in found] == []
+    assert [row.pattern for row in ROWS if row not in found] == []
 
 
 # -- types of registers --------------------------------------------------------------------------------------

@@ -34,17 +34,17 @@ from . import (
     throughput,
 )
 
-__all__ = ["assemble", "build"]
+__all__ = ["build"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-_BRIEF_LINES = 5  # of a table or a block of code
-_BRIEF_PARTS = 3  # of a page: so many that unfold, and definitions of so many sections
-_UNFOLDING = re.compile(r"^::::\{dropdown\}.*?^::::\n", re.MULTILINE | re.DOTALL)
+_BRIEF_LINES = 5  # of a table or of a block of code that a brief page keeps
+_BRIEF_PARTS = 3  # dropdowns, and lists of definitions, that a brief page keeps
+_DROPDOWN = re.compile(r"^::::\{dropdown\}.*?^::::\n", re.MULTILINE | re.DOTALL)
 _DEFINITIONS = re.compile(r"^(?:[^\n:].*\n: .*\n\n?)+", re.MULTILINE)
 
 
-def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
+def _assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     """Copy docs/ and write the generated pages beside it; brief ones with few figures and short tables."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
     course.write(source / "course", brief=brief, web=web)
@@ -74,7 +74,7 @@ def assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
 
 
 def _with_search_box(text: str, web: bool) -> str:
-    """The front page; with `web`, the box asks Python in try/, where the answer is."""
+    """The front page; with `web` it has a search box, which opens the answer in try/."""
     links = "\n".join(
         f'<a href="try/index.html?ask={quote(example)}"><code>{html.escape(example)}</code></a>'
         for example in EXAMPLES
@@ -89,16 +89,16 @@ def _with_search_box(text: str, web: bool) -> str:
 <p>Or <a href="try/index.html">open the Explorer in this tab</a>: there is nothing to install.</p>
 ```"""
     before, marker, after = text.partition("% The search box stands here in a site with try/ (make web).\n")
-    assert marker, "docs/index.md says where the search box stands"
+    assert marker, "docs/index.md lacks the comment that marks the place of the search box"
     return f"{before}{box if web else ''}\n{after}"
 
 
 def _shortened(text: str) -> str:
-    """A page with the first parts that unfold and the first definitions, and the first lines of each table
-    and each block of code; all headings and labels stay.
+    """A page with its first dropdowns and lists of definitions, and the first lines of each table and each
+    block of code; all headings and labels stay.
     """
-    for part in (_UNFOLDING, _DEFINITIONS):
-        for match in reversed(list(part.finditer(text))[_BRIEF_PARTS:]):
+    for pattern in (_DROPDOWN, _DEFINITIONS):
+        for match in reversed(list(pattern.finditer(text))[_BRIEF_PARTS:]):
             text = text[: match.start()] + text[match.end() :]
     lines: list[str] = []
     length = 0  # of the table or block of code so far
@@ -124,13 +124,13 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
     """
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"
-        assemble(source, brief=brief, web=web)
+        _assemble(source, brief=brief, web=web)
         profile = Path(temporary) / "ipython" / "profile_default"
         profile.mkdir(parents=True)
         (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
         environment = {
             **os.environ,
-            "IPYTHONDIR": str(profile.parent),  # errors of kernels only, and none of the reader's settings
+            "IPYTHONDIR": str(profile.parent),  # kernels log only errors, and ignore the reader's settings
             EXPLORERS: str(source / "_extra" / "explorers"),
             "PTXLAB_PAGE": "../try/index.html" if web else "",  # where saved Explorers are opened live
             "PTXLAB_PROGRESS": str(Path(temporary) / "progress.json"),  # not the reader's own
@@ -138,7 +138,7 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
         }
         command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
         command += ["-d", str(Path(temporary) / "doctrees")]
-        if brief:  # other tests have the other processors
+        if brief:  # tests already run in parallel
             command += ["-j", "1", "-D", "smartquotes=0", "-D", "autodoc_preserve_defaults=0"]
         else:
             command += ["-j", "auto"]
@@ -146,10 +146,11 @@ def build(folder: Path, *, execute: bool, brief: bool = False, web: bool = False
             command += ["-D", "nb_execution_mode=off"]
         output = Path(temporary) / "html"  # MyST-NB writes the executed notebooks beside it
         status = subprocess.run([*command, str(source), str(output)], env=environment, check=False).returncode
-        for page in output.rglob("*.html") if web else ():
-            # not files of the theme, nor saved Explorers, which have a policy
-            if not {"_static", "explorers"} & {*page.relative_to(output).parts}:
-                restrict(page)
+        if web:
+            for page in output.rglob("*.html"):
+                # files of the theme need no policy, saved Explorers have their own
+                if not {"_static", "explorers"} & {*page.relative_to(output).parts}:
+                    restrict(page)
         if output.exists():
             shutil.copytree(output, folder, dirs_exist_ok=True)
         return status
