@@ -536,11 +536,15 @@ def changeable(state: ExplorerState) -> NDArray[np.bool_]:
         stored = np.zeros(values.shape, dtype=np.bool_)
         np.put_along_axis(stored, state.operation.stored_columns(), True, axis=1)
         small &= stored & (values != 0)  # a zero that is kept may be kept elsewhere after a change
-    factors = np.abs(np.nan_to_num(state.values("B").astype(np.float64)))
-    useful = (factors > 0) & (factors <= 64)
-    products = np.split(useful, state.ins.mma_count, axis=1)  # the columns of B of each
+    products = np.split(handy_factors(state), state.ins.mma_count, axis=1)  # the columns of B of each
     rows = [np.tile(np.any(part, axis=1), (state.ins.m, 1)) for part in products]
     return np.asarray(small & np.concatenate(rows))
+
+
+def handy_factors(state: ExplorerState) -> NDArray[np.bool_]:
+    """Cells of B that are not 0 and small enough to multiply by in one's head."""
+    factors = np.abs(state.values("B").astype(np.float64))
+    return (factors > 0) & (factors <= 64)
 
 
 def bits_words(dtype: DType, code: int) -> str:

@@ -43,6 +43,7 @@ from .question import (
     draw_held,
     element_letter,
     factor_text,
+    handy_factors,
     held_cell,
     held_name,
     holder_words,
@@ -138,10 +139,7 @@ class Where(MatrixQuestion):
         operand = with_registers(state, held.name)
         lane, register, element = read_place(state, operand, answer)
         for place in self._places(state):
-            if lane == place.lane and (register, element) in (
-                (place.register, None),
-                (place.register, place.element),
-            ):
+            if (lane, register) == (place.lane, place.register) and element in (None, place.element):
                 return ReadAnswer(True)
         cells = [
             (place.element, NamedCell(held.name, row, column))
@@ -207,7 +205,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
             return cls(index, name)
         operand = with_registers(state, held_name(state, name))
         elements = operand.layout.elements if operand.layout else 0
-        return cls(index, name, as_index(int(element), "element", elements, f"{name}: "))
+        return cls(index, name, as_index(int(element[:9]), "element", elements, f"{name}: "))
 
     def _held(self, state: ExplorerState) -> list[NamedCell]:
         name = held_name(state, self.name)
@@ -391,7 +389,7 @@ class Value(CellQuestion):
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        """One of the cells with the fewest products that are not zero."""
+        """A cell with few products that are not zero; if all have more, one with the fewest."""
         counts = product_counts(state)
         most = max(_FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
         cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
@@ -456,12 +454,10 @@ class Change(Question):
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:
-        cells = np.argwhere(changeable(state))
+        cells, handy = np.argwhere(changeable(state)), handy_factors(state)
         row, k = cells[random.integers(len(cells))].tolist()
         columns = [
-            column
-            for column in range(state.ins.d.shape[1])
-            if state.values("B")[k, state.column_of_b(row, column)] != 0
+            column for column in range(state.ins.d.shape[1]) if handy[k, state.column_of_b(row, column)]
         ]
         return cls(row, k, int(random.choice(columns)), other_value(state, row, k))
 
@@ -470,19 +466,19 @@ class Change(Question):
         match = re.fullmatch(r"(a\W.*?) to (\S+?)\W* (d\W.*)", plain_text(text))
         if not match:
             raise PtxlabError(
-                f"found {quoted(text)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its value "
-                "then, and a cell of D in the same row"
+                f"found {quoted(text)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its new "
+                "value, and a cell of D in the same row"
             )
         before, to, after = match.groups()
         cell, result = read_cell(state, before), read_cell(state, after)
         if cell.row != result.row:
             raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
         question = cls(cell.row, cell.column, result.column, to)
-        question._operands(state)
+        question._changed_operation(state)  # refuses a value that the type does not have
         return question
 
-    def _operands(self, state: ExplorerState) -> Operation:
-        """The operands with the other value."""
+    def _changed_operation(self, state: ExplorerState) -> Operation:
+        """The operation with the new value in A."""
         cell = NamedCell("A", self.row, self.k)
         held_cell(state, cell)
         codes = state.codes("A").copy()
@@ -495,10 +491,10 @@ class Change(Question):
         return with_codes(state.operation, "A", codes, typed=written)
 
     def _code(self, state: ExplorerState) -> int:
-        return int(codes_of_d(self._operands(state), state.chip_choice.model)[self.row, self.column])
+        return int(codes_of_d(self._changed_operation(state), state.chip_choice.model)[self.row, self.column])
 
     def prompt(self, state: ExplorerState) -> Prompt:
-        self._operands(state)
+        self._changed_operation(state)  # refuses a value that the type does not have
         cell, result = NamedCell("A", self.row, self.k), NamedCell("D", self.row, self.column)
         now, value = (format_value(state.values(each.name)[each.row, each.column]) for each in (cell, result))
         return Prompt(
@@ -608,7 +604,7 @@ KINDS: dict[str, type[Question]] = {
 def kinds_of(state: ExplorerState) -> tuple[str, ...]:
     """The kinds that make sense for an instruction and its numbers.
 
-    Values of D only where few products are to be added.
+    Values of D only if some cell has few products to add.
 
     >>> import ptxlab
     >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
@@ -624,7 +620,7 @@ def kinds_of(state: ExplorerState) -> tuple[str, ...]:
 def draw_questions(
     state: ExplorerState, kinds: Sequence[str], count: int, random: np.random.Generator
 ) -> tuple[Question, ...]:
-    """Random questions, of each kind in turn, without one twice as long as there are others."""
+    """Random questions, one kind after the other; a repeated one is drawn again, up to 20 times."""
     order = [str(kind) for kind in random.permutation(list(kinds))]
     questions: list[Question] = []
     for index in range(count):

@@ -236,6 +236,7 @@ def test_questions_as_teachers_write_them(text: str, expected: Question) -> None
         ({"questions": "where Q[0][0]"}, "there is no matrix 'Q'; there are A, B, D"),
         ({"questions": "holds lane 99 d3"}, "lane 99 does not exist; lanes go from 0 to 31"),
         ({"questions": "holds lane 1 d9"}, "element 9 does not exist"),
+        ({"questions": f"holds lane 1 d{'9' * 5000}"}, "element 999999999 does not exist"),
         ({"questions": "nibble A[9][37]"}, "is dense: it has no metadata"),
         ({"questions": "change A[9][37] to 99 D[9][2]"}, r"A\[9\]\[37\]: found 99; s4 holds -8..7"),
         ({"questions": "change A[9][37] to 4 D[8][2]"}, "ask about a cell of row 9 of D"),
