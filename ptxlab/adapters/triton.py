@@ -4,6 +4,9 @@ Tried with Triton 3.6.0. Triton compiles as for a GPU (it brings its assembler),
 for everything else; the one here loads no machine code, and its launcher simulates the PTX. What is changed
 in Triton while a session is open: the active driver, `native_specialize_impl` and `TensorDescriptor` (which
 shall take NumPy arrays), `Autotuner.run` and `_bench` (which shall keep no choice that nobody timed).
+
+A launch is `_Launcher.__call__`; its tensors become memory of the host by `arrays.device_memory`, and buffers
+of the simulator in `simulator/simulate.py`.
 """
 
 from __future__ import annotations

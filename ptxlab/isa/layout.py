@@ -379,10 +379,12 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
 
     Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run
     block, first down to `tall` rows, then to the right, then further down. Each of a warpgroup's four warps
-    takes 16 rows.
+    takes 16 rows. `isa/mma.py` chooses the numbers for each instruction.
 
     >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
     '((4,8),(8,2,2)):((128,1),(16,8,512))'
+    >>> fragment(64, 8, 2, warps=4).cute                           # D of wgmma's m64n8
+    '((4,8,4),(2,2)):((128,1,16),(64,8))'
     """
     tall = min(rows, tall)
     lane: list[Mode] = [(4, 0, run), (8, 1, 0), (warps, 16, 0)]

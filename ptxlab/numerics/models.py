@@ -1,7 +1,8 @@
 """What each chip does: how many bits of products and sums it keeps, as rows of data with their evidence.
 
 `Fused` of `rules/fused.py` says what the numbers mean. f16 keeps 23 to 25 bits below the largest exponent,
-FP8 of sm_89 and of wgmma only 13.
+FP8 of sm_89 and of wgmma only 13; mma of FP8 on sm_90 goes through f16, and has its bits. Where they are cut:
+`fused_sum.round_sum`, and with numba `fused_loops.py`.
 """
 
 from __future__ import annotations
