@@ -3,8 +3,8 @@
 An edit is made whole or refused with a `PtxlabError`, the state as it was. Those that the page can send are
 listed in `ptxlab.explorer.session.MESSAGES`; the last few take arrays and come from Python only.
 
-Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply` (`Operation` packs the registers)
-→ `state.commit`, which computes D → `Presenter` sends what has changed → `front/app.js` draws it.
+Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply`, where `Operation` packs the
+registers → `state.commit`, which computes D → `Presenter` sends what has changed → `front/app.js` draws it.
 """
 
 from __future__ import annotations
