@@ -26,7 +26,7 @@ from .memory_descriptor import shared_tile
 from .memory_view import has_memory_view, is_transposed
 from .state import GPU, NOBODY, ExplorerState
 from .tensor_view import descriptor_info, tensor_info
-from .transfer import PATTERNS, TransferOperation
+from .transfer import PATTERNS
 
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
@@ -267,41 +267,32 @@ def toolbar(
 
     `working` is what the GPU is doing now, `gpu_time` how long its last run took.
     """
-    if state.transfer is not None:
-        return _transfer_toolbar(state, state.transfer)
-    choice, ins = state.chip_choice, state.ins
-    fill_patterns = {
-        name: list(patterns(name, state.operation.operand(name).dtype)) for name in state.operation.names
-    }
-    gpu_available = GPU in chips
-    gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
-    return {
-        "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
-        "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
-        "chip": choice.chip,
-        "against": choice.against,
-        "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
-        "options": [
-            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
-        ],
-        "undo": bool(state.history.past),
-        "redo": bool(state.history.future),
-        "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
-    }
-
-
-def _transfer_toolbar(state: ExplorerState, transfer: TransferOperation) -> dict[str, Any]:
-    """Undo and fills; chips, a GPU and the display of matrices belong to instructions that multiply."""
-    return {
+    chip, against = state.chips
+    data: dict[str, Any] = {
         "controls": [],
         "chips": [],
-        "chip": "",
-        "against": None,
-        "patterns": {name: list(PATTERNS) for name in transfer.inputs},
+        "chip": chip,
+        "against": against,
+        "patterns": {},
         "options": [],
         "undo": bool(state.history.past),
         "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
+    }
+    if state.transfer is not None:  # the rest belongs to instructions that multiply
+        return data | {"patterns": {name: list(PATTERNS) for name in state.transfer.inputs}}
+    ins, matrices = state.ins, state.operation
+    fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
+    gpu_available = GPU in chips
+    gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
+    return data | {
+        "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
+        "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
+        "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
+        "options": [
+            _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
+        ],
+        "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }
 
 

@@ -16,6 +16,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError
 from .bundle import script, style
 from .edits import Edit, SetRegisters
+from .presenter import Observers
 from .quiz import Score
 from .session import PageSession
 from .state import ExplorerState
@@ -143,7 +144,7 @@ class StateTrait(traitlets.TraitType[Any, Any]):
         self._write(obj, value)
 
 
-class TraitObservers:
+class TraitObservers(Observers):
     """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
 
     def __init__(self, owner: Any) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -38,8 +38,8 @@ from .view import (
     MATRICES,
     KnownRegisters,
     View,
-    changed_parts,
     comparison_bytes,
+    is_same,
     lane_registers,
     matrix_bytes,
     parse_selection,
@@ -60,12 +60,14 @@ MATRIX_TRAITS = {
 }
 
 
-class Observers(Protocol):
-    """Who wants to hear of changes: the traits of a widget."""
+class Observers:
+    """Who hears of changes: nobody, or the traits of a widget."""
 
-    def notify(self, name: str, new: Any) -> None: ...
+    def notify(self, name: str, new: Any) -> None:
+        """A value changed."""
 
-    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...
+    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Registers changed."""
 
 
 class Presenter:
@@ -208,7 +210,9 @@ class Presenter:
             chips = state.chip_choice.available if state.transfer is None else ()
             comparison = self._comparison(chips) if state.transfer is None else None
             new_sources = sources(state, comparison)
-            changed = changed_parts(new_sources, self._sent)
+            changed = [
+                name for name, parts in new_sources.items() if not is_same(parts, self._sent.get(name))
+            ]
             self._sent = new_sources
             self._show_toolbar(chips)
             view.notice = "; ".join(each for each in (*state.notices, self._finding) if each)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
@@ -97,16 +97,10 @@ class ResendMatrices(Request):
 
 
 @dataclass(frozen=True)
-class ShowMemory(Request):
+class ShowMemory(Request, MemoryRequest):
     """Show a matrix in shared memory, laid out and moved like this; what is left out is as usual."""
 
     name: MatrixName
-    by: str | None = None
-    major: str | None = None
-    pitch: int | None = None
-    swizzle: int | None = None
-    descriptor: str | None = None
-    layout: str | None = None
 
     def answer(self, session: PageSession) -> None:
         session.presenter.memory.request(MemoryRequest(**vars(self)))
@@ -302,16 +296,6 @@ def _member(field: Field[Any], hints: dict[str, Any]) -> str:
 # -- the session -----------------------------------------------------------------------------------------
 
 
-class Nobody:
-    """Observes nothing."""
-
-    def notify(self, name: str, new: Any) -> None:
-        """A value changed."""
-
-    def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Registers changed."""
-
-
 class PageSession:
     """The state of an Explorer, what its page shows, and what is done for the page's messages.
 
@@ -342,7 +326,7 @@ class PageSession:
             self.state.show(operands)
         self.view = View(height)
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
-        self.presenter = presenter = Presenter(self.state, self.view, observers or Nobody())
+        self.presenter = presenter = Presenter(self.state, self.view, observers or Observers())
         self.view.observe(presenter.show_lanes, ["lane", "pinned"])
         self.view.observe(lambda: presenter.on_selected(self.view.selected), "selected")
         self.view.observe(presenter.trace.show, "tracing")

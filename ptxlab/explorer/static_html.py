@@ -12,10 +12,10 @@ import html
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any, Protocol
+from typing import Any
 
 from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
@@ -59,12 +59,8 @@ _MAX_MEMORY = 1 << 15  # bytes of shared memory that a page shows of a matrix
 _MAX_CELLS, _MAX_PRODUCTS = 1024, 1 << 15  # save every dot product only if D is no larger than this
 
 
-class TraceData(Protocol):
-    """What the page shows about a cell of D: its dot product, and the picture of its bits."""
-
-    def __call__(
-        self, row: int, column: int, *, with_picture: bool, with_bits: bool = True
-    ) -> dict[str, Any]: ...
+#: What the page shows about a cell of D: its dot product, and the picture of its bits (`TracePanel.data`).
+TraceData = Callable[..., dict[str, Any]]
 
 
 def page_data(
@@ -77,20 +73,12 @@ def page_data(
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """The view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
-    form = state.form
-    notebook = f'open it in a notebook with ptxlab.explore("{form.mnemonic}")'
+    notebook = f'open it in a notebook with ptxlab.explore("{state.form.mnemonic}")'
     traits = _saved_traits(view)
-    common = {
+    saved = {
         "code": f'import ptxlab\nptxlab.explore("{link}")',
         "live": page_address(link),
         "refusal": f"this page cannot be edited: press Open live, or {notebook}",
-    }
-    if state.transfer is None:
-        traits["trace"] = trace_data(*cell, with_picture=True)
-        product = _saved_product(state, trace_data, cell, questions, max_products)
-        return {**common, "state": traits, **product}
-    return {
-        **common,
         "state": traits,
         "notes": [f"Saved with ptxlab {__version__}", "Words moved by the emulator"],
         "lanes": {},
@@ -100,6 +88,10 @@ def page_data(
         "traces": [],
         "not_saved": "",
     }
+    if state.transfer is None:
+        traits["trace"] = trace_data(*cell, with_picture=True)
+        saved |= _saved_product(state, trace_data, cell, questions, max_products)
+    return saved
 
 
 def _saved_product(

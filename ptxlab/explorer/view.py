@@ -375,15 +375,6 @@ def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tu
     }
 
 
-def changed_parts(new: dict[str, tuple[Any, ...]], sent: dict[str, tuple[Any, ...]]) -> list[str]:
-    """The parts of the screen that are computed from other objects than when they were sent."""
-    return [
-        name
-        for name, parts in new.items()
-        if name not in sent or any(mine is not yours for mine, yours in zip(parts, sent[name], strict=True))
-    ]
-
-
 def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
     """Whether two things are computed from the same objects."""
     if other is None or len(one) != len(other):
@@ -394,27 +385,15 @@ def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
 # -- registers -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RegisterField:
-    """One element inside a register of a lane."""
-
-    element: int
-    row: int
-    column: int
-    low: int
-    bits: str
-    text: str
-
-
-def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[str, list[RegisterField]]]:
-    """The registers of a lane in hexadecimal, each with its elements from the highest bits down.
+def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str, Any]]:
+    """The registers of a lane, each in hexadecimal and with its elements from the highest bits down.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     >>> from ptxlab.explorer.edits import SetCell
     >>> SetCell("A", 9, 37, "-3").apply(state)
-    >>> register_fields(state, "A", lane=4)[3][1][2]   # the third field from the top of register 3
-    RegisterField(element=29, row=9, column=37, low=20, bits='1101', text='-3')
+    >>> register_fields(state, "A", lane=4)[3]["fields"][2]   # the third from the top of register 3
+    {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
     if isinstance(state.ins, Tcgen05Mma):
         return []  # no thread holds anything before tcgen05.ld
@@ -424,14 +403,16 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
     registers = state.registers(name)[as_index(lane, operand.holder, operand.lanes, f"operand {name}: ")]
     codes = operand.split(registers[None])[0]
     texts, coords = format_values(operand.dtype.decode_array(codes)), operand.layout.coords()[lane].tolist()
-    rows: list[tuple[str, list[RegisterField]]] = [
-        (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
+    digits = operand.register_bits // 4
+    rows: list[dict[str, Any]] = [
+        {"hex": f"0x{int(register):0{digits}x}", "fields": []} for register in registers
     ]
     for element, (code, text) in enumerate(zip(codes.tolist(), texts, strict=True)):
         register, slot = divmod(element, operand.elements_per_register)
         (row, column), low = coords[element], slot * operand.width + operand.padding
         bits = f"{code:0{operand.dtype.bits}b}"
-        rows[register][1].insert(0, RegisterField(element, row, column, low, bits, text))
+        field = {"element": element, "row": row, "column": column, "low": low, "bits": bits, "text": text}
+        rows[register]["fields"].insert(0, field)
     return rows
 
 
@@ -450,13 +431,7 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
     for name in state.ins.operands:
         array = state.result() if name == "D" else state.operation.arrays[name]
         if (name, lane) not in known or known[name, lane][0] is not array:
-            known[name, lane] = (
-                array,
-                [
-                    {"hex": text, "fields": [dict(vars(field)) for field in elements]}
-                    for text, elements in register_fields(state, name, lane)
-                ],
-            )
+            known[name, lane] = array, register_fields(state, name, lane)
     return {name: known[name, lane][1] for name in state.ins.operands}
 
 

@@ -1,4 +1,4 @@
-"""A simulated kernel to look at: its source with what happened in the margin, and the steps of a warp."""
+"""A simulated kernel to look at: its source with what happened in the margin, or beside its PTX and SASS."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import PtxlabError, counted, listing
 from ..gpu.compiler import SOURCE_NAME
-from ..memory.banks import serve
-from ..simulator import Hazard, Result, WarpTrace
+from ..simulator import Hazard, Result
 from ..simulator.kernel import Kernel
 from ..simulator.peaks import Bound, find_chip
-from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.result import LineProfile
-from ..simulator.shared_banks import bank_use
 from .highlight import cell_script, highlighted_lines, language_of, token_css
-from .labels import number_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
 
@@ -490,138 +483,3 @@ def _shade_css() -> str:
         )
         for at, name in enumerate(_SHADED)
     )
-
-
-# -- one step of a traced warp, as data for a page -----------------------------------------------------------
-
-_MAX_REGISTERS = 24  # of an instruction that are shown
-_MAX_WORDS = 1 << 14  # of shared memory: 64 KiB
-#: What is known of a word of shared memory: nothing, data, and what this step does with it.
-EMPTY, DATA, CHANGED, READ, WRITTEN = range(5)
-
-
-@dataclass(frozen=True)
-class RegisterView:
-    """A register of all lanes; `role` is "read" or "written"."""
-
-    name: str
-    role: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class StepView:
-    """One step: where it is, what its registers hold, the words of shared memory and what they are now."""
-
-    number: int
-    line: int  # of the source; 0 if the instruction belongs to none
-    ptx_line: int
-    text: str  # of the PTX
-    lanes: int  # bits
-    registers: tuple[RegisterView, ...]
-    hidden: int  # registers that are not shown
-    notes: tuple[str, ...]
-    words: NDArray[np.uint32]
-    states: NDArray[np.uint8]
-
-
-def step_view(result: Result, number: int) -> StepView:
-    """What is to be seen at a step of `result.trace`."""
-    trace = result.trace
-    if trace is None:
-        raise PtxlabError("nothing was traced: simulate(..., trace=True) follows the first warp")
-    step = trace.steps[number]
-    instruction = step.instruction
-    lines = result.ptx.splitlines()
-    text = lines[instruction.line - 1].strip() if instruction.line <= len(lines) else instruction.opcode
-    shown = [("written", register, number) for register in step.writes]
-    shown += [("read", register, number - 1) for register in step.reads]
-    type_name, packed = _type_of(instruction.parts), _packed(instruction)
-    registers = []
-    for role, register, at in shown[:_MAX_REGISTERS]:
-        values = trace.register(register.name, at) if at >= 0 else None
-        reads_as = "" if register in packed else type_name
-        registers.append(RegisterView(register.name, role, _texts(values, register.type, reads_as)))
-    words, states = _memory(trace, number)
-    return StepView(
-        number, shown_line(result, instruction), instruction.line, text, step.lanes, tuple(registers),
-        max(0, len(shown) - _MAX_REGISTERS), _notes(trace, number), words, states,
-    )  # fmt: skip
-
-
-def _memory(trace: WarpTrace, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    words, known = trace.shared(number)
-    states = np.where(known, DATA, EMPTY).astype(np.uint8)
-    states[trace.changed(number)] = CHANGED
-    for access in trace.steps[number].accesses:
-        if access.space == "shared":
-            steps = np.arange(0, max(access.width, 4), 4)
-            places = (access.addresses[:, None] + steps) // 4
-            places = places[(places >= 0) & (places < len(states))]
-            states[places] = READ if access.kind == "read" else WRITTEN
-    count = min(_MAX_WORDS, len(words))
-    return words[:count], states[:count]
-
-
-def shown_line(result: Result, instruction: PtxInstruction) -> int:
-    """The line of an instruction in the source that a result shows, CUDA C++ or PTX; 0 where it has none."""
-    if result.source == result.ptx:
-        return instruction.line
-    return 0 if instruction.source is None else instruction.source.line
-
-
-def _notes(trace: WarpTrace, number: int) -> tuple[str, ...]:
-    """What the accesses of a step cost."""
-    step = trace.steps[number]
-    notes = []
-    for access in step.accesses:
-        if access.space == "global" and "param" not in step.instruction.parts:
-            sectors = len(np.unique(access.addresses >> 5))
-            count = counted(sectors, "sector")
-            notes.append(f"{access.kind}s {count} of global memory for {len(access.lanes)} lanes")
-        use = bank_use(step.instruction.parts, access.kind, access.proxy, access.width)
-        if access.space == "shared" and use and len(np.unique(access.lanes)) == len(access.lanes):
-            addresses = np.zeros(32, dtype=np.int64)
-            addresses[access.lanes] = access.addresses
-            active = np.zeros(32, dtype=np.bool_)
-            active[access.lanes] = True
-            if (addresses % access.width == 0).all():
-                verb = "updates" if access.kind == "atomic" else f"{access.kind}s"
-                notes.append(f"{verb} shared memory: {serve(addresses, access.width, use.kind, active)}")
-                if use.cycles > 1:
-                    notes.append(f"each wavefront takes {use.cycles} cycles")
-    return tuple(notes)
-
-
-def _type_of(parts: tuple[str, ...]) -> str:
-    """The type in which the instruction's operands read best."""
-    return next(
-        (part for part in reversed(parts) if part in _FLOATS or (part[:1] in "su" and part[1:].isdigit())), ""
-    )
-
-
-def _packed(instruction: PtxInstruction) -> set[Register]:
-    """The registers of a matrix instruction that hold several elements: all but those of D and C."""
-    if not {"mma", "mma_async"}.intersection(instruction.parts):
-        return set()
-    others = [operand for at, operand in enumerate(instruction.operands) if at not in (0, 3)]
-    return {register for operand in others for register in registers_of(operand)}
-
-
-_FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
-
-
-def _texts(values: NDArray[Any] | None, register_type: str, type_name: str) -> tuple[str, ...]:
-    """Values of the lanes: floats and signed numbers as such where the sizes agree, else hexadecimal."""
-    if values is None:
-        return ("",) * 32
-    if values.dtype == np.bool_:
-        return tuple("true" if value else "false" for value in values.tolist())
-    size = values.dtype.itemsize
-    name = register_type if register_type in _FLOATS else type_name
-    if name in _FLOATS and np.dtype(_FLOATS[name]).itemsize == size:
-        return tuple(number_text(value, 6) for value in values.view(_FLOATS[name]).tolist())
-    if type_name in (f"s{8 * size}", f"u{8 * size}") and size < 8:
-        numbers = values.view(f"i{size}") if type_name[0] == "s" else values
-        return tuple(str(value) for value in numbers.tolist())
-    return tuple(f"{value:0{2 * size}x}" for value in values.tolist())

@@ -24,7 +24,7 @@ import pytest
 
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
-from ptxlab.explorer import ExplorerState, edits, export, parse_cell
+from ptxlab.explorer import ExplorerState, edits, export, links, parse_cell
 from ptxlab.explorer.session import decode_message
 from ptxlab.explorer.view import register_fields
 
@@ -265,7 +265,7 @@ def test_the_parts_below_answer_or_refuse() -> None:
     ex, failures = ptxlab.explore(SPARSE), Failures()
     state, f16 = ex.state, ptxlab.dtype("f16")
     parts: dict[str, Callable[[Any], Any]] = {
-        "open_link": export.open_link,
+        "open_link": links.open_link,
         "decode_message": decode_message,
         "decode a type": lambda value: decode_message({"type": value}),
         "picture": lambda value: export.picture(state, value),

@@ -126,11 +126,10 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
         for lane in (0, ins.lanes - 1):
             rows = register_fields(state, operand.name, lane)
             assert len(rows) == operand.registers
-            for text, fields in rows:
-                assert sum(int(field.bits, 2) << field.low for field in fields) == int(text, 16)
-                assert [field.low for field in fields] == sorted(
-                    (field.low for field in fields), reverse=True
-                )
+            for row in rows:
+                bits = {field["low"]: int(field["bits"], 2) for field in row["fields"]}
+                assert sum(code << low for low, code in bits.items()) == int(row["hex"], 16)
+                assert list(bits) == sorted(bits, reverse=True)
 
 
 # -- typing ----------------------------------------------------------------------------------------------
