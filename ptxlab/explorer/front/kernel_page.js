@@ -117,19 +117,16 @@ class ArgumentRow {
     make("span", "kernel-type", row, { text: type });
     const [fill, dtype, shape] = value.includes(":") ? value.split(":") : ["zeros", "f32", "1024"];
     const isArray = value ? value.includes(":") : array;
-    this.kind = makeSelect(row, "", {});
+    this.kind = makeSelect(row, "", { "aria-label": "kind" });
     setOptions(this.kind, array ? ["array", "number"] : ["number"], isArray ? "array" : "number");
-    this.kind.setAttribute("aria-label", "kind");
     this.number = makeTextInput(row, "kernel-number", {
       "aria-label": "value",
       value: isArray ? "0" : value || "0",
     });
-    this.fill = makeSelect(row, "", {});
+    this.fill = makeSelect(row, "", { "aria-label": "filled with" });
     setOptions(this.fill, FILLS, fill);
-    this.fill.setAttribute("aria-label", "filled with");
-    this.dtype = makeSelect(row, "", {});
+    this.dtype = makeSelect(row, "", { "aria-label": "element type" });
     setOptions(this.dtype, TYPES, dtype);
-    this.dtype.setAttribute("aria-label", "element type");
     this.shape = makeTextInput(row, "kernel-shape", {
       "aria-label": "shape",
       value: shape,

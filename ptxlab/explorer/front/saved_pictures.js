@@ -1,43 +1,32 @@
 // The pictures of lessons on a page without Python: the first of each is in the page, all of them are in a file
 // beside it, which is fetched when another one is asked for. The address keeps the place: #timeline-2=13.
 
+import { PageModel } from "./common/page_model.js";
 import { Pictures } from "./pictures.js";
 
 /** @typedef {import("./pictures.js").PictureTraits} SavedTraits */
 
-class SavedPictures {
+/** @extends {PageModel<SavedTraits>} */
+class SavedPictures extends PageModel {
   /** @param {SavedTraits} traits @param {string} file @param {string} name of the bar in the address */
   constructor(traits, file, name) {
-    this.traits = traits;
+    super(traits);
     this.file = file;
     this.name = name;
     this.pictures = /** @type {Promise<string[]> | null} */ (null);
-    this.calls = /** @type {Record<string, () => void>} */ ({});
-  }
-
-  /** @template {keyof SavedTraits} K @param {K} trait */
-  get(trait) {
-    return this.traits[trait];
   }
 
   /** @param {"step"} trait @param {number} value */
   set(trait, value) {
-    this.traits[trait] = value;
+    this.state[trait] = value;
   }
-
-  /** @param {string} event @param {() => void} call */
-  on(event, call) {
-    this.calls[event] = call;
-  }
-
-  off() {}
 
   async save_changes() {
-    const { step } = this.traits;
+    const { step } = this.state;
     history.replaceState(null, "", `#${this.name}=${step}`);
     this.pictures ??= fetch(this.file).then((answer) => answer.json());
-    this.traits.shown = (await this.pictures)[step];
-    if (this.traits.step === step) this.calls["change:shown"]();
+    this.state.shown = (await this.pictures)[step];
+    if (this.state.step === step) this.notify("change:shown");
   }
 }
 

@@ -1,6 +1,7 @@
 // A walk as a static page: its bar above one Explorer, which opens the saved data of a stop when it is reached.
 
 import { make } from "./common/util.js";
+import { PageModel } from "./common/page_model.js";
 import { StaticModel, openPage, showWaysOn, unpack } from "./common/saved_model.js";
 import { App } from "./app.js";
 import { WalkBar, stopAt } from "./walk/bar.js";
@@ -45,15 +46,17 @@ function verdictOn({ question, answers, hints }, text) {
   return { state: "wrong", text: start + (hints.held[first]?.[second] ?? hints.beyond), answer: text };
 }
 
-class SavedWalkPage {
+// What the bar has as its model, and the Explorer below it.
+/** @extends {PageModel<{ shown: WalkShown }>} */
+class SavedWalkPage extends PageModel {
   /** @param {HTMLElement} page @param {SavedWalk} saved @param {any[]} explorers */
   constructor(page, saved, explorers) {
+    super({ shown: /** @type {WalkShown} */ ({}) });
     this.saved = saved;
     this.explorers = explorers; // packed; null for a stop without a matrix
-    this.calls = /** @type {(() => void)[]} */ ([]);
     this.answered = new Set(answeredStops());
     const asked = stopAt(location.hash, this.shownAt(saved.start));
-    this.shown = this.shownAt(asked < 0 ? saved.start : asked);
+    this.show(this.shownAt(asked < 0 ? saved.start : asked));
     this.model = /** @type {StaticModel | null} */ (null);
     this.bar = new WalkBar(this, page);
     this.place = make("div", "static-view", page);
@@ -77,17 +80,9 @@ class SavedWalkPage {
     return { ...stops[number], walk, number, verdict, stops: map };
   }
 
-  // What the bar asks of its model.
-  get() {
-    return this.shown;
+  get shown() {
+    return this.state.shown;
   }
-
-  /** @param {string} _ @param {() => void} call */
-  on(_, call) {
-    this.calls.push(call);
-  }
-
-  off() {}
 
   /** @param {WalkMessage} message */
   send(message) {
@@ -106,8 +101,8 @@ class SavedWalkPage {
 
   /** @param {WalkShown} shown */
   show(shown) {
-    this.shown = shown;
-    for (const call of this.calls) call();
+    this.state.shown = shown;
+    this.notify("change:shown");
   }
 
   /** @param {number} number */

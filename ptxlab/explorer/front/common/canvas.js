@@ -59,3 +59,21 @@ export function drawUpwards(context, text, { x, y }) {
   context.fillText(text, 0, 0);
   context.restore();
 }
+
+/** @type {Map<string, number>} */
+const colourWords = new Map();
+
+// A colour as a canvas has it: red in the lowest byte, then green, blue and opacity.
+/** @param {string} colour */
+export function colourWord(colour) {
+  const known = colourWords.get(colour);
+  if (known !== undefined) return known;
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (
+    new OffscreenCanvas(1, 1).getContext("2d")
+  );
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  const [word] = new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer);
+  colourWords.set(colour, word);
+  return word;
+}

@@ -14,6 +14,7 @@ export function decodeMessage([text, buffers]) {
   return message;
 }
 
+/** @extends {PageModel<Traits>} */
 export class LiveModel extends PageModel {
   /** @param {Traits} state what is shown before Python has loaded @param {(message: any) => void} toWorker */
   constructor(state, toWorker) {

@@ -1,13 +1,14 @@
 // What a page has instead of anywidget's model: values by name, and whoever listens to their changes.
 
+/** @template T */
 export class PageModel {
-  /** @param {Traits} state */
+  /** @param {T} state */
   constructor(state) {
     this.state = state;
     this.listeners = /** @type {Listener[]} */ ([]);
   }
 
-  /** @template {keyof Traits} K @param {K} name */
+  /** @template {keyof T} K @param {K} name */
   get(name) {
     return this.state[name];
   }

@@ -55,6 +55,7 @@ function firstState({ state }) {
 }
 
 // What anywidget's model does for the view, without Python.
+/** @extends {PageModel<Traits>} */
 export class StaticModel extends PageModel {
   /** @param {SavedPage} saved */
   constructor(saved) {

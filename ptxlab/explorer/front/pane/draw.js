@@ -1,6 +1,14 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
-import { LETTER, SMALLEST_TEXT, fillBox, setFont, strokeBox, tracePath } from "../common/canvas.js";
+import {
+  LETTER,
+  SMALLEST_TEXT,
+  colourWord,
+  fillBox,
+  setFont,
+  strokeBox,
+  tracePath,
+} from "../common/canvas.js";
 import { binary, clamp, hex } from "../common/util.js";
 import {
   cellLines,
@@ -308,24 +316,6 @@ function pictureOf(app, matrix, opacity) {
   context.putImageData(pixels, 0, 0);
   pictures.set(matrix, { look: app.look, canvas });
   return canvas;
-}
-
-/** @type {Map<string, number>} */
-const colourWords = new Map();
-
-// A colour as a canvas has it: red in the lowest byte, then green, blue and opacity.
-/** @param {string} colour */
-function colourWord(colour) {
-  const known = colourWords.get(colour);
-  if (known !== undefined) return known;
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (
-    new OffscreenCanvas(1, 1).getContext("2d")
-  );
-  context.fillStyle = colour;
-  context.fillRect(0, 0, 1, 1);
-  const [word] = new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer);
-  colourWords.set(colour, word);
-  return word;
 }
 
 // Whether cells that are stored stand beside faint ones.

@@ -3,6 +3,7 @@
 import {
   LETTER,
   SMALLEST_TEXT,
+  colourWord,
   drawTag,
   drawUpwards,
   fillBox,
@@ -105,13 +106,6 @@ function wordPictures(view) {
   return view.pictures;
 }
 
-// Opaque, as the bytes of a picture have it: red is the lowest.
-/** @param {string} colour */
-function pixel(colour) {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
-}
-
 /** @param {TensorView} view @param {number} cta */
 function paintPicture(view, cta) {
   const { app, tensor } = view;
@@ -122,7 +116,6 @@ function paintPicture(view, cta) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const image = context.createImageData(canvas.width, LANES);
   const pixels = new Uint32Array(image.data.buffer);
-  const known = /** @type {Map<string, number>} */ (new Map());
   slots.forEach(({ name, info, parts, cells }, place) => {
     if (info.block !== undefined && info.block !== cta) return;
     const paint = wordPainter(view, name, place);
@@ -134,11 +127,8 @@ function paintPicture(view, cta) {
         for (let part = 0; part < parts; part += 1) {
           const index = cells[at + part];
           if (index < 0) continue;
-          const [fill] = paint(index);
-          let content = known.get(fill);
-          if (content === undefined) known.set(fill, (content = pixel(fill)));
           const from = start + (parts - 1 - part) * wide; // the lowest bits are on the right
-          pixels.fill(content, from, from + wide);
+          pixels.fill(colourWord(paint(index)[0]), from, from + wide);
         }
       }
   });
