@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import attention as lesson
+from ptxlab.course.exercises import attention as lesson
 from ptxlab.gemm import attention
 from ptxlab.simulation import Simulation
 

@@ -1,4 +1,4 @@
-"""The course behind the notebooks: lessons, exercises, their checks, and the reader's progress.
+"""The course behind the notebooks: how answers are read and checked, the syllabus, and the reader's progress.
 
-Each lesson has a module here with its exercises. Users import `ptxlab.lessons`.
+Each lesson has a module with its exercises in `ptxlab.course.exercises`. Users import `ptxlab.lessons`.
 """

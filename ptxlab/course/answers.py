@@ -67,10 +67,10 @@ def plain(value: object) -> object:
     <class 'object'>
     """
     with readers_time():
-        return _Reading().plain(value, 0)
+        return _AnswerReader().plain(value, 0)
 
 
-class _Reading:
+class _AnswerReader:
     """One answer while it is read: how many parts it had so far."""
 
     def __init__(self) -> None:

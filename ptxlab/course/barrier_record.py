@@ -15,7 +15,7 @@ from ..simulator.events import Access, Inspection, Synchronisation
 from ..simulator.mbarriers import BarrierState
 from ..views import Cell, Grid, Header
 from ..views.grid import State, named_headers
-from .how_fast import Span, over_time
+from .spans import Span, over_time
 
 # -- the record ----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,19 @@ def source_text(name: str) -> str:
     """A file that comes with a lesson, and what it includes: kernels in CUDA C++, or machine code."""
     text = resources.files(__package__).joinpath("sources", name).read_text(encoding="utf-8")
     return re.sub(r'^#include "(.+)"\n', lambda include: source_text(include[1]), text, flags=re.MULTILINE)
+
+
+@lru_cache(maxsize=None)
+def read_record(file: str) -> dict[str, Any]:
+    """What `tools.record` keeps for a lesson."""
+    packed = resources.files(__package__).joinpath(file).read_bytes()
+    record: dict[str, Any] = json.loads(bz2.decompress(packed))
+    return record
+
+
+def source_parts(name: str) -> list[str]:
+    """The parts of a source file, which empty lines separate."""
+    return source_text(name).rstrip("\n").split("\n\n")
 
 
 # -- the lessons' kernels, also without a compiler -----------------------------------------------------------
@@ -88,11 +101,8 @@ def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel[Simulatio
     return Kernel(Simulation, module, module.functions[module.entries[0]], target, ptx, source)
 
 
-@lru_cache(maxsize=1)
-def _stored() -> dict[str, str]:
-    packed = resources.files("ptxlab.course").joinpath(PTX_FILE).read_bytes()
-    texts: dict[str, str] = json.loads(bz2.decompress(packed))
-    return texts
+def _stored() -> dict[str, Any]:
+    return read_record(PTX_FILE)
 
 
 def _has_compiler() -> bool:
@@ -106,7 +116,7 @@ def _has_compiler() -> bool:
 # -- a kernel read part by part ------------------------------------------------------------------------------
 
 
-class Reading(NamedTuple):
+class ExplainedPart(NamedTuple):
     """A part of a source with what is to be seen there."""
 
     source: str
@@ -119,12 +129,12 @@ class Reading(NamedTuple):
         return f'<p style="{style}">{with_code(self.text)}</p>{shown}'
 
 
-def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Reading:
+def explained_part(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> ExplainedPart:
     """A part of a kernel with its explanation: from the first line of a stop to the next.
 
     A stop has a name, a text that its first line contains, and an explanation.
 
-    >>> reading("a;\\nb;\\nc;", "start", {("start", "a"): "It begins.", ("end", "c"): "It ends."}).lines
+    >>> explained_part("a;\\nb;\\nc;", "start", {("start", "a"): "First.", ("end", "c"): "Last."}).lines
     range(1, 3)
     """
     lines = source.splitlines()
@@ -135,7 +145,7 @@ def reading(source: str, stop: str, stops: Mapping[tuple[str, str], str]) -> Rea
     first, last = [*firsts[1:], len(lines)][at : at + 2]
     while not lines[last - 1].strip():
         last -= 1
-    return Reading(source, range(first + 1, last + 1), list(stops.values())[at])
+    return ExplainedPart(source, range(first + 1, last + 1), list(stops.values())[at])
 
 
 # -- the reader's kernels ------------------------------------------------------------------------------------

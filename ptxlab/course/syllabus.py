@@ -5,45 +5,19 @@ The minutes are the authors' estimates: no readers were timed.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from dataclasses import dataclass
+from importlib import import_module
 
 from .._util.arguments import is_name
 from .._util.files import notebooks
 from ..errors import PtxlabError, listing, quoted
-from . import (  # noqa: F401  # each registers its exercises
-    asynchronous_mistakes,
-    attention,
-    block_scaled_tcgen05,
-    block_scaling,
-    descriptors,
-    element_types,
-    epilogue,
-    first_kernel,
-    fragments,
-    from_triton,
-    gemm_ladder,
-    how_fast,
-    layouts,
-    machine_code,
-    mbarriers,
-    metadata,
-    numerics,
-    other_sparse,
-    real_gpu,
-    shared_memory,
-    sparse_gemm,
-    sparse_mma_s4,
-    sparse_mma_tf32,
-    sparse_wgmma,
-    start_here,
-    structured_sparsity,
-    tensor_memory,
-    wgmma,
-    what_goes_wrong,
-    wmma,
-)
+from . import exercises
 from .checking import REGISTERED, Exercise
+
+for module in pkgutil.iter_modules(exercises.__path__):  # each registers its own
+    import_module(f"{exercises.__name__}.{module.name}")
 
 #: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
 EXERCISES: dict[str, Exercise] = dict(sorted(REGISTERED.items()))

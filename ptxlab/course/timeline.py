@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted
 from ..views import Cell, Grid, Picture
 from ..views.grid import headers, named_headers
 
@@ -221,8 +221,7 @@ class ProgramTimeline:
     def verdict(self) -> str:
         """What becomes of the program, in one sentence."""
         if self.problems:
-            count = len(self.problems)
-            return f"Undefined behaviour, for {count} reason{'s' if count > 1 else ''}."
+            return f"Undefined behaviour, for {counted(len(self.problems), 'reason')}."
         other = self._at.get("other work", -1)
         if self.end is not None and self._start < other < self.end:
             return "Defined: every access is ordered, and the other work runs beside the product."

@@ -97,7 +97,7 @@ def test_no_text_has_a_name_where_its_value_belongs(name: str) -> None:
 
 def test_no_hint_has_a_name_where_its_value_belongs() -> None:
     """The same for the sentences of the checks: no f is missing, no braces are doubled."""
-    for file in Path(course.__file__).parent.glob("*.py"):
+    for file in Path(course.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not PLACEHOLDER.search(node.value), f"{file.name}: {node.lineno}"

@@ -12,7 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu
-from ptxlab.course import machine_code
+from ptxlab.course.exercises import machine_code
 from ptxlab.gpu.sass import nvdisasm, sass, survey
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.dtypes import DTYPES

@@ -7,7 +7,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxlab.course import shared_memory
+from ptxlab.course.exercises import shared_memory
 from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
 from tests.cases import each

@@ -46,7 +46,8 @@ def test_this_is_where_default_integers_have_32_bits() -> None:
 
 
 def test_lessons_kernels_are_read_without_lzma() -> None:
-    from ptxlab.course import epilogue, reader_kernels
+    from ptxlab.course import reader_kernels
+    from ptxlab.course.exercises import epilogue
 
     kernel = reader_kernels.kernel(epilogue.sources()[0])
     assert "wgmma" in kernel.ptx or "mma.sync" in kernel.ptx

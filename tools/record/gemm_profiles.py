@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ptxlab._util.files import write_atomically
-from ptxlab.course import gemm_ladder, reader_kernels
+from ptxlab.course import reader_kernels
+from ptxlab.course.exercises import gemm_ladder
 from ptxlab.gemm import Rung, ladder, rung
 from ptxlab.simulator.launch_profile import REASONS, LaunchProfile
 

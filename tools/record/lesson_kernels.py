@@ -19,14 +19,14 @@ from unittest import mock
 import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab._util.files import write_atomically
-from ptxlab.course import (
+from ptxlab.course import reader_kernels
+from ptxlab.course.exercises import (
     asynchronous_mistakes,
     attention,
     block_scaled_tcgen05,
     epilogue,
     gemm_ladder,
     mbarriers,
-    reader_kernels,
     sparse_gemm,
     what_goes_wrong,
 )
@@ -37,11 +37,16 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ("03-your-first-tensor-core-kernel", "04-shared-memory-and-banks", "08-what-goes-wrong")
 #: Lessons whose readers write kernels.
 WRITTEN = ("03", "04", "07", "08", "09", "11", "12", "13")
+#: Lessons with kernels of their own.
+MODULES = (
+    what_goes_wrong, asynchronous_mistakes, gemm_ladder, sparse_gemm, epilogue, attention, mbarriers,
+    block_scaled_tcgen05,
+)  # fmt: skip
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
 
 def parts_and_sources() -> tuple[dict[str, str], list[str]]:
-    """The texts that the notebooks give names to, and the sources that they pass to `kernel`."""
+    """The texts that the notebooks give names to; the sources that they, and the lessons, compile."""
     names: dict[str, str] = {}
     sources = []
     books = [(ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8") for name in NOTEBOOKS]
@@ -64,7 +69,7 @@ def parts_and_sources() -> tuple[dict[str, str], list[str]]:
                     if source is None:
                         raise SystemExit(f"{ast.unparse(node)}: its source is not a text, a sum or a replace")
                     sources.append(source)
-    return names, sources
+    return names, [*sources, *(source for module in MODULES for source in module.sources())]
 
 
 def _text(node: ast.expr, names: dict[str, str]) -> str | None:
@@ -112,21 +117,10 @@ def answers() -> list[str]:
 def main() -> None:
     recorded = json.loads(bz2.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
-    modules = (
-        what_goes_wrong,
-        asynchronous_mistakes,
-        gemm_ladder,
-        sparse_gemm,
-        epilogue,
-        attention,
-        mbarriers,
-    )
-    for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
+    for source in parts_and_sources()[1]:
+        target = "sm_100a" if source == block_scaled_tcgen05.KERNEL else "sm_90a"
         key = reader_kernels.digest(source)
-        texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
-    for source in block_scaled_tcgen05.sources():
-        key = reader_kernels.digest(source)
-        texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target="sm_100a").ptx)
+        texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target=target).ptx)
     for source in answers():
         key = reader_kernels.answer_digest(source)
         with contextlib.suppress(PtxlabError):  # some do not compile

@@ -17,7 +17,7 @@ from typing import Any
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import from_triton
+from ptxlab.course.exercises import from_triton
 
 FILE = Path(from_triton.__file__).parent / from_triton.PTX_FILE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptxlab import gemm
 from ptxlab._util.files import write_atomically
-from ptxlab.course.sparse_gemm import busy
+from ptxlab.course.exercises.sparse_gemm import busy
 
 from .markdown import Page, table
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.course import machine_code
+from ptxlab.course.exercises import machine_code
 from tools.record import sass as runs
 
 U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")

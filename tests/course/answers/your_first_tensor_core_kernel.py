@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxlab import lessons
-from ptxlab.course.first_kernel import LOAD, MMA, STORE
+from ptxlab.course.exercises.first_kernel import LOAD, MMA, STORE
 
 
 def _answer(name: str, body: str) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..instruction import mma_instruction
-from ..isa.catalog import mma_forms
-from ..memory import SWIZZLES, Tile
-from ..views import Picture
-from ..views.charts import bars, table
-from ..views.colours import core_matrix_tint
-from ..views.grid import Entry, uniform_grid
-from ..views.labels import index_range
-from .answers import first_wrong, function_table, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...instruction import mma_instruction
+from ...isa.catalog import mma_forms
+from ...memory import SWIZZLES, Tile
+from ...views import Picture
+from ...views.charts import bars, table
+from ...views.colours import core_matrix_tint
+from ...views.grid import Entry, uniform_grid
+from ...views.labels import index_range
+from ..answers import first_wrong, function_table, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")

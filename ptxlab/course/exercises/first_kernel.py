@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
-from ..gemm.matmul import matmul
-from ..instruction import mma_instruction
-from ..simulation import Simulation
-from ..views import Picture
-from ..views.colours import warp_tint
-from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm
-from .checking import Sentences, checks, correct, otherwise, when
-from .reader_kernels import (
+from ...errors import PtxlabError, counted
+from ...gemm.matmul import matmul
+from ...instruction import mma_instruction
+from ...simulation import Simulation
+from ...views import Picture
+from ...views.colours import warp_tint
+from ...views.grid import Entry, uniform_grid
+from ..answers import WrongForm
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import (
     compiled,
     first_hazard,
     judged,
@@ -28,7 +28,7 @@ from .reader_kernels import (
     normal_numbers,
     same,
     simulated,
-    source_text,
+    source_parts,
     where,
 )
 
@@ -38,9 +38,7 @@ INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 #: Functions of the lesson, and `ldmatrix` of lesson 04; kernels that call functions of the reader: `load_b`
 #: or `start`, and `place` of lesson 04.
-MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (
-    f"\n{part}" for part in source_text("first_kernel.cu").rstrip("\n").split("\n\n")
-)
+MMA, LOAD, STORE, LDMATRIX, _ONE, TILED = (f"\n{part}" for part in source_parts("first_kernel.cu"))
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -193,10 +191,9 @@ def _axpy(answer: object) -> Sentences:
             when(not wrong.any() and blocks_meet): "y is right, but only by luck: several blocks add to the "
             f"same elements, and on a GPU each might be added up to {blocks} times. Every element must "
             "belong to one thread of the whole grid.",
-            when(
-                not wrong.any() and result.hazards
-            ): f"y is right, but only by luck: {first_hazard(result)}.",
-            when(not wrong.any()): f"y is right, but it took {stores} store instructions where "
+            when(not wrong.any() and result.hazards): "y is right, but only by luck: "
+            f"{first_hazard(result)}.",
+            when(not wrong.any()): f"y is right, but {stores} warps had to store one after the other, where "
             f"{-(-n // 32)} would do: some threads do the work of others. One element each is enough.",
             when(same(y, before)): f"No element of y has changed ({launch}).",
             when(not wrong[:threads].any() and same(y[threads:], before[threads:])): "Only the first "
@@ -206,10 +203,8 @@ def _axpy(answer: object) -> Sentences:
             when(same(y, before + x)): "y has changed by x: where is the factor `a`?",
             when(wrong.sum() == 1 and bool(wrong[-1])): "Everything is right except the last element "
             f"({launch}): which one is the last, n or n - 1?",
-            when(
-                case > 0 and same(y, before + _AXPY[0][3] * x)
-            ): "y has changed by 3 * x in every launch, but `a` "
-            "is an argument: the check launches with others, too.",
+            when(case > 0 and same(y, before + _AXPY[0][3] * x)): "y has changed by 3 * x in every launch, "
+            "but `a` is an argument: the check launches with others, too.",
             when(case > 0): f"The first launch is right, but not the one {launch}: does your kernel assume "
             "blocks of 128 threads? It can ask for their size.",
             otherwise: f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
@@ -253,10 +248,8 @@ def _load_b(answer: object) -> Sentences:
             when(same(registers[:, ::-1], right)): "Registers 0 and 1 are swapped.",
             when(same(registers, INS.b.pack(B.reshape(8, 16).T))): "You read B as if it were stored by "
             "columns. How many elements further on in memory is the next *row*?",
-            when(
-                (lower == 0).all()
-            ): "The lower halves of all registers are 0: `<<` must apply to the second "
-            "element only. Where do its brackets belong?",
+            when((lower == 0).all()): "The lower halves of all registers are 0: `<<` must apply to the "
+            "second element only. Where do its brackets belong?",
             when((upper == 0).all()): "The upper halves of all registers are 0. A register holds two "
             "elements; shift the second one to its place.",
             when(same(registers[:, 0], right[:, 0]) and same(registers[:, 1], right[:, 0])): "Register 0 is "
@@ -312,10 +305,9 @@ def _start(answer: object) -> Sentences:
     whose = f"D[{row}][{column}] is d[{place.element}] of lane {place.lane}."
     swapped = (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
     return {
-        correct(
-            not wrong.any() and same(D, INS(A, B, right)) and not result.hazards
-        ): "Column 2 * thread_in_group() "
-        "and the next one, in both halves of D. The bias costs nothing: `mma` adds C anyway.",
+        correct(not wrong.any() and same(D, INS(A, B, right)) and not result.hazards): "Column 2 * "
+        "thread_in_group() and the next one, in both halves of D. The bias costs nothing: `mma` adds C "
+        "anyway.",
         **never_written(result),
         when(
             not wrong.any() and result.hazards
@@ -337,10 +329,8 @@ def _start(answer: object) -> Sentences:
         when(not wrong[:, ::2].any()): "The even columns are right, the odd ones are not: a lane holds two "
         "columns.",
         when(swapped): "All eight numbers are there, but columns are swapped.",
-        when(
-            taken.size > 0
-        ): f"{start}, which is bias[{taken[0] if taken.size else 0}]; it should start with "
-        f"bias[{column}]. {whose}",
+        when(taken.size > 0): f"{start}, which is bias[{taken[0] if taken.size else 0}]; it should start "
+        f"with bias[{column}]. {whose}",
         otherwise: f"{start}, which is no number of the bias; it should start with bias[{column}], here "
         f"{bias[column]:g}. {whose}",
     }
@@ -408,23 +398,18 @@ def _stacked(answer: object) -> Sentences:
         return {
             **never_written(result),
             when(not wrong.any() and result.hazards): f"D is right, but {first_hazard(result)}.",
-            when(
-                not wrong.any()
-            ): f"D is right, but it took {counted(products, 'mma')} where {needed} would do: "
-            "do warps compute tiles of others as well?",
+            when(not wrong.any()): f"D is right, but it took {counted(products, 'mma')} where {needed} "
+            "would do: do warps compute tiles of others as well?",
             when(missing.all()): f"Nothing was stored, or it was added to what D had ({launch}).",
             when(
                 products > 0 and not rows
             ): "Some of the four warps of block 0 execute no `mma`: each of them computes 16 rows.",
             when(differ): f"The lanes of warp 1 disagree about the row: {differ}. {_ONE_ROW}",
-            when(
-                starts == [0] * 4
-            ): "Only rows 0 to 15 of every 64 are computed: all four warps load the same "
-            "ones. Which of them a thread belongs to follows from threadIdx.x.",
-            when(
-                starts == [0, 16, 32, 48] and missing[16:64].all()
-            ): "The warps load different rows of A, but "
-            "all store to the same 16 rows of D: does `store_d` start at the row and the column of the warp?",
+            when(starts == [0] * 4): "Only rows 0 to 15 of every 64 are computed: all four warps load the "
+            "same ones. Which of them a thread belongs to follows from threadIdx.x.",
+            when(starts == [0, 16, 32, 48] and missing[16:64].all()): "The warps load different rows of A, "
+            "but all store to the same 16 rows of D: does `store_d` start at the row and the column of the "
+            "warp?",
             when(overlap): f"Warps overlap: {overlap}. Each computes 16 rows, and a row of A has K elements.",
             when(bool(missing[64:].any()) and not missing[:64].any()): "Rows from 64 on are missing: what "
             "counts blocks along y?",

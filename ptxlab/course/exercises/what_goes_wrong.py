@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_int
-from ..errors import PtxlabError, counted, quoted
-from ..gemm.matmul import matmul
-from ..simulation import Simulation
-from ..simulator import HazardError
-from ..simulator.kernel import Kernel
-from ..views import Picture
-from ..views.grid import Entry, uniform_grid
-from ..views.kernel_profile import profile_html, source_html
-from .answers import WrongForm, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
-from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
-from .reader_kernels import (
+from ..._util.arguments import as_int
+from ...errors import PtxlabError, counted, quoted
+from ...gemm.matmul import matmul
+from ...simulation import Simulation
+from ...simulator import HazardError
+from ...simulator.kernel import Kernel
+from ...views import Picture
+from ...views.grid import Entry, uniform_grid
+from ...views.kernel_profile import profile_html, source_html
+from ..answers import WrongForm, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import (
     compiled,
     first_hazard,
     judged,
@@ -29,9 +28,10 @@ from .reader_kernels import (
     normal_numbers,
     same,
     simulated,
-    source_text,
+    source_parts,
     where,
 )
+from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 
 # -- the kernels ---------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ _LAUNCHES: tuple[Callable[[], ExpectedLaunch], ...] = (
 
 def broken_kernels(file: str, launches: Sequence[Callable[[], ExpectedLaunch]]) -> tuple[BrokenKernel, ...]:
     """The kernels of a file; first in it is what they call beside the functions of lessons 03 and 04."""
-    functions, *texts = source_text(file).rstrip("\n").split("\n\n")
+    functions, *texts = source_parts(file)
     before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
     pairs = zip(texts, launches, strict=True)
     return tuple(BrokenKernel(number, text, launch, before) for number, (text, launch) in enumerate(pairs, 1))

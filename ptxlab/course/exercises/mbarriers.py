@@ -11,34 +11,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..gemm.matmul import matmul
-from ..memory.tensor_maps import TensorMap, tensor_map
-from ..simulation import Simulation
-from ..simulator import HazardError
-from ..simulator.hazard import Hazard
-from ..simulator.kernel import Kernel
-from ..views import Grid, Picture
-from ..views.grid import Entry, uniform_grid
-from ..views.kernel_profile import source_html
-from .answers import readers_time, result_of, whole_numbers
-from .barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
-from .checking import Sentences, checks, correct, otherwise, when, with_code
-from .first_kernel import INS, LOAD, MMA, STORE
-from .reader_kernels import (
-    Reading,
+from ...errors import PtxlabError, counted
+from ...gemm.matmul import matmul
+from ...memory.tensor_maps import TensorMap, tensor_map
+from ...simulation import Simulation
+from ...simulator import HazardError
+from ...simulator.hazard import Hazard
+from ...simulator.kernel import Kernel
+from ...views import Grid, Picture
+from ...views.grid import Entry, uniform_grid
+from ...views.kernel_profile import source_html
+from ..answers import readers_time, result_of, whole_numbers
+from ..barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
+from ..checking import Sentences, checks, correct, otherwise, when, with_code
+from ..reader_kernels import (
+    ExplainedPart,
     compiled,
+    explained_part,
     kernel,
     normal_numbers,
-    reading,
-    source_text,
+    source_parts,
     where,
 )
+from .first_kernel import INS, LOAD, MMA, STORE
 
 # -- the kernels ---------------------------------------------------------------------------------------------
 
 #: What the kernels call, an instruction each; a kernel with one stage; the parts of one with a ring.
-_FUNCTIONS, TWO_TILES, PRODUCE, CONSUME, RING = source_text("mbarriers.cu").rstrip("\n").split("\n\n")
+_FUNCTIONS, TWO_TILES, PRODUCE, CONSUME, RING = source_parts("mbarriers.cu")
 WHOLE_RING = "\n\n".join((PRODUCE, CONSUME, RING))
 _LINES = '\n#line 1 "kernel"\n'  # what is inlined from above belongs to the line that calls it
 
@@ -57,17 +57,16 @@ def source(text: str, stages: int = 2) -> str:
     return f"{_before(stages)}{_LINES}{text}"
 
 
-class Product(NamedTuple):
+class TiledProduct(NamedTuple):
     """A of 64 x K and B of K x 8, as the kernels take them: a tile is 16 of K."""
 
     A: TensorMap
     B: TensorMap
     D: NDArray[np.float32]
     expected: NDArray[Any]
-    tiles: int
 
 
-def product(tiles: int) -> Product:
+def product(tiles: int) -> TiledProduct:
     """Tensor maps of random matrices, room for D, and what D should be.
 
     >>> product(3).A.box, product(3).B.box
@@ -76,7 +75,7 @@ def product(tiles: int) -> Product:
     A, B = normal_numbers((64, 16 * tiles), 25), normal_numbers((16 * tiles, 8), 75)
     maps = tensor_map(A, (64, 16)), tensor_map(np.ascontiguousarray(B.T), (8, 16))
     D = np.full((64, 8), np.nan, np.float32)
-    return Product(*maps, D, matmul(A, B, instruction=INS, show=False), tiles)
+    return TiledProduct(*maps, D, matmul(A, B, instruction=INS, show=False))
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,8 @@ def ring(stages: int) -> Picture:
         "full and empty: the parity of the phase",
         "faint: on its way, or waiting",
     )
-    plural = "s" if stages > 1 else ""
-    return Picture(f"Six tiles through a ring of {stages} stage{plural}", notes, (ring_grid(steps, stages),))
+    title = f"Six tiles through a ring of {counted(stages, 'stage')}"
+    return Picture(title, notes, (ring_grid(steps, stages),))
 
 
 #: The ring, part by part: a name, a text that the first line has, and what is to be seen there.
@@ -227,13 +226,13 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Reading:
+def part(part: str) -> ExplainedPart:
     """A part of the ring, with its explanation.
 
     >>> len(part("consumers").lines)
     8
     """
-    return reading(WHOLE_RING, part, _STOPS)
+    return explained_part(WHOLE_RING, part, _STOPS)
 
 
 class BarrierMistake(NamedTuple):
@@ -488,9 +487,8 @@ def _load(answer: object) -> Sentences:
         when(not copies): "Nothing is copied: no bytes ever come.",
         when(not arrivals): "Nobody arrives at `full`: its one arrival stays pending.",
         **_byte_hints(record, 2),
-        when(
-            len(copies) % 4 and "deadlock" in record.complaint
-        ): f"In all, {len(copies)} copies bring bytes. Each iteration has four, two tiles of A and two of B.",
+        when(len(copies) % 4 and "deadlock" in record.complaint): f"In all, {len(copies)} copies bring "
+        "bytes. Each iteration has four, two tiles of A and two of B.",
         when(record.complaint or record.hazards): _stopped(record),
         otherwise: f"Everybody passes, but {where(record.wrong)}. Tile t begins at column 16 t of A and of "
         "B; all rows, from row 0 on. `tma_load` takes the column first.",
@@ -627,10 +625,9 @@ def _whole(answer: object) -> Sentences:
         "these.",
         when(together): "All threads initialise the same barriers, and a barrier that is in use may not be "
         "initialised again. One thread does it.",
-        when(
-            record.right
-        ): "D is right, and the simulator found nothing, but one thing is missing: the fence "
-        "after `mbarrier.init`, for TMA and for other blocks of a cluster. `fence_mbarrier_init()` is it.",
+        when(record.right): "D is right, and the simulator found nothing, but one thing is missing: the "
+        "fence after `mbarrier.init`, for TMA and for other blocks of a cluster. `fence_mbarrier_init()` is "
+        "it.",
         when(not counts): "No mbarrier is initialised.",
         when(len(counts) < 2 * stages): f"{len(counts)} mbarriers are initialised; {stages} stages have "
         f"{2 * stages}.",

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instruction import mma_instruction
-from ..isa.operand import Operand
-from ..isa.sparsity import STRUCTURES
-from ..views import Picture
-from ..views.charts import table
-from .answers import result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, place_hints, when
+from ...instruction import mma_instruction
+from ...isa.operand import Operand
+from ...isa.sparsity import STRUCTURES
+from ...views import Picture
+from ...views.charts import table
+from ..answers import result_of, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, place_hints, when
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import PtxlabError
-from ..instruction import instruction
-from ..isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import COLUMNS, LANES, accessible_lanes
-from ..views import Cell, Grid, Header, Picture, tensor_memory, tensor_registers
-from ..views.charts import bars, table
-from ..views.colours import CHUNK_HUES
-from ..views.grid import Entry, uniform_grid
-from ..views.labels import index_range
-from .answers import WrongForm, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
-from .reader_kernels import Reading, reading
+from ...errors import PtxlabError
+from ...instruction import instruction
+from ...isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
+from ...isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ...isa.tensor_memory import COLUMNS, LANES, accessible_lanes
+from ...views import Cell, Grid, Header, Picture, tensor_memory, tensor_registers
+from ...views.charts import bars, table
+from ...views.colours import CHUNK_HUES
+from ...views.grid import Entry, uniform_grid
+from ...views.labels import index_range
+from ..answers import WrongForm, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
+from ..reader_kernels import ExplainedPart, explained_part
 
 WARP = 32
 _CELL_COLUMNS = 32  # of tensor memory, in the picture of what is allocated
@@ -307,7 +307,7 @@ STOPS = {
 PARTS = [name for name, _ in STOPS]
 
 
-def part(source: str, stop: str) -> Reading:
+def part(source: str, stop: str) -> ExplainedPart:
     """A part of the kernel of a tcgen05.mma, with its explanation.
 
     >>> import ptxlab
@@ -315,7 +315,7 @@ def part(source: str, stop: str) -> Reading:
     >>> sum(len(part(ins.kernel, stop).lines) for stop in PARTS)
     76
     """
-    return reading(source, stop, STOPS)
+    return explained_part(source, stop, STOPS)
 
 
 # -- exercises -----------------------------------------------------------------------------------------------

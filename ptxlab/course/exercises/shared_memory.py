@@ -7,29 +7,30 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gemm.matmul import matmul
-from ..instruction import Transfer, instruction
-from ..memory import SWIZZLES, conflicts
-from ..memory.swizzle import swizzled
-from ..views import Cell, Grid, Picture, banks
-from ..views.charts import bars, table
-from ..views.grid import State, numbered_grid
-from ..views.labels import index_range
-from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...gemm.matmul import matmul
+from ...instruction import Transfer, instruction
+from ...memory import SWIZZLES, conflicts
+from ...memory.swizzle import swizzled
+from ...views import Cell, Grid, Picture, banks
+from ...views.charts import bars, table
+from ...views.grid import State, numbered_grid
+from ...views.labels import index_range
+from ..answers import whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
+from ..reader_kernels import compiled, normal_numbers, simulated, where
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE, TILED
-from .reader_kernels import compiled, normal_numbers, simulated, where
 
 
-def _transfer(name: str) -> Transfer:
+def transfer(name: str) -> Transfer:
+    """ldmatrix or stmatrix by its mnemonic."""
     form = instruction(name)
     assert isinstance(form, Transfer)
     return form
 
 
-ONE = _transfer("ldmatrix.sync.aligned.m8n8.x1.shared.b16")
-TRANSPOSED = _transfer("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
-FOUR = _transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+ONE = transfer("ldmatrix.sync.aligned.m8n8.x1.shared.b16")
+TRANSPOSED = transfer("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
+FOUR = transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 _LANES = np.arange(32)
 _ROW = 128  # bytes: 64 elements of f16

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gemm import Rung, SparseRung, rung, sparse_rung
-from ..instruction import mma_instruction
-from ..isa.sparsity import STRUCTURES
-from ..memory import pack_metadata
-from ..views import Picture
-from ..views.charts import bars
-from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from ...gemm import Rung, SparseRung, rung, sparse_rung
+from ...instruction import mma_instruction
+from ...isa.sparsity import STRUCTURES
+from ...memory import pack_metadata
+from ...views import Picture
+from ...views.charts import bars
+from ...views.grid import Entry, uniform_grid
+from ..answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, otherwise, when
 from .gemm_ladder import Climb, simulated_rung
 
 MMA = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import quoted
-from ..isa.catalog import mma_forms
-from ..isa.dtypes import dtype
-from ..isa.sparsity import STRUCTURES, Structure
-from ..views import Picture
-from ..views.charts import bars, table
-from .answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from ...errors import quoted
+from ...isa.catalog import mma_forms
+from ...isa.dtypes import dtype
+from ...isa.sparsity import STRUCTURES, Structure
+from ...views import Picture
+from ...views.charts import bars, table
+from ..answers import WrongForm, numbers, result_of, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
 
 TWO_OF_FOUR, ONE_OF_TWO, FOUR_OF_EIGHT = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
 ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ..instruction import mma_instruction
-from ..isa.sparsity import STRUCTURES
-from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
-from .checking import Sentences, binary_hint, checks, correct, drawn, otherwise, place_hints, when
+from ...instruction import mma_instruction
+from ...isa.sparsity import STRUCTURES
+from ..answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
+from ..checking import Sentences, binary_hint, checks, correct, drawn, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PAIRS = STRUCTURES["4:8"]

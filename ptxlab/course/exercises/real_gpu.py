@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import gpu
-from ..gpu.codegen import statement
-from ..instruction import mma_instruction
-from ..isa.operand import Operand
-from .answers import WrongForm, as_table, result_of, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
+from ... import gpu
+from ...gpu.codegen import statement
+from ...instruction import mma_instruction
+from ...isa.operand import Operand
+from ..answers import WrongForm, as_table, result_of, whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

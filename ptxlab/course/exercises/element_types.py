@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..instruction import mma_instruction, mma_instructions
-from ..isa.dtypes import dtype
-from ..views import Picture
-from ..views.charts import table
-from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm, number_of, numbers, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, drawn, first_register, otherwise, when
+from ...instruction import mma_instruction, mma_instructions
+from ...isa.dtypes import dtype
+from ...views import Picture
+from ...views.charts import table
+from ...views.grid import Entry, uniform_grid
+from ..answers import WrongForm, number_of, numbers, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, first_register, otherwise, when
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")

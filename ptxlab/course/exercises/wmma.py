@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import wmma
-from ..instruction import mma_instruction
-from ..isa.catalog import mma_forms
-from ..views import Picture
-from ..views.charts import table
-from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ... import wmma
+from ...instruction import mma_instruction
+from ...isa.catalog import mma_forms
+from ...views import Picture
+from ...views.charts import table
+from ..answers import whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = mma_instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import json
 from functools import lru_cache
 from importlib import resources
 from importlib.util import find_spec
@@ -12,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
-from ..memory import TritonLayout
-from ..simulation import Simulation
-from ..simulator.kernel import Kernel, build_kernel
-from ..views import Picture
-from ..views.charts import table
-from .answers import WrongForm, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
-from .reader_kernels import first_hazard, source_text
+from ...errors import PtxlabError, quoted
+from ...memory import TritonLayout
+from ...simulation import Simulation
+from ...simulator.kernel import Kernel, build_kernel
+from ...views import Picture
+from ...views.charts import table
+from ..answers import WrongForm, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
+from ..reader_kernels import first_hazard, read_record, source_text
 
 PTX_FILE = "triton_kernels.json.bz2"  # python -m tools.record triton_kernels
 SOURCE = source_text("triton_kernels.py")
@@ -46,11 +44,8 @@ STATEMENTS = (*range(SEEN - 4, SEEN - 2), *range(SEEN - 1, SEEN + 3), SEEN + 4, 
 # -- kernels, as Triton compiled them ------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
 def _record() -> dict[str, Any]:
-    packed = resources.files(__package__).joinpath(PTX_FILE).read_bytes()
-    record: dict[str, Any] = json.loads(bz2.decompress(packed))
-    return record
+    return read_record(PTX_FILE)
 
 
 def layouts() -> dict[str, str]:
@@ -151,9 +146,9 @@ def compiled_here() -> str:
     import sys
     from importlib.util import module_from_spec, spec_from_file_location
 
-    from ..simulation import simulating
+    from ...simulation import simulating
 
-    with resources.as_file(resources.files(__package__).joinpath("sources", "triton_kernels.py")) as path:
+    with resources.as_file(resources.files("ptxlab.course").joinpath("sources", "triton_kernels.py")) as path:
         spec = spec_from_file_location("ptxlab_lesson_31", path)
         assert spec is not None
         assert spec.loader is not None

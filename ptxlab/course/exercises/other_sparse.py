@@ -9,13 +9,13 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instruction import Instruction, mma_instruction, mma_instructions
-from ..isa.mma import MmaForm
-from ..numerics.models import Evidence, models
-from ..views import Picture
-from ..views.charts import table
-from .answers import whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, place_hints, when
+from ...instruction import Instruction, mma_instruction, mma_instructions
+from ...isa.mma import MmaForm
+from ...numerics.models import Evidence, models
+from ...views import Picture
+from ...views.charts import table
+from ..answers import whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, otherwise, place_hints, when
 
 BYTES = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
 FP8 = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32")

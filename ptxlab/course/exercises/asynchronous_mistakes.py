@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gemm.matmul import matmul
-from ..instruction import mma_instruction
-from ..memory import tensor_map
-from ..views import Picture
-from ..views.charts import table
-from . import timeline
-from .checking import Sentences, checks, correct, otherwise, when
+from ...gemm.matmul import matmul
+from ...instruction import mma_instruction
+from ...memory import tensor_map
+from ...views import Picture
+from ...views.charts import table
+from .. import timeline
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import first_hazard, normal_numbers, where
 from .first_kernel import INS
-from .reader_kernels import first_hazard, normal_numbers, where
 from .what_goes_wrong import (
     BrokenKernel,
     ExpectedLaunch,

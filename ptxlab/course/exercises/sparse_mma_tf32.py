@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..instruction import mma_instruction
-from ..isa.dtypes import dtype
-from ..isa.sparsity import STRUCTURES
-from .answers import WrongForm, first_wrong, whole_numbers, whole_result_of
-from .checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
+from ...instruction import mma_instruction
+from ...isa.dtypes import dtype
+from ...isa.sparsity import STRUCTURES
+from ..answers import WrongForm, first_wrong, whole_numbers, whole_result_of
+from ..checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 _HALVES = STRUCTURES["1:2"]

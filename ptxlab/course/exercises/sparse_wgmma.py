@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..instruction import mma_instruction
-from ..isa.catalog import mma_forms
-from ..isa.sparsity import STRUCTURES
-from ..views import Picture
-from ..views.charts import table
-from .answers import first_wrong, function_table, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from ...instruction import mma_instruction
+from ...isa.catalog import mma_forms
+from ...isa.sparsity import STRUCTURES
+from ...views import Picture
+from ...views.charts import table
+from ..answers import first_wrong, function_table, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]

@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
-from ..instruction import mma_instruction
-from ..isa.cute import CuteLayout
-from ..isa.layout import Layout, Mode, fragment, tiled
-from ..isa.operand import Operand
-from ..views import Cell, Picture
-from ..views import fragment as fragment_picture
-from ..views.charts import table
-from ..views.colours import warp_tint
-from ..views.grid import Entry, numbered_grid, tooltips, uniform_grid
-from .answers import WrongForm, first_wrong, numbers, result_of, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...errors import PtxlabError, quoted
+from ...instruction import mma_instruction
+from ...isa.cute import CuteLayout
+from ...isa.layout import Layout, Mode, fragment, tiled
+from ...isa.operand import Operand
+from ...views import Cell, Picture
+from ...views import fragment as fragment_picture
+from ...views.charts import table
+from ...views.colours import warp_tint
+from ...views.grid import Entry, numbered_grid, tooltips, uniform_grid
+from ..answers import WrongForm, first_wrong, numbers, result_of, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 TF32 = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
@@ -333,10 +333,8 @@ def _index_of_c(answer: object) -> Sentences:
         f"{_LANE // 4} plus 8, and 2 * threadID_in_group + 1.",
         when(submitted == (index, column, row)): "All three numbers are right, but the row comes before the "
         "column.",
-        when(
-            submitted[0] == index and submitted[1:] == divmod(index, 8)
-        ): "The index is right. But it counts "
-        "down the columns, which have 16 elements; you divided by the 8 columns.",
+        when(submitted[0] == index and submitted[1:] == divmod(index, 8)): "The index is right. But it "
+        "counts down the columns, which have 16 elements; you divided by the 8 columns.",
         when(submitted[0] == index): "The index is right. A column has 16 elements: which column is it in, "
         "and how far down?",
         when(submitted[0] == at_zero): f"That is the index of value 0. Add the two digits of value {_VALUE}.",
@@ -388,13 +386,10 @@ def _element_of_b(answer: object) -> Sentences:
     return {
         correct(submitted == (k, n)): f"The index is {index}, and here a column of the map has 8 elements, "
         "because its rows are N. The text alone does not say so; its comment, `(T32,V4) -> (N8,K16)`, does.",
-        when(
-            submitted == (n, k)
-        ): "Both are right, but `B[k][n]` has k first. CUTLASS's B is (N,K), and ours "
-        "(K,N): that is the trap.",
-        when(
-            submitted in ((index // 16, index % 16), (index % 16, index // 16))
-        ): f"The index is {index}, but you divided it as for A with 16 rows. Here the rows are N: 8 of them.",
+        when(submitted == (n, k)): "Both are right, but `B[k][n]` has k first. CUTLASS's B is (N,K), and "
+        "ours (K,N): that is the trap.",
+        when(submitted in ((index // 16, index % 16), (index % 16, index // 16))): f"The index is {index}, "
+        "but you divided it as for A with 16 rows. Here the rows are N: 8 of them.",
         otherwise: f"First the index: lane {lane} has the digits ({lane % 4},{lane // 4}), value {value} has "
         f"({value % 2},{value // 2}). Then divide it by the size that runs fastest: N8.",
     }
@@ -414,19 +409,15 @@ def _in_a_wide_matrix(answer: object) -> Sentences:
         correct(not where): "The stride of value 1 is 1: two neighbours in memory, so one 8-byte store takes "
         "both. Value 2 is eight rows further down.",
         when(_is(submitted, _C.cute)): "That is C before the composition: an index, not an offset in memory.",
-        when(
-            (submitted == after("(16,8):(8,1)")).all()
-        ): "That would be a matrix of 8 columns. In this one a "
-        f"row begins {_PITCH} elements after the row above.",
+        when((submitted == after("(16,8):(8,1)")).all()): "That would be a matrix of 8 columns. In this one "
+        f"a row begins {_PITCH} elements after the row above.",
         when((submitted == 4 * expected).all()): "You counted bytes. CuTe counts elements.",
         when((submitted == after(f"(16,8):(1,{_PITCH})")).all()): "That is a column-major matrix. In a "
         "row-major one the next column is 1 further.",
-        when(
-            (submitted[:, :2] == expected[:, :2]).all()
-        ): "Values 0 and 1 are right. Value 2 is *eight* rows down.",
-        when(
-            (submitted[:, 0] == expected[:, 0]).all()
-        ): "The lanes are right. Where does value 1 go: how many rows, how many columns?",
+        when((submitted[:, :2] == expected[:, :2]).all()): "Values 0 and 1 are right. Value 2 is *eight* "
+        "rows down.",
+        when((submitted[:, 0] == expected[:, 0]).all()): "The lanes are right. Where does value 1 go: how "
+        "many rows, how many columns?",
         otherwise: f"The first that is wrong is {where}. Ask of each stride how many rows and columns it was "
         f"(16 is one column, 8 is eight rows), then write {_PITCH} * rows + columns.",
     }
@@ -476,10 +467,8 @@ def _in_a_tiled_mma(answer: object) -> Sentences:
         "its warps side by side first, then begins again.",
         when(submitted[0] == lane): "That is the lane in its warp. Which warp is it, and how many threads "
         "come before?",
-        when(
-            submitted == (thread, triton)
-        ): "The thread is right. That is the value in Triton's order, along "
-        "n first; CuTe goes down the rows first.",
+        when(submitted == (thread, triton)): "The thread is right. That is the value in Triton's order, "
+        "along n first; CuTe goes down the rows first.",
         when(submitted == (thread, value % 4)): "The thread is right, and so is the value inside m16n8. How "
         "many m16n8 of this warp come before?",
         when(submitted[0] == thread): "The thread is right. Each m16n8 takes four values: those of the "
@@ -540,9 +529,8 @@ def _bases_of_modes(answer: object) -> Sentences:
     return {
         correct(wrong is None): "A digit of size 8 is three bits, worth 1, 2 and 4 strides. So every layout "
         "whose sizes are powers of 2 has bases.",
-        when(
-            all_are(strides)
-        ): "That is one number for each mode. A mode of size 8 is three bits: 1, 2 and 4 of its steps.",
+        when(all_are(strides)): "That is one number for each mode. A mode of size 8 is three bits: 1, 2 and "
+        "4 of its steps.",
         when(all_are(steps)): "Those are all steps of each digit. A basis is where *one bit* goes: 1, 2, 4, "
         "... steps.",
         when(all_are(numbered)): "Bit 2 is worth four steps, not three.",
@@ -562,24 +550,18 @@ def _from_triton(answer: object) -> Sentences:
     expected = _offsets(cute_of(FP8.a)[0])
     where = first_wrong(submitted, expected, "lane {}, value {}")
     return {
-        correct(
-            not where
-        ): "It is A of `mma.m16n8k32` with 8-bit elements, four of which share a register of "
-        "32 bits: Triton's *register* counts elements.",
+        correct(not where): "It is A of `mma.m16n8k32` with 8-bit elements, four of which share a register "
+        "of 32 bits: Triton's *register* counts elements.",
         when(_is(submitted, "((4,8),(4,2,2)):((4,32),(1,256,16))")): "Those strides are for a row-major "
         "matrix, 32 * row + column. CuTe's index here is row + 16 * column.",
         when(_is(submitted, "((4,8),(4,2,2)):((4,1),(1,8,16))")): "A column counts 16 in the index; you "
         "took the numbers as they are.",
-        when(
-            _is(submitted, "((4,8),(2,2,2,2)):((64,1),(16,8,32,256))")
-        ): "The lanes are right. The bits of the register keep their order: (0,2) comes before (8,0).",
-        when(
-            (submitted[:, 0] == expected[:, 0]).all()
-        ): f"The lanes are right. The first that is wrong is {where}; "
-        "the bases of the register are the strides of its bits, in their order.",
-        when(
-            (submitted[0] == expected[0]).all()
-        ): f"The values are right. The first that is wrong is {where}: which bit of the lane is it?",
+        when(_is(submitted, "((4,8),(2,2,2,2)):((64,1),(16,8,32,256))")): "The lanes are right. The bits of "
+        "the register keep their order: (0,2) comes before (8,0).",
+        when((submitted[:, 0] == expected[:, 0]).all()): "The lanes are right. The first that is wrong is "
+        f"{where}; the bases of the register are the strides of its bits, in their order.",
+        when((submitted[0] == expected[0]).all()): "The values are right. The first that is wrong is "
+        f"{where}: which bit of the lane is it?",
         otherwise: f"The first that is wrong is {where}. Write each basis as row + 16 * column; bases that "
         "double from one to the next join into one mode.",
     }

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instruction import mma_instruction
-from ..isa.dtypes import dtype
-from .answers import first_wrong, function_table, whole_numbers
-from .checking import Sentences, checks, correct, drawn, first_register, otherwise, when
+from ...instruction import mma_instruction
+from ...isa.dtypes import dtype
+from ..answers import first_wrong, function_table, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, first_register, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 _ROW, _COL = drawn("00.1", "`C[{}][{}]`", (9, 3), (10, 3), (12, 3), (13, 6), (11, 1), (14, 7))

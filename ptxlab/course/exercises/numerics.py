@@ -11,15 +11,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import quoted
-from ..instruction import Instruction, mma_instruction
-from ..isa.dtypes import dtype
-from ..isa.targets import GENERATIONS
-from ..numerics import Fused, model_for, models
-from ..views import Picture
-from ..views.charts import bars, table
-from .answers import WrongForm, result_of, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from ...errors import quoted
+from ...instruction import Instruction, mma_instruction
+from ...isa.dtypes import dtype
+from ...isa.targets import GENERATIONS
+from ...numerics import Fused, model_for, models
+from ...views import Picture
+from ...views.charts import bars, table
+from ..answers import WrongForm, result_of, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
 _LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

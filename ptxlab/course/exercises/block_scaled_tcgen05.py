@@ -7,25 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gemm.matmul import matmul
-from ..instruction import instruction, mma_instruction
-from ..isa.dtypes import dtype
-from ..isa.instruction_descriptor import KINDS, InstructionDescriptor
-from ..isa.tensor_memory import TensorOperand
-from ..memory.library_formats import scale_offset, tile_scales
-from ..simulation import Simulation
-from ..simulator.kernel import Kernel
-from ..tcgen05_instruction import TensorInstruction
-from ..views import Cell, Grid, Header, Picture
-from ..views.charts import bars, table
-from ..views.colours import CHUNK_HUES
-from ..views.grid import State
-from ..views.labels import index_range, number_text
-from .answers import numbers, result_of, whole_numbers
+from ...gemm.matmul import matmul
+from ...instruction import instruction, mma_instruction
+from ...isa.dtypes import dtype
+from ...isa.instruction_descriptor import KINDS, InstructionDescriptor
+from ...isa.tensor_memory import TensorOperand
+from ...memory.library_formats import scale_offset, tile_scales
+from ...simulation import Simulation
+from ...simulator.kernel import Kernel
+from ...tcgen05_instruction import TensorInstruction
+from ...views import Cell, Grid, Header, Picture
+from ...views.charts import bars, table
+from ...views.colours import CHUNK_HUES
+from ...views.grid import State
+from ...views.labels import index_range, number_text
+from ..answers import numbers, result_of, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
+from ..reader_kernels import ExplainedPart, explained_part, recorded, source_text
 from .block_scaling import LARGEST_VALUE, error, restore
 from .block_scaling import quantise as quantise_blocks
-from .checking import Sentences, checks, correct, drawn, otherwise, when
-from .reader_kernels import Reading, reading, recorded, source_text
 
 _Matrix = NDArray[np.float64]
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
@@ -267,13 +267,13 @@ STOPS = {
 PARTS = [name for name, _ in STOPS]
 
 
-def part_of_kernel(part: str) -> Reading:
+def part_of_kernel(part: str) -> ExplainedPart:
     """A part of the kernel, with its explanation.
 
     >>> len(part_of_kernel("scales").lines)
     6
     """
-    return reading(KERNEL, part, STOPS)
+    return explained_part(KERNEL, part, STOPS)
 
 
 def kernel() -> Kernel[Simulation]:
@@ -577,9 +577,8 @@ def _two_levels(answer: object) -> Sentences:
         when(whole == 1 / right): "That is the inverse. The matrix is *divided* by its tensor scale, to "
         "reach 2688.",
         when(whole == _AMAX / 6): "That would map the largest magnitude to 6. Scale factors go up to 448.",
-        when(
-            whole == _AMAX / 448
-        ): "That forgets the 6: the largest is an element times a scale factor, 6 x 448.",
+        when(whole == _AMAX / 448): "That forgets the 6: the largest is an element times a scale factor, 6 "
+        "x 448.",
         when(whole != right): f"Divide by it, and {_AMAX:g} becomes 2688. What is the tensor scale?",
         when(scale == _BLOCK_MAX / 6): "The tensor scale is right. That is the scale factor without it: "
         "divide the block by the tensor scale first.",

@@ -9,14 +9,14 @@ from textwrap import wrap
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instruction import mma_instruction, mma_instructions
-from ..isa.dtypes import dtype
-from ..views import Grid, Header, Picture
-from ..views.charts import bars, table
-from ..views.grid import Entry, uniform_grid
-from ..views.labels import number_text
-from .answers import WrongForm, first_wrong, function_table, numbers, result_of, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...instruction import mma_instruction, mma_instructions
+from ...isa.dtypes import dtype
+from ...views import Grid, Header, Picture
+from ...views.charts import bars, table
+from ...views.grid import Entry, uniform_grid
+from ...views.labels import number_text
+from ..answers import WrongForm, first_wrong, function_table, numbers, result_of, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction(
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import base64
 import bz2
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import resources
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import counted
-from ..gemm import Rung, SparseRung, ladder, rung
-from ..gemm.matmul import matmul
-from ..gemm.source import source_files
-from ..instruction import mma_instruction
-from ..simulation import Profile, Simulation
-from ..simulator.launch_profile import REASONS, CodeRow, Occupancy
-from ..simulator.peaks import Work
-from ..simulator.threads import LaunchGrid
-from ..views import Header, Picture
-from ..views.charts import LineChart, bars, table
-from ..views.grid import Entry, uniform_grid
-from ..views.kernel_profile import profile_html
-from ..views.launch_profile import roofline
-from ..views.timeline_picture import Timeline, timeline
-from .answers import number_of, numbers, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, otherwise, when
-from .how_fast import Span
-from .how_fast import over_time as spans_over_time
-from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
+from ...errors import counted
+from ...gemm import Rung, SparseRung, ladder, rung
+from ...gemm.matmul import matmul
+from ...gemm.source import source_files
+from ...instruction import mma_instruction
+from ...simulation import Profile, Simulation
+from ...simulator.launch_profile import REASONS, CodeRow, Occupancy
+from ...simulator.peaks import Work
+from ...simulator.threads import LaunchGrid
+from ...views import Header, Picture
+from ...views.charts import LineChart, bars, table
+from ...views.grid import Entry, uniform_grid
+from ...views.kernel_profile import profile_html
+from ...views.launch_profile import roofline
+from ...views.timeline_picture import Timeline, timeline
+from ..answers import number_of, numbers, whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import compiled, first_hazard, kernel, normal_numbers, read_record, simulated, where
+from ..spans import Span
+from ..spans import over_time as spans_over_time
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
@@ -96,12 +93,9 @@ CYCLES = 40_000  # of them
 STAGES = (2, 3)  # other than its own with which rung 9 was profiled
 
 
-@lru_cache(maxsize=1)
 def recorded() -> dict[str, Any]:
     """What `tools.record` kept: profiles, rates predicted for the measured size, digests of the sources."""
-    packed = resources.files("ptxlab.course").joinpath(PROFILES_FILE).read_bytes()
-    record: dict[str, Any] = json.loads(bz2.decompress(packed))
-    return record
+    return read_record(PROFILES_FILE)
 
 
 def profile(number: int) -> Profile:
@@ -298,8 +292,7 @@ def pipeline(stages: int) -> Picture:
         f"suppose a tile arrives {100 * _COPY} cycles after it was requested, and is multiplied in "
         f"{100 * _MULTIPLY}",
     )
-    plural = "s" if stages > 1 else ""
-    return Picture(f"A ring of {stages} stage{plural} in shared memory", notes, (grid,))
+    return Picture(f"A ring of {counted(stages, 'stage')} in shared memory", notes, (grid,))
 
 
 _TILES = (SIZE // 128, SIZE // 256)

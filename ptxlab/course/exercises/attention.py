@@ -11,33 +11,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
-from ..gemm import attention
-from ..gemm.attention import KERNELS
-from ..isa.layout import fragment, tiled
-from ..simulation import Simulation
-from ..simulator import HazardError
-from ..views import Cell, Picture
-from ..views.charts import bars
-from ..views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
-from ..views.kernel_profile import profile_html, source_html
-from .answers import numbers, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when, with_code
-from .first_kernel import INS, LOAD, MMA
-from .gemm_ladder import first_own_line
-from .how_fast import Span, over_time
-from .reader_kernels import (
-    Reading,
+from ...errors import PtxlabError, counted
+from ...gemm import attention
+from ...gemm.attention import KERNELS
+from ...isa.layout import fragment, tiled
+from ...simulation import Simulation
+from ...simulator import HazardError
+from ...views import Cell, Picture
+from ...views.charts import bars
+from ...views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
+from ...views.kernel_profile import profile_html, source_html
+from ..answers import numbers, result_of, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when, with_code
+from ..reader_kernels import (
+    ExplainedPart,
     compiled,
+    explained_part,
     first_hazard,
     kernel,
     never_written,
     normal_numbers,
-    reading,
     same,
     simulated,
-    source_text,
+    source_parts,
 )
+from ..spans import Span, over_time
+from .first_kernel import INS, LOAD, MMA
+from .gemm_ladder import first_own_line
 
 _Floats = NDArray[np.float64]
 _Halves = NDArray[np.float16]
@@ -303,7 +303,7 @@ _STOPS = {
 PARTS = [name for name, _ in _STOPS]
 
 
-def part(part: str) -> Reading:
+def part(part: str) -> ExplainedPart:
     """A part of kernel 5, with its explanation.
 
     >>> part("turns").source[:2]
@@ -311,7 +311,7 @@ def part(part: str) -> Reading:
     """
     source = attention(5, **SMALL[5]).source
     body = source[: source.index('extern "C"')]
-    return reading(body, part, _STOPS)
+    return explained_part(body, part, _STOPS)
 
 
 # -- pictures ------------------------------------------------------------------------------------------------
@@ -565,9 +565,7 @@ def two_orders(first: SimulatedAttention, second: SimulatedAttention) -> Picture
 
 # -- exercises -----------------------------------------------------------------------------------------------
 
-_HELPERS, _REPACKED, _ONLINE, _MASKED = (
-    f"\n{text}" for text in source_text("attention.cu").rstrip("\n").split("\n\n")
-)
+_HELPERS, _REPACKED, _ONLINE, _MASKED = (f"\n{text}" for text in source_parts("attention.cu"))
 _BEFORE = MMA + LOAD + _HELPERS
 _ROW, _KEYS = 11, 64
 
@@ -580,14 +578,11 @@ def _quad(answer: object) -> Sentences:
     expected = (first, first + 3, _KEYS // 4, 1, 2)
     lanes, count, masks = submitted[:2], submitted[2], set(submitted[3:])
     return {
-        correct(
-            submitted[:3] == expected[:3] and masks == {1, 2}
-        ): "Four lanes, a *quad*, hold a row, so two "
-        "shuffles do: after XOR 1 each pair agrees, after XOR 2 all four do. The same lanes also hold row 3, "
-        "in other registers, and need two more shuffles for it.",
-        when(
-            lanes == (0, 31)
-        ): "All 32 lanes hold *some* of S. Row 11 is in one group of four lanes: look at D's fragment again.",
+        correct(submitted[:3] == expected[:3] and masks == {1, 2}): "Four lanes, a *quad*, hold a row, so "
+        "two shuffles do: after XOR 1 each pair agrees, after XOR 2 all four do. The same lanes also hold "
+        "row 3, in other registers, and need two more shuffles for it.",
+        when(lanes == (0, 31)): "All 32 lanes hold *some* of S. Row 11 is in one group of four lanes: look "
+        "at D's fragment again.",
         when(lanes == (4 * _ROW, 4 * _ROW + 3)): "There are only 32 lanes: rows 8 to 15 are in the lanes of "
         "rows 0 to 7, in other registers.",
         when(lanes != expected[:2]): "Which groupID holds row 11? Rows 8 to 15 are those of rows 0 to 7 "
@@ -624,10 +619,8 @@ def _repack(answer: object) -> Sentences:
         when(same(registers[:, [0, 2, 1, 3]], right)): "Registers 1 and 2 are swapped. In A, register 1 is "
         "eight rows down and register 2 is eight columns to the right; in `s`, which comes first?",
         when(low): "Those are the bits of `float`s. Each register of A takes two numbers in f16.",
-        when(
-            same(registers[:, 0] & 0xFFFF, truncated)
-        ): "You cut the upper 16 bits off a `float`: that is bf16, "
-        "and f16 has other fields. `f16x2` converts and rounds.",
+        when(same(registers[:, 0] & 0xFFFF, truncated)): "You cut the upper 16 bits off a `float`: that is "
+        "bf16, and f16 has other fields. `f16x2` converts and rounds.",
         when(same(registers[:, :2], right[:, :2])): "The first two registers are right. The other two are "
         "the second tile, `s[4]` to `s[7]`.",
         when(same(registers[:, 0], right[:, 0])): "Register 0 is right. Register 1 is eight rows down: which "
@@ -730,11 +723,9 @@ def _rescale(answer: object) -> Sentences:
 
     is_right = near(M, right_m) and is_like(_Flags())
     return {
-        correct(
-            is_right and not result.hazards
-        ): "Two shuffles, one factor, three things rescaled with it or "
-        "made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no more "
-        "registers than m and l.",
+        correct(is_right and not result.hazards): "Two shuffles, one factor, three things rescaled with it "
+        "or made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no "
+        "more registers than m and l.",
         **never_written(result),
         when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
         when(np.isnan(output).any() or np.isnan(L).any()): "There are NaNs. m starts at -inf: is the factor "
@@ -745,21 +736,16 @@ def _rescale(answer: object) -> Sentences:
         "exchanged it among all 32 lanes. Only the four lanes of a row have its scores.",
         when(near(M, own)): "m is the maximum of this lane's scores only. The other three lanes of the row "
         "have to agree on it, or they weigh their scores differently.",
-        when(
-            near(M, pair) or near(M, across)
-        ): "Two of the four lanes agree on m. It takes one more shuffle.",
-        when(
-            near(M, right_m[:, ::-1])
-        ): "The two rows are swapped: `s[0]`, `s[1]`, `s[4]`, `s[5]` are row 0.",
-        when(
-            not near(M, right_m)
-        ): "m is not the maximum of the row. Row 0 has `s[0]`, `s[1]`, `s[4]`, `s[5]`, "
-        "row 1 the others; m is compared with them *before* the scale.",
+        when(near(M, pair) or near(M, across)): "Two of the four lanes agree on m. It takes one more "
+        "shuffle.",
+        when(near(M, right_m[:, ::-1])): "The two rows are swapped: `s[0]`, `s[1]`, `s[4]`, `s[5]` are row "
+        "0.",
+        when(not near(M, right_m)): "m is not the maximum of the row. Row 0 has `s[0]`, `s[1]`, `s[4]`, "
+        "`s[5]`, row 1 the others; m is compared with them *before* the scale.",
         when(is_like(_Flags(sum_rescaled=False, output_rescaled=False))): "m is right, but neither l nor O "
         "was rescaled: both were summed with a smaller m.",
-        when(
-            is_like(_Flags(sum_rescaled=False))
-        ): "m and O are right, but l was not rescaled. It is a sum of old weights, as O is.",
+        when(is_like(_Flags(sum_rescaled=False))): "m and O are right, but l was not rescaled. It is a sum "
+        "of old weights, as O is.",
         when(is_like(_Flags(output_rescaled=False))): "m and l are right, but O was not rescaled.",
         when(is_like(_Flags(factor_scaled=False))): "m is right, but the factor was made without `scale`. "
         "Weights are 2^((score - m) * scale), so the factor is 2^((old - new) * scale).",
@@ -804,9 +790,8 @@ def _tiles(answer: object) -> Sentences:
         when(everywhere(seen, lambda *case: 1)): "The tiles are right. But one masked tile is "
         "enough only if it has at least as many keys as the block has queries: think of 64 queries and tiles "
         "of 32 keys.",
-        when(
-            everywhere(seen, whole)
-        ): "The first is right; the second counts the tiles that are *not* masked.",
+        when(everywhere(seen, whole)): "The first is right; the second counts the tiles that are *not* "
+        "masked.",
         when(first == [whole(*case) for case in cases]): "Those are the tiles before the first query. The "
         "*last* query of the block sees more.",
         when(first == [(block + 1) * queries // block_n for block, queries, block_n in cases]): "Round up: a "
@@ -849,30 +834,23 @@ def _mask(answer: object) -> Sentences:
     at = np.argwhere(changed[case] != right(*case))
     spot = f"S[{at[0][0]}][{at[0][1]}]" if len(at) else "the first"
     return {
-        correct(
-            is_like(right)
-        ): "The diagonal itself stays, everything right of it becomes -inf, and 2^-inf is "
-        "0: the masked keys add nothing to l or to O. No branch is needed beyond one selection per score.",
+        correct(is_like(right)): "The diagonal itself stays, everything right of it becomes -inf, and "
+        "2^-inf is 0: the masked keys add nothing to l or to O. No branch is needed beyond one selection "
+        "per score.",
         when(is_like(right, 0.0)): "The places are right. But a score of 0 is a score like any other: its "
         "weight is 2^(0 - m). Which score has the weight 0?",
-        when(
-            is_like(lambda query, key: key + column >= query + row)
-        ): "The diagonal itself is masked, too. A "
-        "query sees its own key; without it row 0 sees nothing, and -inf minus -inf makes it NaN.",
+        when(is_like(lambda query, key: key + column >= query + row)): "The diagonal itself is masked, too. "
+        "A query sees its own key; without it row 0 sees nothing, and -inf minus -inf makes it NaN.",
         when(is_like(lambda query, key: key + column < query + row)): "You hid the keys *before* the query. "
         "A query sees those, and itself.",
-        when(
-            is_like(lambda query, key: column > row)
-        ): "That is right for tiles on the diagonal only: compare "
-        "the numbers of key and query in the sequence, `key` + column with `query` + row.",
+        when(is_like(lambda query, key: column > row)): "That is right for tiles on the diagonal only: "
+        "compare the numbers of key and query in the sequence, `key` + column with `query` + row.",
         when(is_like(lambda query, key: key + column > query + row % 8)): "Rows 0 to 7 are right. `s[2]`, "
         "`s[3]`, `s[6]`, `s[7]` are eight rows further down.",
-        when(
-            is_like(lambda query, key: key + column % 8 > query + row)
-        ): "The first tile is right. `s[4]` to `s[7]` are eight keys further on.",
-        when(
-            is_like(lambda query, key: key + column - column % 2 > query + row)
-        ): "Odd keys are treated as the even ones beside them: `s[1]` is one key further than `s[0]`.",
+        when(is_like(lambda query, key: key + column % 8 > query + row)): "The first tile is right. `s[4]` "
+        "to `s[7]` are eight keys further on.",
+        when(is_like(lambda query, key: key + column - column % 2 > query + row)): "Odd keys are treated as "
+        "the even ones beside them: `s[1]` is one key further than `s[0]`.",
         when(not any(each.any() for each in changed.values())): "No score has changed.",
         otherwise: f"With query = {case[0]} and key = {case[1]}, the first that is wrong is {spot}. Which "
         "row and which column does `s[i]` have in this lane?",

@@ -7,21 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gemm.matmul import matmul
-from ..instruction import Transfer, instruction
-from ..memory import Conflicts, Tile, conflicts, tensor_map
-from ..simulation import Simulation
-from ..simulator.peaks import find_chip
-from ..views import Header, Picture, banks
-from ..views.charts import Line, LineChart, table
-from ..views.grid import Entry, uniform_grid
-from ..views.kernel_profile import profile_html
-from .answers import number_of, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
-from .first_kernel import INS, LOAD, MMA
-from .gemm_ladder import RATES
-from .how_fast import Span, over_time
-from .reader_kernels import (
+from ...errors import counted
+from ...gemm.matmul import matmul
+from ...memory import Conflicts, Tile, conflicts, tensor_map
+from ...simulation import Simulation
+from ...simulator.peaks import find_chip
+from ...views import Header, Picture, banks
+from ...views.charts import Line, LineChart, table
+from ...views.grid import Entry, uniform_grid
+from ...views.kernel_profile import profile_html
+from ..answers import number_of, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import (
     compiled,
     first_hazard,
     judged,
@@ -29,13 +26,17 @@ from .reader_kernels import (
     normal_numbers,
     same,
     simulated,
-    source_text,
+    source_parts,
     where,
 )
+from ..spans import Span, over_time
+from .first_kernel import INS, LOAD, MMA
+from .gemm_ladder import RATES
+from .shared_memory import transfer
 
 # -- sources: parts that the lesson shows, its kernels, and the parts of a whole epilogue --------------------
 
-_PARTS = [f"\n{part}" for part in source_text("epilogue.cu").rstrip("\n").split("\n\n")]
+_PARTS = [f"\n{part}" for part in source_parts("epilogue.cu")]
 PRODUCT, GELU, PACK, STMATRIX, TMA = _PARTS[:5]
 _WORDS, _PAIRS, _STAGED, _WIDE = _PARTS[5:9]
 _FINISH, _STORE, _PUT, _LEAVE = _PARTS[9:]
@@ -130,13 +131,7 @@ def orders() -> Picture:
     return Picture("Three steps, in three orders", ("outlined: wrong",), (grid,))
 
 
-def _transfer(name: str) -> Transfer:
-    form = instruction(name)
-    assert isinstance(form, Transfer)
-    return form
-
-
-FOUR = _transfer("stmatrix.sync.aligned.m8n8.x4.shared.b16")
+FOUR = transfer("stmatrix.sync.aligned.m8n8.x4.shared.b16")
 TILE = Tile(bits=16, rows=16, k=64, swizzle=128)  # of one warp
 #: How the packed accumulators of a warp may go to shared memory.
 WAYS = ("st.shared", "st.shared, swizzled", "stmatrix", "stmatrix, swizzled")
@@ -199,8 +194,7 @@ def waiting(wait: str) -> Picture:
         f"suppose that writing a tile takes {50 * _WRITE} cycles, reading it {50 * _READ}, and the way to "
         f"global memory {50 * _TRAVEL}",
     )
-    plural = "s" if buffers > 1 else ""
-    return Picture(f"cp.async.bulk.{wait}, {buffers} buffer{plural}", notes, (grid,))
+    return Picture(f"cp.async.bulk.{wait}, {counted(buffers, 'buffer')}", notes, (grid,))
 
 
 _H200 = find_chip("H200")
@@ -373,20 +367,16 @@ def _store(answer: object) -> Sentences:
         "holds two columns of each of 8 blocks.",
         when(same(D, np.maximum(total + of_row, 0).astype(np.float16))): "Every *row* has its own bias. In "
         "A B + bias it belongs to the column: which of `group()` and `thread_in_group()` counts columns?",
-        when(
-            same(D, np.maximum(total + repeated, 0).astype(np.float16))
-        ): "The first 8 columns are right, and "
-        "the bias begins again with every 8 columns: which block is this?",
+        when(same(D, np.maximum(total + repeated, 0).astype(np.float16))): "The first 8 columns are right, "
+        "and the bias begins again with every 8 columns: which block is this?",
         when(same(D, (np.maximum(total, 0) + bias).astype(np.float16))): "ReLU comes first here, so that "
         "negative numbers appear again. It belongs after the bias.",
         when(any(same(D, each) for each in rounded)): "Almost: some elements differ in their last bits. "
         "You convert to f16 before the bias is added, so D is rounded twice. Convert last.",
         when(same(D, biased.astype(np.float16))): "The bias is right. Where is ReLU?",
         when(same(D, np.maximum(total, 0).astype(np.float16))): "That is D without its bias.",
-        when(
-            same(D, _swap_pairs(right))
-        ): "Neighbouring columns are swapped: the first argument of `pack` goes "
-        "to the lower half, which comes first in memory.",
+        when(same(D, _swap_pairs(right))): "Neighbouring columns are swapped: the first argument of `pack` "
+        "goes to the lower half, which comes first in memory.",
         otherwise: f"{where(wrong)}. {_RIGHT_COLUMNS}",
     }
 
@@ -430,11 +420,9 @@ def _put(answer: object) -> Sentences:
         "than it takes.",
         when(same(D, moved)): "In every row of D, chunks of 8 elements have changed places: TMA reads a "
         "swizzled tile, and you stored rows as they are.",
-        when(
-            same(D, crossed)
-        ): "Blocks of 8 x 8 have changed places: the upper right one of every 16 x 16 is "
-        "where the lower left one belongs. Lanes 8 to 15 supply the rows of matrix 1, which is p[1], p[5], "
-        "...: which rows of D does that register hold?",
+        when(same(D, crossed)): "Blocks of 8 x 8 have changed places: the upper right one of every 16 x 16 "
+        "is where the lower left one belongs. Lanes 8 to 15 supply the rows of matrix 1, which is p[1], "
+        "p[5], ...: which rows of D does that register hold?",
         when(not wrong[:16].any()): "Warp 0 is right, the others are not: `tile` is where *this warp's* rows "
         "begin, and `threadIdx.x` goes up to 127.",
         when(not wrong.reshape(64, 2, 4, 16)[:, :, 0].any()): "The first 16 columns are right: where do "
@@ -462,24 +450,21 @@ def _leave(answer: object) -> Sentences:
     waits = result.counts["cp.async.bulk.wait_group"] + result.counts["cp.async.bulk.wait_group.read"]
     commits = result.counts["cp.async.bulk.commit_group"]
     return {
-        correct(
-            is_right and not result.counts["cp.async.bulk.wait_group"]
-        ): "Fence, barrier, one thread, one instruction; then commit and wait. 127 threads have nothing more "
-        "to do: in a persistent kernel they go on to the next tile.",
+        correct(is_right and not result.counts["cp.async.bulk.wait_group"]): "Fence, barrier, one thread, "
+        "one instruction; then commit and wait. 127 threads have nothing more to do: in a persistent kernel "
+        "they go on to the next tile.",
         correct(is_right): "It is right. `wait_group_read` would be enough: only the shared memory must not "
         "disappear while TMA reads it, and a kernel that ends makes its writes visible anyway.",
         when(size == 0): "Nothing was stored.",
         when("race" in kinds): "The simulator found a race: TMA reads rows that other lanes or warps may not "
         "have written yet. A fence makes a thread's own writes visible; it waits for nobody.",
-        when(
-            not wrong.any() and fences and partial
-        ): "Not all threads execute your fence, and it comes before "
-        "the barrier: there it makes visible what *these* threads have written, not what the others have.",
+        when(not wrong.any() and fences and partial): "Not all threads execute your fence, and it comes "
+        "before the barrier: there it makes visible what *these* threads have written, not what the others "
+        "have.",
         when("missing proxy fence" in kinds): "The simulator found a missing proxy fence: TMA reads through "
         "the async proxy what `stmatrix` wrote through the generic one. The barrier does not order the two.",
-        when(
-            "missing wait" in kinds and not commits
-        ): "A group ends with a commit. Without one, the wait has nothing to wait for.",
+        when("missing wait" in kinds and not commits): "A group ends with a commit. Without one, the wait "
+        "has nothing to wait for.",
         when("missing wait" in kinds and waits): "The thread that issued the store does not wait for it: who "
         "executes your wait, and how many groups may still be in flight after it?",
         when("missing wait" in kinds): "The block may end, and its shared memory with it, while TMA still "
@@ -541,11 +526,9 @@ def _send(answer: object) -> Sentences:
         "generic proxy and read through the async one.",
         when(reused and "wait_group" not in text): "The third tile overwrites the first, which TMA may still "
         "be reading. Who waits for that?",
-        when(
-            reused
-        ): "A buffer is overwritten while TMA may still be reading it. Only the thread that issued "
-        "a store can wait for it, the others learn of it at a barrier; and after the wait, at most *one* "
-        "store may still be reading.",
+        when(reused): "A buffer is overwritten while TMA may still be reading it. Only the thread that "
+        "issued a store can wait for it, the others learn of it at a barrier; and after the wait, at most "
+        "*one* store may still be reading.",
         when("race" in kinds): "The simulator found a race: TMA reads a tile that other warps may not have "
         "written yet, or they have not met since.",
         when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
@@ -573,12 +556,10 @@ def _least_k(answer: object) -> Sentences:
         when(everywhere(2 * expected)): "A multiply-add counts as *two* operations in TFLOP/s.",
         when(everywhere(expected / 2)): "The 2 is on the wrong side: each of the K products is a "
         "multiplication and an addition.",
-        when(
-            everywhere(1 / expected) or everywhere(4 * expected)
-        ): "Set 2 K / tflops equal to bytes / tbs, and solve for K.",
-        when(
-            everywhere(expected / np.array([case[0] for case in cases]))
-        ): "How many bytes has an element of D?",
+        when(everywhere(1 / expected) or everywhere(4 * expected)): "Set 2 K / tflops equal to bytes / tbs, "
+        "and solve for K.",
+        when(everywhere(expected / np.array([case[0] for case in cases]))): "How many bytes has an element "
+        "of D?",
         otherwise: "For one element of D: the product takes 2 K operations, the store moves `size` bytes. "
         "How long does each take?",
     }

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, listing, quoted
-from ..gpu.sass import NAME, Sass, read
-from ..instruction import mma_instruction, mma_instructions
-from ..isa.catalog import catalog
-from ..isa.form import Form
-from ..isa.targets import CHIPS, GENERATIONS
-from ..views import Picture
-from ..views.charts import bars
-from ..views.charts import table as text_table
-from ..views.grid import Entry, uniform_grid
-from .answers import WrongForm, as_table, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
-from .reader_kernels import source_text
+from ...errors import PtxlabError, listing, quoted
+from ...gpu.sass import NAME, Sass, read
+from ...instruction import mma_instruction, mma_instructions
+from ...isa.catalog import catalog
+from ...isa.form import Form
+from ...isa.targets import CHIPS, GENERATIONS
+from ...views import Picture
+from ...views.charts import bars
+from ...views.charts import table as text_table
+from ...views.grid import Entry, uniform_grid
+from ..answers import WrongForm, as_table, result_of, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..reader_kernels import source_text
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")

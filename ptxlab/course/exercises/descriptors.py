@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, wrapped
-from ..instruction import mma_instruction
-from ..memory import Descriptor, Tile, descriptor, tensor_map, weight_order
-from ..memory.swizzle import swizzled
-from ..views import Cell, Header, Picture
-from ..views.colours import CHUNK_HUES, core_matrix_tint
-from ..views.grid import Entry, headers, numbered_grid, uniform_grid
-from ..views.labels import index_range
-from .answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...errors import PtxlabError, wrapped
+from ...instruction import mma_instruction
+from ...memory import Descriptor, Tile, descriptor, tensor_map, weight_order
+from ...memory.swizzle import swizzled
+from ...views import Cell, Header, Picture
+from ...views.colours import CHUNK_HUES, core_matrix_tint
+from ...views.grid import Entry, headers, numbered_grid, uniform_grid
+from ...views.labels import index_range
+from ..answers import WrongForm, whole_number_set, whole_numbers, whole_result_of
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 #: Bytes in a chunk, in a row of all banks (4 bytes of each), and in an atom of the 128-byte swizzle.
 _CHUNK, _LINE, _ATOM = 16, 128, 1024

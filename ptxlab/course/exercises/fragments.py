@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instruction import mma_instruction
-from ..isa.mma import MmaForm
-from ..isa.operand import Operand, Place
-from .answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
-from .checking import Sentences, checks, correct, drawn, otherwise, when
+from ...instruction import mma_instruction
+from ...isa.mma import MmaForm
+from ...isa.operand import Operand, Place
+from ..answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
+from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
-
-import numpy as np
-
-from ..instruction import mma_instruction
-from ..views import Cell, Grid, Header, Picture
-from ..views.charts import bars, table
-from ..views.grid import State, named_headers
-from .answers import number_of, numbers, whole_numbers
-from .checking import Sentences, checks, correct, otherwise, when
+from ...errors import counted
+from ...instruction import mma_instruction
+from ...views import Picture
+from ...views.charts import bars, table
+from ..answers import number_of, numbers, whole_numbers
+from ..checking import Sentences, checks, correct, otherwise, when
+from ..spans import Span, over_time
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
@@ -45,40 +41,6 @@ BY_CONTENTS = {
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
-
-
-class Span(NamedTuple):
-    """Something that takes some time in a row of a picture."""
-
-    row: int
-    start: int
-    stop: int
-    text: str
-    lane: int
-    tooltip: str
-    state: State = "plain"
-
-
-def over_time(
-    spans: Iterable[Span], idle: Mapping[str, str], heads: Sequence[str], step: int, unit: int = 1
-) -> Grid:
-    """Spans in rows, which have a name and a tooltip for idle times, with a heading every `step` columns.
-
-    A column stands for `unit` cycles.
-    """
-    time = step * len(heads)
-    cells, hover = [], np.full((len(idle), time), "", dtype=object)
-    for row, start, end, text, lane, tooltip, state in spans:
-        stop = min(end, time)
-        if start < stop:
-            cells.append(Cell(row, start, 1, stop - start, (text,) if text else (), lane, state))
-            hover[row, start:stop] = f"{unit * start} to {unit * stop}: {tooltip}"
-    for row, column in np.argwhere(hover == "").tolist():
-        cells.append(Cell(row, column, 1, 1, (), role="blank"))
-        hover[row, column] = list(idle.values())[row]
-    columns = tuple(Header(step * at, step, (text,), edge=True) for at, text in enumerate(heads))
-    shape = (len(idle), time)
-    return Grid(shape, tuple(cells), hover, named_headers(idle), columns, ("", "cycle"), density="tight")
 
 
 def queue(chains: int) -> Picture:
@@ -121,12 +83,12 @@ def warps_and_chains() -> Picture:
     """
     columns = sorted({chains for row in BY_WARPS.values() for chains in row})
     texts = {
-        f"{warps} warps" if warps > 1 else "1 warp": [str(row.get(chains, "")) for chains in columns]
+        counted(warps, "warp"): [str(row.get(chains, "")) for chains in columns]
         for warps, row in BY_WARPS.items()
     }
     most = max(max(row.values()) for row in BY_WARPS.values())
     shades = {text: -0.75 * int(text) / most for row in texts.values() for text in row if text}
-    names = [f"{chains} chain{'s' if chains > 1 else ''}" for chains in columns]
+    names = [counted(chains, "chain") for chains in columns]
     notes = (
         "mma m16n8k16 with f16, random operands, on an H200",
         "warps are those on each SM",

@@ -1,0 +1,45 @@
+"""What takes some time, in rows of a picture: tiles on their way, products, waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..views import Cell, Grid, Header
+from ..views.grid import State, named_headers
+
+
+class Span(NamedTuple):
+    """Something that takes some time in a row of a picture."""
+
+    row: int
+    start: int
+    stop: int
+    text: str
+    lane: int
+    tooltip: str
+    state: State = "plain"
+
+
+def over_time(
+    spans: Iterable[Span], idle: Mapping[str, str], heads: Sequence[str], step: int, unit: int = 1
+) -> Grid:
+    """Spans in rows, which have a name and a tooltip for idle times, with a heading every `step` columns.
+
+    A column stands for `unit` cycles.
+    """
+    time = step * len(heads)
+    cells, hover = [], np.full((len(idle), time), "", dtype=object)
+    for row, start, end, text, lane, tooltip, state in spans:
+        stop = min(end, time)
+        if start < stop:
+            cells.append(Cell(row, start, 1, stop - start, (text,) if text else (), lane, state))
+            hover[row, start:stop] = f"{unit * start} to {unit * stop}: {tooltip}"
+    for row, column in np.argwhere(hover == "").tolist():
+        cells.append(Cell(row, column, 1, 1, (), role="blank"))
+        hover[row, column] = list(idle.values())[row]
+    columns = tuple(Header(step * at, step, (text,), edge=True) for at, text in enumerate(heads))
+    shape = (len(idle), time)
+    return Grid(shape, tuple(cells), hover, named_headers(idle), columns, ("", "cycle"), density="tight")
