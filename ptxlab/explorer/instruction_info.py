@@ -22,10 +22,10 @@ from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
 from .fills import patterns
 from .masks import disabled_lanes, mask_text, zero_columns
-from .memory_descriptor import shared_tile
+from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
 from .state import GPU, NOBODY, ExplorerState
-from .tensor_view import descriptor_info, tensor_info
+from .tensor_view import instruction_descriptor_info, tensor_info
 from .transfer import PATTERNS
 
 
@@ -86,7 +86,7 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
         "disabled_lanes": disabled_lanes(modifiers.disable_output_lane),
         "zero_columns": zero_columns(ins, modifiers.zero_column_mask),
         "column_shift": modifiers.column_shift,
-        "descriptor": descriptor_info(ins),
+        "descriptor": instruction_descriptor_info(ins),
     }
 
 
@@ -155,7 +155,7 @@ def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any
     if operand.space != "shared":
         return {}
     try:
-        tile = shared_tile(state.ins, operand, transposed=is_transposed(state, operand.name))
+        tile = shown_tile(state.ins, operand, transposed=is_transposed(state, operand.name))
     except PtxlabError:  # elements narrower than a byte, which lie in parts of 16 bytes
         return {}
     m_first = operand.axes[0] == "m"

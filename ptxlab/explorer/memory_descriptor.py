@@ -54,14 +54,16 @@ def has_tile(ins: Tcgen05Mma, name: str) -> bool:
     return operand.dtype.bits in (4, 8, 16, 32)
 
 
-def shared_tile(
+def shown_tile(
     ins: Product, operand: Operand, swizzle: int = 0, transposed: bool = False, chunk: int | None = None
 ) -> Tile:
-    """The tile of an operand that wgmma or tcgen05.mma reads from shared memory.
+    """The tile that wgmma or tcgen05.mma reads from shared memory, as the view shows it.
+
+    Of a pair of CTAs it has the rows of both; `ptxlab.memory.tcgen05_tiles.shared_tile` is that of one CTA.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
-    >>> shared_tile(ins, ins.b, swizzle=32)
+    >>> shown_tile(ins, ins.b, swizzle=32)
     Tile(bits=16, rows=64, k=16, major='K', swizzle=32)
     """
     if not isinstance(ins, Tcgen05Mma):
@@ -102,12 +104,12 @@ def place_shared(
     [1024, 1056, 1088]
     """
     if code is None:
-        tile = shared_tile(ins, operand, swizzle, transposed)
+        tile = shown_tile(ins, operand, swizzle, transposed)
         descriptor = _plain(ins, tile)
     else:
         descriptor = _parse(ins, code)
         chunk = descriptor.chunk if isinstance(descriptor, Tcgen05Descriptor) else None
-        tile = shared_tile(ins, operand, descriptor.swizzle, transposed, chunk)
+        tile = shown_tile(ins, operand, descriptor.swizzle, transposed, chunk)
     placement = place_tile(operand, tile, descriptor)
     if placement.size > _MAX_BYTES:
         raise PtxlabError(
@@ -197,7 +199,7 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
     if (descriptor.leading, descriptor.stride) == (plain.leading, plain.stride):
         changed = _parse(ins, _hex(code))
         chunk = changed.chunk if isinstance(changed, Tcgen05Descriptor) else None
-        usual = _plain(ins, shared_tile(ins, shared.operand, changed.swizzle, shared.transposed, chunk))
+        usual = _plain(ins, shown_tile(ins, shared.operand, changed.swizzle, shared.transposed, chunk))
         for each in ("leading", "stride"):
             code = _with_code(code, fields[each], getattr(usual, each) // 16)
     return _hex(code)
@@ -228,12 +230,12 @@ def _code_of_bytes(field: BitField, word: str) -> int:
 # -- for the page ----------------------------------------------------------------------------------------
 
 
-def descriptor_info(shared: SharedTile) -> dict[str, Any]:
+def matrix_descriptor_info(shared: SharedTile) -> dict[str, Any]:
     """The descriptor for the page: its bits, each field with what it can be, and what is wrong with it.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
-    >>> info = descriptor_info(place_shared(ins, ins.b, False, swizzle=32))
+    >>> info = matrix_descriptor_info(place_shared(ins, ins.b, False, swizzle=32))
     >>> info["hex"], info["fields"][2]["text"], info["problems"]
     ('0xc000401000010000', '256', [])
     """

@@ -31,7 +31,7 @@ from ..memory.fragment_access import (
 )
 from ..memory.swizzle import SharedLayout
 from ..views.labels import index_runs
-from .memory_descriptor import SharedTile, descriptor_info, has_tile, place_shared, shared_tile
+from .memory_descriptor import SharedTile, has_tile, matrix_descriptor_info, place_shared, shown_tile
 from .state import ExplorerState, MemoryRequest
 
 _LINE = 128  # bytes of all banks
@@ -200,7 +200,7 @@ def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transpose
     if operand.space != "shared":
         return ""
     try:
-        shared_tile(ins, operand, swizzle, transposed)
+        shown_tile(ins, operand, swizzle, transposed)
     except PtxlabError as error:
         return str(error)
     return ""
@@ -357,7 +357,7 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
         "steps": _steps(state.ins, layout),
     }
     if layout.shared is not None:
-        data["descriptor"] = descriptor_info(layout.shared)
+        data["descriptor"] = matrix_descriptor_info(layout.shared)
     if placement.low.any():
         data["low"] = placement.low.astype(np.int8).tobytes()
     return data

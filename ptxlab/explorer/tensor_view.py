@@ -288,11 +288,12 @@ FIELD_MEANINGS = {
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
 
 
-def descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
+def instruction_descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
     """The instruction descriptor for the page: its bits, and each field with what it can be.
 
     >>> import ptxlab
-    >>> info = descriptor_info(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24))
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24)
+    >>> info = instruction_descriptor_info(ins)
     >>> info["hex"], [field["text"] for field in info["fields"] if field["name"] in ("n", "d")]
     ('0x04060010', ['f32', '24'])
     """
