@@ -1297,13 +1297,15 @@ def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> N
     assert text.inner_text() == row_of_lanes.format("28..31", row=7)
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="save the timeline as a video").click()
+        expect(text).to_have_text(row_of_lanes.format("4..7", row=1))
+        page.get_by_role("button", name="pause").click()  # what has been played by then is saved
     assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.webm"
     with download.value.path().open("rb") as video:
         assert video.read(4) == b"\x1a\x45\xdf\xa3"  # of Matroska
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="save the timeline as a GIF").click()
         expect(text).to_have_text(row_of_lanes.format("8..11", row=2))
-        page.get_by_role("button", name="pause").click()  # what has been played by then is saved
+        page.get_by_role("button", name="pause").click()
     assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.gif"
     film = page.evaluate(FILM, base64.b64encode(download.value.path().read_bytes()).decode())
     margins = film["width"] - page.locator(".ptx-explorer").evaluate("node => node.clientWidth")
