@@ -243,14 +243,8 @@ def packed(link: dict[str, Any]) -> str:
 UNHURT = "window.hit === undefined && !document.querySelector('img[src=x]')"
 
 
-def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any, site: Path) -> None:
-    pages = [path.read_text(encoding="utf-8") for path in (site / "try").glob("*.html")]
-    policies = [re.findall(r'Content-Security-Policy" content="([^"]+)', text) for text in pages]
-    assert len(pages) == 2 and all(
-        policy.startswith("default-src 'none'") and "unsafe" not in policy for (policy,) in policies
-    )
-    page = tab(f"?ins={HOSTILE}")
-    wait_for_python(page)
+def an_address_is_neither_executed_nor_put_in_as_html(page: Any) -> None:
+    """The page was opened with an instruction that is hostile; so are links, and a question."""
     assert shown(page, "problem").startswith("'<img' is not a matrix") and page.evaluate(UNHURT)
     for link in ({"instruction": HOSTILE}, {"instruction": DEFAULT, "look": {"label": HOSTILE}}):
         page.evaluate(f"(link) => {{ {MODEL}.state.problem = ''; location.hash = link; }}", packed(link))
@@ -260,6 +254,14 @@ def test_what_an_address_says_is_neither_executed_nor_put_in_as_html(tab: Any, s
     page.get_by_role("button", name="Answer").click()
     page.wait_for_selector(".answer-problem", timeout=PATIENCE)
     assert page.inner_text(".answer-problem").startswith("'<img' is not") and page.evaluate(UNHURT)
+
+
+def test_every_page_has_a_policy(site: Path) -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (site / "try").glob("*.html")]
+    policies = [re.findall(r'Content-Security-Policy" content="([^"]+)', text) for text in pages]
+    assert len(pages) == 2 and all(
+        policy.startswith("default-src 'none'") and "unsafe" not in policy for (policy,) in policies
+    )
 
 
 def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, address: str) -> None:
@@ -300,9 +302,10 @@ def test_a_kernel_in_the_tab_and_everything_again_without_a_network(tab: Any, ad
         assert page.evaluate(PAPER) == "rgb(28, 28, 28)"  # of the player, on a page that opens in the dark
         page.emulate_media(color_scheme="light")
         wait_for_python(page)
-        page.goto(page.url.replace("kernel.html", f"?ins={S4}"))
+        page.goto(page.url.replace("kernel.html", f"?ins={HOSTILE}"))
         wait_for_python(page)
-        assert words(page, "D") == codes(ptxlab.explore(S4), "D")
+        assert words(page, "D") == codes(ptxlab.explore(DEFAULT), "D")
+        an_address_is_neither_executed_nor_put_in_as_html(page)
         assert OTHERS in page.evaluate("caches.keys()")
     finally:
         page.context.set_offline(False)
