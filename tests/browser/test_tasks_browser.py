@@ -1,7 +1,7 @@
 """Twenty tasks of a new user at 1440x900: in JupyterLab with the file browser open, and in a browser tab.
 
-The tab has Python in it and no Jupyter. In JupyterLab `make test` does those tasks that no test in a bare
-page does, `make exhaustive` all.
+The tab has Python in it and no Jupyter. `make exhaustive` does all in both. `make test` does them in a bare
+page, and in JupyterLab those that no other test in a bare page does.
 
 Each is done in as few actions as its budget says, and what it concerns is on the screen afterwards. An action
 is a click, a key, a turn of the wheel, pointing somewhere, a choice in a list, or a text typed with the Enter
@@ -21,6 +21,7 @@ import pytest
 
 import ptxlab
 from tests.sampling import covered_by
+from tools.bare_page import BareBook, BarePage
 from tools.jupyter import PANES, Book, Shown, until
 
 pytestmark = pytest.mark.browser
@@ -103,10 +104,31 @@ class Tab:
         return 1
 
 
+class Bare:
+    """An Explorer alone on its page."""
+
+    def __init__(self, page: Any, book: BareBook) -> None:
+        self.page, self.book = page, book
+        page.set_viewport_size(SIZE)
+
+    def start(self, mnemonic: str, more: str) -> None:
+        self.page.evaluate("document.getElementById('widget').replaceChildren()")
+        self.book.run(0, f"import numpy as np, ptxlab\nex = ptxlab.explore({mnemonic!r}, seed=1)\n{more}\nex")
+
+    def python(self, code: str) -> str:
+        return self.book.run(1, code)
+
+    def view(self) -> dict[str, float]:
+        return {"x": 0, "y": 0, **SIZE}
+
+
+Host = Notebook | Tab | Bare
+
+
 class User(Shown):
     """A user, whose actions are counted."""
 
-    def __init__(self, host: Notebook | Tab) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host.page)
         self.host, self.actions = host, 0
 
@@ -202,25 +224,38 @@ def tab(address: str, tab_page: Any) -> Tab:
 
 
 @pytest.fixture(scope="module")
-def host(request: pytest.FixtureRequest) -> Notebook | Tab:
-    opened: Notebook | Tab = request.getfixturevalue(request.param)
+def alone(bare: BarePage, tab_page: Any) -> Bare:
+    opened = bare.open(tab_page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"])
+    opened.run(0)
+    return Bare(tab_page, opened)
+
+
+@pytest.fixture(scope="module")
+def host(request: pytest.FixtureRequest) -> Host:
+    opened: Host = request.getfixturevalue(request.param)
     return opened
 
 
 @pytest.fixture(scope="module")
-def page(host: Notebook | Tab) -> Any:
+def page(host: Host) -> Any:
     return host.page
 
 
 @pytest.fixture
-def user(host: Notebook | Tab) -> User:
+def user(host: Host) -> User:
     return User(host)
 
 
+def hosts(*names: Any) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("host", names, indirect=True, scope="module")
+
+
+TAB = pytest.param("tab", marks=covered_by("the same alone on a page, and test_try_browser.py in a tab"))
+
+
 def everywhere(in_lab: str = "") -> pytest.MarkDecorator:
-    """Marks a task that is done in JupyterLab, unless others show the same in less time, and in a tab."""
-    notebook = pytest.param("notebook", marks=covered_by(in_lab) if in_lab else ())
-    return pytest.mark.parametrize("host", [notebook, "tab"], indirect=True, scope="module")
+    """Marks a task that is done alone on a page, in a tab, and in JupyterLab unless others show the same."""
+    return hosts(pytest.param("notebook", marks=covered_by(in_lab) if in_lab else ()), TAB, "alone")
 
 
 @pytest.fixture
@@ -406,11 +441,12 @@ def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any,
     saved.close()
 
 
-@everywhere()
+@hosts("notebook", TAB)
 def test_19_dark_theme(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     colour = "node => getComputedStyle(node).color"
     light = user.root.evaluate(colour)
+    assert not isinstance(user.host, Bare)
     user.actions += user.host.set_theme("dark")
     until(lambda: user.root.evaluate(colour) != light, page, "the text has another colour")
     user.sees(*ALL)

@@ -80,7 +80,7 @@ def test_a_tab_opens(name: str) -> None:
     "message",
     [
         {"type": "request_picker_index"}, {"type": "export", "format": "code"},
-        {"type": "export", "format": "link"},
+        {"type": "export", "format": "link"}, {"type": "export", "format": "page"},
         {"type": "show_memory", "name": "A"}, {"type": "start_quiz"}, {"type": "find_difference"},
         {"type": "set_chips", "chip": "sm_90", "against": "sm_80"},
         {"type": "fill_matrix", "name": "B", "pattern": "one-hot", "row": 3, "column": 2},
