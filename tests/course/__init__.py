@@ -10,10 +10,10 @@ import numpy as np
 
 from ptxlab import lessons
 
-__all__ = ["RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
+__all__ = ["ONLY_IN_NOTEBOOKS", "RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
 
 #: Their solutions use names of the notebook, where test_notebooks.py runs them.
-_ONLY_IN_NOTEBOOKS = ("23.4", "24.5", "24.6")
+ONLY_IN_NOTEBOOKS = ("23.4", "24.5", "24.6")
 
 
 def _solution(name: str, names: dict[str, Any]) -> Any:
@@ -46,7 +46,7 @@ RIGHT: dict[str, list[Any]] = defaultdict(list)
 WRONG: dict[str, list[tuple[Any, str]]] = defaultdict(list)
 for _module in _MODULES:
     for _name in _module.SOLUTIONS:
-        if _name not in _ONLY_IN_NOTEBOOKS:
+        if _name not in ONLY_IN_NOTEBOOKS:
             RIGHT[_name] += _forms(_solution(_name, vars(_module)))
     for _name, _answer in _module.RIGHT:
         RIGHT[_name].append(_answer)

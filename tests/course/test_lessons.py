@@ -37,7 +37,7 @@ from ptxlab.tcgen05_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tests.processes import run_python
-from tests.sampling import one_in
+from tests.sampling import every_third, one_in
 from tools.record import lesson_kernels as record_lesson_kernels
 
 
@@ -62,11 +62,17 @@ def test_right_answers(name: str) -> None:
         assert len(verdict.text) > 20, "a right answer is told why it is right"
 
 
+def _sampled(answers: list[tuple[Any, str]], number: int) -> list[tuple[Any, str]]:
+    """Every third of the answers that are run, kernels on the simulator and functions, and all others."""
+    run = [each for each in answers if callable(each[0]) or (isinstance(each[0], str) and ";" in each[0])]
+    return [*(each for each in answers if each not in run), *every_third(run, number)]
+
+
 @pytest.mark.slow
 @each("name", EXERCISES)
 def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
     hints = []
-    for answer, word in WRONG[name]:
+    for answer, word in _sampled(WRONG[name], list(EXERCISES).index(name)):
         verdict = EXERCISES[name].check(answer)
         assert verdict.state == "wrong"
         assert not verdict
@@ -74,7 +80,7 @@ def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
         if name in SECRET:
             assert not re.search(SECRET[name], verdict.text), (answer, verdict)
         hints.append(verdict.text)
-    assert len(set(hints)) >= 3, "hints are aimed, not the same for all"
+    assert len(set(hints)) >= min(3, len(hints)), "hints are aimed, not the same for all"
 
 
 @each("name", EXERCISES)

@@ -22,7 +22,7 @@ DIGESTS, RESULTS = golden.load()
 GROUPS = golden.groups()
 
 
-@each("name", one_in(5, list(GROUPS)))
+@each("name", one_in(10, list(GROUPS)))
 def test_words_of_an_h200(name: str) -> None:
     """One category of inputs for each group, another one for its neighbour: its first words, or a digest."""
     form = GROUPS[name][0]  # its inputs are columns of those of the widest
