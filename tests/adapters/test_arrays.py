@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import types
 from pathlib import Path
@@ -35,6 +36,12 @@ _GATHER = """.version 8.0
   ret;
 }
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_search() -> None:
+    """Arrays are searched for among the objects of these tests, not among all that others have left."""
+    gc.freeze()
 
 
 def test_views_and_arrays_that_share_memory_are_device_memory() -> None:
