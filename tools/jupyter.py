@@ -35,6 +35,12 @@ OPEN = """async (path) => {
     widget.dispose();
   }
 }"""
+#: Closes the notebook that JupyterLab shows, and opens it as its file has it.
+REOPEN = """async (path) => {
+  const app = window.jupyterapp;
+  app.shell.currentWidget.dispose();
+  await app.commands.execute("docmanager:open", { path, factory: "Notebook" });
+}"""
 #: Puts other cells into the notebook that JupyterLab shows, whose kernel forgets what it has.
 REFILL = """async ([sources, forget]) => {
   const panel = window.jupyterapp.shell.currentWidget;
@@ -172,6 +178,11 @@ class Lab:
             self._workspaces += 1  # a known one would open the notebooks that it had
             return self.show(page, name, at=f"lab/workspaces/tests-{self._workspaces}/tree")
         page.evaluate(OPEN, f"{name}.ipynb")
+        return self._opened(page, name)
+
+    def reopen(self, page: Any, name: str) -> Book:
+        """Close the notebook that the JupyterLab of this page shows, and open it from its file."""
+        page.evaluate(REOPEN, f"{name}.ipynb")
         return self._opened(page, name)
 
     def _is_in(self, page: Any) -> bool:

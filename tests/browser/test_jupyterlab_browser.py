@@ -165,39 +165,6 @@ def test_many_widgets(book: Book, page: Any) -> None:
     count(page, 2)
 
 
-def test_a_page_that_is_loaded_again_and_a_lost_connection(lab: Any, book: Book, page: Any) -> None:
-    book.run(1, 'ex.apply(SetCell("A", 15, 15, "-8"))')
-    Shown(page).reads("D", 15, 0, "-8")
-    save(book, page)
-
-    # the page is loaded again, as a document alone
-    lines: list[Any] = []
-
-    def through(line: Any) -> None:
-        lines.append(line)
-        line.connect_to_server()
-
-    page.route_web_socket(re.compile("/channels"), through)
-    lab.show(page, book.name)
-    again = Shown(page)
-    again.reads("D", 15, 6, "-8")
-    again.type("A", 1, 0, "6")
-    again.reads("D", 1, 0, "6")
-    assert book.run(1, "print(ex.D[1, 0], ex.D[15, 0])") == "6.0 -8.0"
-
-    # the connection breaks, Python changes A, JupyterLab connects again: the page has it
-    change = 'lambda: ex.apply(SetCell("A", 2, 0, "6"))'
-    book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
-    before = len(lines)
-    for line in lines:
-        line.close()
-    again.reads("D", 2, 0, "6", seconds=30)
-    assert len(lines) > before, "the line was never opened again"
-    again.type("A", 3, 0, "7")
-    again.reads("D", 3, 0, "7")
-    assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6.0 7.0"
-
-
 SHOWN = f"""import numpy as np, ptxlab
 from ptxlab import views
 from ptxlab.course.slider import Slider
@@ -227,7 +194,7 @@ def test_a_saved_notebook_without_its_kernel(lab: Any, book: Book, page: Any) ->
     expect(image).not_to_have_attribute("src", before)
     save(book, page)
     book.shut_down()
-    lab.show(page, book.name)
+    lab.reopen(page, book.name)
     pictures = page.locator(f"{PICTURES}:not(:empty)")
     expect(pictures).to_have_count(3)
     for picture, part in zip(pictures.all(), ("img", ".ptx-profile", "img"), strict=True):
@@ -263,7 +230,41 @@ def test_a_walk(lab: Any, book: Book, page: Any) -> None:
     expect(page.locator(PICTURES)).to_contain_text("stop 3 of 6")
     save(book, page)
     book.shut_down()
-    lab.show(page, book.name)
+    lab.reopen(page, book.name)
     picture = page.locator(PICTURES, has_text="stop 3 of 6")
     expect(picture).to_be_visible()
     assert picture.evaluate("node => [...node.querySelectorAll('img')].every(each => each.naturalWidth)")
+
+
+def test_a_page_that_is_loaded_again_and_a_lost_connection(lab: Any, book: Book, page: Any) -> None:
+    book.run(0, CODE)
+    book.run(1, 'ex.apply(SetCell("A", 15, 15, "-8"))')
+    Shown(page).reads("D", 15, 0, "-8")
+    save(book, page)
+
+    # the page is loaded again, as a document alone
+    lines: list[Any] = []
+
+    def through(line: Any) -> None:
+        lines.append(line)
+        line.connect_to_server()
+
+    page.route_web_socket(re.compile("/channels"), through)
+    lab.show(page, book.name)
+    again = Shown(page)
+    again.reads("D", 15, 6, "-8")
+    again.type("A", 1, 0, "6")
+    again.reads("D", 1, 0, "6")
+    assert book.run(1, "print(ex.D[1, 0], ex.D[15, 0])") == "6.0 -8.0"
+
+    # the connection breaks, Python changes A, JupyterLab connects again: the page has it
+    change = 'lambda: ex.apply(SetCell("A", 2, 0, "6"))'
+    book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
+    before = len(lines)
+    for line in lines:
+        line.close()
+    again.reads("D", 2, 0, "6", seconds=30)
+    assert len(lines) > before, "the line was never opened again"
+    again.type("A", 3, 0, "7")
+    again.reads("D", 3, 0, "7")
+    assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6.0 7.0"
