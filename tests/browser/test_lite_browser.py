@@ -39,6 +39,14 @@ RUN = """async (answers) => {
 OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .filter((cell) => cell.model.type === "code")
   .map((cell) => [cell.model.executionCount, cell.model.outputs.toJSON()])"""
+#: Whether a cell failed, and how many have not run yet; outputs, some of them megabytes, are asked for once.
+STATE = """() => {
+  const models = window.jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.model)
+    .filter((model) => model.type === "code");
+  const failed = models.some(({ outputs }) =>
+    Array.from({ length: outputs.length }, (_, at) => outputs.get(at).type).includes("error"));
+  return [failed, models.filter((model) => !model.executionCount).length];
+}"""
 KEPT = """async () => {
   await window.jupyterapp.started;
   const file = await window.jupyterapp.serviceManager.contents.get("progress.json", { content: true });
@@ -77,12 +85,10 @@ def run_all(page: Any, answers: dict[str, str]) -> str:
     """Run all cells with these answers; returns what they show."""
     page.evaluate(RUN, answers)
     end = time.monotonic() + PATIENCE / 1e3
+    while (state := page.evaluate(STATE)) != [False, 0]:
+        assert time.monotonic() < end and not state[0], page.evaluate(OUTPUTS)
+        page.wait_for_timeout(500)
     cells = page.evaluate(OUTPUTS)
-    while not all(count for count, _ in cells):
-        failed = [output for _, outputs in cells for output in outputs if output["output_type"] == "error"]
-        assert time.monotonic() < end and not failed, failed or cells
-        page.wait_for_timeout(200)
-        cells = page.evaluate(OUTPUTS)
     shown = json.dumps([outputs for _, outputs in cells], ensure_ascii=False)
     assert '"output_type": "error"' not in shown
     return shown
