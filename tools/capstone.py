@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.course.exercises import attention as lesson
 from ptxlab.gemm import attention
+from ptxlab.gemm.attention import Attention
 from ptxlab.simulation import Simulation
 
 __all__ = ["POINTS", "Point", "grade"]
@@ -43,7 +43,11 @@ class Point(NamedTuple):
 
 def start() -> str:
     """What students begin with: kernel 3."""
-    return attention(3, **lesson.SMALL[3]).source
+    return _kernel().source
+
+
+def _kernel() -> Attention:
+    return attention(3, **lesson.SMALL[3])
 
 
 def grade(source: str) -> list[Point]:
@@ -51,14 +55,14 @@ def grade(source: str) -> list[Point]:
     Q, K, V = lesson.problem()
     everything = len(Q)
     try:
-        runs = {window: _run(source, window) for window in (*_WINDOWS, everything)}
+        runs = {
+            window: lesson.launched(_kernel(), f"#define WINDOW {window}\n{source}", Q, K, V)
+            for window in (*_WINDOWS, everything)
+        }
     except ptxlab.PtxlabError as error:
         return [Point(part, 0, f"it does not compile, or stops: {error}") for part in POINTS]
-    wrong = [
-        window
-        for window in _WINDOWS
-        if not np.abs(runs[window][0] - _exact(Q, K, V, window)).max() < _TOLERANCE  # NaN is wrong, too
-    ]
+    errors = {window: np.abs(runs[window][0] - lesson.exact(Q, K, V, window=window)) for window in _WINDOWS}
+    wrong = [window for window, error in errors.items() if not error.max() < _TOLERANCE]  # NaN is wrong, too
     hazards = [str(hazard) for _, result in runs.values() for hazard in result.hazards]
     different = int((runs[everything][0].view(np.uint16) != lesson.unchanged(3).view(np.uint16)).sum())
     executed = {window: _products(runs[window][1]) for window in _WINDOWS}
@@ -73,27 +77,6 @@ def grade(source: str) -> list[Point]:
         ),
     }
     return [Point(part, 0 if found[part] else most, found[part] or "right") for part, most in POINTS.items()]
-
-
-def _run(source: str, window: int) -> tuple[NDArray[Any], Simulation]:
-    made = attention(3, **lesson.SMALL[3])
-    q, k, v = (array[None] for array in lesson.problem())
-    output = np.full(q.shape, np.nan, np.float16)
-    arguments = made.arguments(q, k, v, output)
-    kernel = ptxlab.kernel(f"#define WINDOW {window}\n{source}")
-    result = kernel.simulate(
-        made.grid(1, q.shape[1]), made.threads, *arguments, shared=made.shared, show=False, limit=200_000
-    )
-    return output[0], result
-
-
-def _exact(Q: NDArray[Any], K: NDArray[Any], V: NDArray[Any], window: int) -> NDArray[Any]:
-    """Attention through a sliding window, in float64."""
-    q, k, v = (array.astype(np.float64) for array in (Q, K, V))
-    before = np.arange(len(q))[:, None] - np.arange(len(k))
-    scores = np.where((before >= 0) & (before < window), q @ k.T / np.sqrt(q.shape[1]), -np.inf)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True) @ v)
 
 
 def _products(result: Simulation) -> int:

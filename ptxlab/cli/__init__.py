@@ -7,7 +7,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 
 from .._util import interrupts
 from ..errors import PtxlabError, quoted
@@ -88,10 +87,7 @@ def _run(words: list[str]) -> int:
         args = parse(words)
     except SystemExit as stop:  # argparse leaves this way after --help, --version and wrong usage
         return int(stop.code or 0)
-    module, name = args.handler.split(
-        "."
-    )  # imported only now: other commands may need much more than this one
-    answer = getattr(import_module(f".{module}", __name__), name)(args, Style())
+    answer = args.run(args, Style())
     if isinstance(answer, int):
         return answer
     output.write(answer)

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import Any
 
 from .. import views
@@ -256,9 +255,7 @@ def _run(words: Sequence[str]) -> str:
         if not ended.code:  # --help
             return said.getvalue()
         raise PtxlabError(said.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
-    module, name = args.handler.split(".")
-    answer = getattr(import_module(f".{module}", __package__), name)(args, Style(colour=False))
-    return str(answer)
+    return str(args.run(args, Style(colour=False)))
 
 
 def _picture(words: Sequence[str], dark: bool) -> str:
@@ -271,15 +268,10 @@ def _picture(words: Sequence[str], dark: bool) -> str:
             picture = _place_picture(words)
             return "" if picture is None else picture.svg(dark=dark)
         if command in ("show", "cute", "ptx"):
-            forms = [form for form in parse_every(_named(words)) if form.operands]
+            forms = [form for form in parse_every(parse(words).instruction) if form.operands]
             if len(forms) == 1 and not _is_large(forms[0]):
                 return _form_picture(forms[0]).svg(dark=dark)
     return ""
-
-
-def _named(words: Sequence[str]) -> str:
-    """The instruction of a command."""
-    return str(getattr(parse(words), "instruction", "") or "")
 
 
 def _place_picture(words: Sequence[str]) -> views.Picture | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ..errors import listing, quoted
 from ..isa.catalog import REGISTER_FAMILIES
+from .output import Style
 
 NAMES_COMMAND = "__complete"  # not in the help: the scripts of `completion` call it
 _DIGITS = 40  # of a number; rows, lanes, seeds and counts have fewer
@@ -46,11 +48,24 @@ _TCGEN05_DESCRIPTOR = """\
   + --descriptor str:PARTS   the parts together, m=64,n=32,a=bf16,d=f32, or the 32 bits
   + --tensor-a               A is in tensor memory
 """
+_LAUNCH = """\
+  --grid str:X,Y,Z = 1    blocks (default: 1)
+  --block str:X,Y,Z = 32  threads of a block (default: 32)
+  --cluster str:X,Y,Z     blocks of a cluster, where the kernel does not state it
+  --arg str:VALUE ...     a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once
+                          per argument
+  --name str              name of the kernel, where the file has several
+  --target str = sm_90a   what CUDA C++ is compiled for (default: sm_90a)
+  --option str:FLAG ...   option for NVRTC, e.g. --option=-DN=4
+  --shared int:BYTES = 0  dynamic shared memory
+  --seed int = 0          seed of the fills normal and bits (default: 0)
+"""
 #: Rows that several commands share. Some have another use for --a, so that the parts of a descriptor
 #: get names of their own.
 _SHARED_ROWS = {
     "  tcgen05\n": _TCGEN05_SIZE + _TCGEN05_TYPES + _TCGEN05_DESCRIPTOR,
     "  tcgen05 size\n": _TCGEN05_SIZE + _TCGEN05_DESCRIPTOR,
+    "  launch\n": _LAUNCH,
 }
 _ROW = re.compile(
     r"(?P<group>[|+] )?(?P<name>\S+)(?: (?P<kind>int|str|const|\{\S+\})(?::(?P<metavar>\S+))?)?"
@@ -72,12 +87,19 @@ class Command:
         | --cpp                     excludes the rows beside it that have a |, too
         formats csv json            how the answer can be printed; the result has csv or json as `format`
         tcgen05                     the options for the descriptor of a tcgen05.mma
+        launch                      those of a launch: its grid, its arguments, how its kernel is compiled
     """
 
     handler: str
     summary: str
     arguments: str
     examples: str
+
+    def run(self, args: argparse.Namespace, style: Style) -> str | int:
+        """Run the command: its answer, or its exit status."""
+        module, name = self.handler.split(".")  # imported only now: others may need much more than this one
+        answer: str | int = getattr(import_module(f".{module}", __package__), name)(args, style)
+        return answer
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what the rows declare to the parser of this command."""
@@ -404,20 +426,11 @@ simulate = simulate.simulate
 run a kernel of CUDA C++ or PTX without a GPU, bit for bit
   --json
   FILE                    CUDA C++ or PTX
-  --grid str:X,Y,Z = 1    blocks (default: 1)
-  --block str:X,Y,Z = 32  threads of a block (default: 32)
-  --cluster str:X,Y,Z     blocks of a cluster, where the kernel does not state it
-  --arg str:VALUE ...     a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once
-                          per argument
+  launch
   --check {list,error,off} = list  hazards: list them, fail at the first (exit status 1), or do not look
                           (default: list)
   --chip str = H200 -> product  whose published peaks bound the time (default: H200)
-  --name str              name of the kernel, where the file has several
-  --target str = sm_90a   what CUDA C++ is compiled for (default: sm_90a)
-  --option str:FLAG ...   option for NVRTC, e.g. --option=-DN=4
   --limit int:N           the most instructions that warps may execute: a loop that never ends is an error
-  --shared int:BYTES = 0  dynamic shared memory
-  --seed int = 0          seed of the fills normal and bits (default: 0)
   --save str:FILE.npz     write all arrays into a file of np.savez
 examples:
   ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
@@ -429,17 +442,8 @@ predict how long a launch takes on an H200, without one, and what its warps wait
   --json
   FILE                    CUDA C++ or PTX
   --compare str:FILE      another version of the kernel, with the same arguments: what changed since
-  --grid str:X,Y,Z = 1    blocks (default: 1)
-  --block str:X,Y,Z = 32  threads of a block (default: 32)
-  --cluster str:X,Y,Z     blocks of a cluster, where the kernel does not state it
-  --arg str:VALUE ...     a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once
-                          per argument
+  launch
   --chip str = H200 -> product  the chip whose time is predicted (default: H200)
-  --name str              name of the kernel, where the file has several
-  --target str = sm_90a   what CUDA C++ is compiled for (default: sm_90a)
-  --option str:FLAG ...   option for NVRTC, e.g. --option=-DN=4
-  --shared int:BYTES = 0  dynamic shared memory
-  --seed int = 0          seed of the fills normal and bits (default: 0)
 examples:
   ptxlab profile twice.cu --grid 4096 --block 256 --arg ones:f4:1048576
   ptxlab profile --compare before.cu after.cu --grid 512 --arg zeros:f4:65536

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from typing import Any
@@ -14,7 +15,7 @@ from ..explorer.worker import Encoded, encode
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
 from .output import one_line
-from .simulate import array_change, launch_sizes, parse_value
+from .simulate import array_changes, launch_sizes, parse_value
 
 __all__ = ["KernelTab"]
 
@@ -88,21 +89,16 @@ class KernelTab:
         program = _program(asked["ptx"], asked["name"])
         rng = np.random.default_rng(0)
         values = [parse_value(str(text), rng) for text in asked["arguments"]]
-        before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        before = copy.deepcopy(values)
         shared, warp = (_whole(asked[name], name) for name in ("shared", "warp"))
         grid, block = launch_sizes(asked["grid"], "grid"), launch_sizes(asked["block"], "block")
         result = program.simulate(
             grid, block, *values, shared=shared, trace=True if warp == 0 else warp, limit=LIMIT, show=False
         )
         self._result = result
-        arrays = [
-            array_change(number, old, new)
-            for number, (old, new) in enumerate(zip(before, values, strict=True), 1)
-            if isinstance(new, np.ndarray)
-        ]
         return {
             "state": first_state(result),
-            "arrays": arrays,
+            "arrays": array_changes(before, values),
             "hazards": [{"line": each.ptx_line, "text": each.sentence} for each in result.hazards],
             "notes": [
                 {"line": each.ptx_line, "text": f"{each.sentence} ({each.evidence})"} for each in result.notes

@@ -265,7 +265,7 @@ _PLAIN = re.compile(
 _Swizzle: TypeAlias = "int | CuteSwizzle"
 
 
-class _Access:
+class _WarpAccess:
     """The access that the command asks about: which addresses it has at a pitch and a swizzle."""
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -385,7 +385,7 @@ def conflicts_of(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab conflicts`: wavefronts of one access, and what would be without conflicts."""
     check_picture_options(args)
     args.access = args.access or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-    access = _Access(args)
+    access = _WarpAccess(args)
     if not 0 <= access.column < 1 << 13:
         raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
     if args.layout is not None:
@@ -431,7 +431,7 @@ def conflicts_of(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([*lines, *_by_bank(answer, args, style)])
 
 
-def _in_layout(access: _Access, args: argparse.Namespace, style: Style) -> str:
+def _in_layout(access: _WarpAccess, args: argparse.Namespace, style: Style) -> str:
     """The same for a matrix that a CuTe layout describes."""
     if args.pitch is not None or args.swizzle != "0":
         raise PtxlabError("--layout says where everything is: leave out --pitch and --swizzle")
@@ -487,7 +487,7 @@ def _swizzle(text: str, bits: int) -> _Swizzle:
     return int(text)
 
 
-def _free_layouts(access: _Access, tile: SharedLayout) -> list[str]:
+def _free_layouts(access: _WarpAccess, tile: SharedLayout) -> list[str]:
     """The same layout after swizzles of 16 bytes that make it free of conflicts, those of few bits first."""
     base = (128 // tile.bits).bit_length() - 1  # 16 bytes move together
     for bits in (1, 2, 3):
@@ -501,7 +501,7 @@ def _free_layouts(access: _Access, tile: SharedLayout) -> list[str]:
     return []
 
 
-def _free_swizzles(access: _Access, pitch: int, current: _Swizzle) -> list[int]:
+def _free_swizzles(access: _WarpAccess, pitch: int, current: _Swizzle) -> list[int]:
     """Swizzles that make this pitch free of conflicts, the narrowest first."""
     if pitch % 16 or access.column % 16:
         return []

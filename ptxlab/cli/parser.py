@@ -73,33 +73,31 @@ def build() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=name != "lab",  # else an option for jupyter lab could be taken for one of its own
         )
-        subparser.set_defaults(handler=command.handler, command=subparser)
+        subparser.set_defaults(run=command.run, command=subparser)
         command.add_arguments(subparser)
     return parser
 
 
-@lru_cache(maxsize=1)
-def _parser() -> argparse.ArgumentParser:
-    return build()
+_kept = lru_cache(maxsize=1)(build)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """The arguments of one command; leaves with SystemExit on wrong usage, as argparse does.
 
-    The result has `handler`, which runs the command; options that `lab` passes on are in `jupyter_options`.
+    The result has `run`, which runs the command; options that `lab` passes on are in `jupyter_options`.
     """
-    parser = _parser()
+    parser = _kept()
     for word in words:
         option, _, value = word.partition("=")
         if value == "--" and option.startswith("-"):  # argparse of Python 3.11 takes it for an empty list
             parser.error(f"argument {option}: expected one argument")
     args, unknown = parser.parse_known_args(_with_elements(words))
-    if not hasattr(args, "handler"):
+    if not hasattr(args, "run"):
         if unknown:
             _refuse(parser, unknown)
         parser.print_help()
         parser.exit()
-    if args.handler == COMMANDS["lab"].handler:
+    if args.run == COMMANDS["lab"].run:
         args.jupyter_options = [word for word in unknown if word != "--"]
     elif unknown:
         _refuse(args.command, unknown)

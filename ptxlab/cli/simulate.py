@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import copy
 import io
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +49,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     options = tuple(args.option or ())
     program = kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
     values = _values(args)
-    before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+    before = copy.deepcopy(values)
     chip = find_chip(args.product)
     check: bool | str = "error" if args.check == "error" else args.check == "list"
     _check_count(program, values)
@@ -56,11 +58,7 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     )
     if args.save is not None:
         _save(args.save, values)
-    changes = [
-        array_change(number, old, new)
-        for number, (old, new) in enumerate(zip(before, values, strict=True), 1)
-        if isinstance(new, np.ndarray)
-    ]
+    changes = array_changes(before, values)
     if args.json:
         lines: dict[str, int] = {str(line): count for line, count in result.lines.items()}
         return as_json(
@@ -248,7 +246,16 @@ def _dtype(name: str) -> Any:
     return getattr(ml_dtypes, name, name) if re.fullmatch(r"\w+", name) else name
 
 
-def array_change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
+def array_changes(before: Sequence[Any], after: Sequence[Any]) -> list[dict[str, Any]]:
+    """What became of the arrays among the arguments of a launch."""
+    return [
+        _array_change(number, old, new)
+        for number, (old, new) in enumerate(zip(before, after, strict=True), 1)
+        if isinstance(new, np.ndarray)
+    ]
+
+
+def _array_change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
     bits = f"u{new.dtype.itemsize}" if new.dtype.itemsize in (1, 2, 4, 8) else "u1"
     left, right = (array.reshape(-1).view(bits) for array in (old, new))
     shown = ", ".join(f"{value}" for value in new.reshape(-1)[:_SHOWN_VALUES])

@@ -32,7 +32,7 @@ _COLUMNS = (
 _SIGNS = {"right": "✓", "wrong": "✗", "not yet": "·"}
 
 
-class _Entry(TypedDict):
+class _ExerciseRecord(TypedDict):
     """What the file says about one exercise."""
 
     state: str
@@ -42,7 +42,7 @@ class _Entry(TypedDict):
 #: Verdicts by file that could not be written yet; the next one that can takes them along.
 _unwritten: dict[Path, list[Verdict]] = {}
 #: The record of a process that keeps none on disk.
-_in_memory: dict[str, _Entry] = {}
+_in_memory: dict[str, _ExerciseRecord] = {}
 _at_hand: list[Lesson] = []  # the lesson of the last answer that was checked here; [] if there was none
 _told: set[str] = set()
 
@@ -68,7 +68,7 @@ def _keeps_no_file() -> bool:
     return bool(os.environ.get("NBGRADER_EXECUTION")) or os.environ.get("PTXLAB_PROGRESS") == os.devnull
 
 
-def _read(path: Path) -> dict[str, _Entry]:
+def _read(path: Path) -> dict[str, _ExerciseRecord]:
     """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
     try:
         content = json.loads(read_text_file(path))
@@ -86,7 +86,7 @@ def _read(path: Path) -> dict[str, _Entry]:
     return {name: _entry(path, name, entry) for name, entry in content.items()}
 
 
-def _entry(path: Path, name: str, entry: object) -> _Entry:
+def _entry(path: Path, name: str, entry: object) -> _ExerciseRecord:
     if isinstance(entry, dict):
         state, tries = entry.get("state"), entry.get("tries")
         if state in ("right", "wrong") and type(tries) is int and tries >= 0:
@@ -101,13 +101,13 @@ def _damaged(path: Path, what: str) -> PtxlabError:
     )
 
 
-def _write(path: Path, entries: dict[str, _Entry]) -> None:
+def _write(path: Path, entries: dict[str, _ExerciseRecord]) -> None:
     write_atomically(path, json.dumps(entries, indent=1, sort_keys=True))
 
 
-def _count(entries: dict[str, _Entry], verdict: Verdict) -> bool:
+def _count(entries: dict[str, _ExerciseRecord], verdict: Verdict) -> bool:
     """Count a verdict among the entries; whether it changed them. Once right stays right."""
-    before = entries.get(verdict.exercise, _Entry(state="wrong", tries=0))
+    before = entries.get(verdict.exercise, _ExerciseRecord(state="wrong", tries=0))
     if before["state"] == "right":
         return False
     entries[verdict.exercise] = {**before, "state": verdict.state, "tries": before["tries"] + 1}
@@ -264,7 +264,7 @@ def solved() -> set[str]:
 def progress() -> Progress:
     """Which exercises of the course are done."""
     problem = ""
-    entries: dict[str, _Entry] = {}
+    entries: dict[str, _ExerciseRecord] = {}
     try:
         entries = _in_memory if _keeps_no_file() else _read(progress_file())
     except PtxlabError as error:

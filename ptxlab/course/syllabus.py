@@ -66,127 +66,90 @@ class Lesson:
 
 #: The parts of the course, and their lessons in order: of each its name, its question, and the names of those
 #: that it builds on. The order gives the numbers.
-_PARTS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
-    "Reading instructions": (
-        ("start-here", "What does a tensor core do with your registers?", ()),
-        ("fragments", "One instruction, 32 lanes: who holds what?", ("start-here",)),
-        ("element-types", "What number is 0x3C?", ("fragments",)),
-    ),
-    "Writing kernels": (
-        (
-            "your-first-tensor-core-kernel",
-            "Can you write a tensor-core kernel without a GPU?",
-            ("fragments",),
-        ),
-        (
-            "shared-memory-and-banks",
+_PARTS: dict[str, dict[str, tuple[str, str]]] = {
+    "Reading instructions": {
+        "start-here": ("What does a tensor core do with your registers?", ""),
+        "fragments": ("One instruction, 32 lanes: who holds what?", "start-here"),
+        "element-types": ("What number is 0x3C?", "fragments"),
+    },
+    "Writing kernels": {
+        "your-first-tensor-core-kernel": ("Can you write a tensor-core kernel without a GPU?", "fragments"),
+        "shared-memory-and-banks": (
             "Why does the same read take eight times as long?",
-            ("your-first-tensor-core-kernel",),
+            "your-first-tensor-core-kernel",
         ),
-        (
-            "wgmma",
-            "What if 128 threads act as one?",
-            ("element-types", "shared-memory-and-banks"),
-        ),
-        ("descriptors-swizzles-and-tma", "Which bytes does a descriptor name?", ("wgmma",)),
-        ("mbarriers", "When has a copy arrived?", ("descriptors-swizzles-and-tma",)),
-        (
-            "what-goes-wrong",
-            "It gives the right numbers: is it right?",
-            ("shared-memory-and-banks",),
-        ),
-        (
-            "what-goes-wrong-asynchronously",
-            "Who says that it has arrived?",
-            ("what-goes-wrong", "mbarriers"),
-        ),
-        ("how-fast-is-it", "How fast is one instruction, and what would make it faster?", ("wgmma",)),
-        (
-            "from-instruction-to-gemm",
+        "wgmma": ("What if 128 threads act as one?", "element-types shared-memory-and-banks"),
+        "descriptors-swizzles-and-tma": ("Which bytes does a descriptor name?", "wgmma"),
+        "mbarriers": ("When has a copy arrived?", "descriptors-swizzles-and-tma"),
+        "what-goes-wrong": ("It gives the right numbers: is it right?", "shared-memory-and-banks"),
+        "what-goes-wrong-asynchronously": ("Who says that it has arrived?", "what-goes-wrong mbarriers"),
+        "how-fast-is-it": ("How fast is one instruction, and what would make it faster?", "wgmma"),
+        "from-instruction-to-gemm": (
             "What stands between an instruction and a fast kernel?",
-            ("mbarriers", "how-fast-is-it"),
+            "mbarriers how-fast-is-it",
         ),
-        (
-            "epilogue",
+        "epilogue": (
             "How does D leave the registers, and what does that cost?",
-            ("what-goes-wrong-asynchronously", "from-instruction-to-gemm"),
+            "what-goes-wrong-asynchronously from-instruction-to-gemm",
         ),
-        (
-            "attention",
+        "attention": (
             "How does a softmax fit between two matrix products?",
-            ("what-goes-wrong-asynchronously", "from-instruction-to-gemm"),
+            "what-goes-wrong-asynchronously from-instruction-to-gemm",
         ),
-    ),
-    "Sparsity": (
-        ("structured-sparsity", "How much of a matrix can you throw away?", ("element-types",)),
-        (
-            "metadata-and-selector",
-            "How do four bits record which half is missing?",
-            ("structured-sparsity",),
-        ),
-        ("sparse-mma-m16n8k64-s4", "How can half of A be missing?", ("metadata-and-selector",)),
-        (
-            "sparse-mma-m16n8k16-tf32",
+    },
+    "Sparsity": {
+        "structured-sparsity": ("How much of a matrix can you throw away?", "element-types"),
+        "metadata-and-selector": ("How do four bits record which half is missing?", "structured-sparsity"),
+        "sparse-mma-m16n8k64-s4": ("How can half of A be missing?", "metadata-and-selector"),
+        "sparse-mma-m16n8k16-tf32": (
             "What is left of a float32 number in a tensor core?",
-            ("metadata-and-selector",),
+            "metadata-and-selector",
         ),
-        (
-            "other-sparse-shapes",
+        "other-sparse-shapes": (
             "How much is left to learn about sparse mma?",
-            ("sparse-mma-m16n8k64-s4", "sparse-mma-m16n8k16-tf32"),
+            "sparse-mma-m16n8k64-s4 sparse-mma-m16n8k16-tf32",
         ),
-        (
-            "sparse-wgmma-m64nNk64",
-            "What does a warpgroup do with half of A?",
-            ("metadata-and-selector", "wgmma"),
-        ),
-        (
-            "sparse-gemm",
+        "sparse-wgmma-m64nNk64": ("What does a warpgroup do with half of A?", "metadata-and-selector wgmma"),
+        "sparse-gemm": (
             "What does a sparse product gain, and what does it lose?",
-            ("sparse-wgmma-m64nNk64", "from-instruction-to-gemm"),
+            "sparse-wgmma-m64nNk64 from-instruction-to-gemm",
         ),
-    ),
-    "Numbers": (
-        ("numerics", "Why does your GPU's sum differ from NumPy's?", ("element-types", "wgmma")),
-        ("wmma-sub-byte", "How do you multiply with single bits?", ("element-types",)),
-        ("what-the-chip-runs", "Which instruction does the chip really run?", ("element-types",)),
-        (
-            "on-a-real-gpu",
+    },
+    "Numbers": {
+        "numerics": ("Why does your GPU's sum differ from NumPy's?", "element-types wgmma"),
+        "wmma-sub-byte": ("How do you multiply with single bits?", "element-types"),
+        "what-the-chip-runs": ("Which instruction does the chip really run?", "element-types"),
+        "on-a-real-gpu": (
             "Do you believe the emulator?",
-            ("metadata-and-selector", "numerics", "what-the-chip-runs"),
+            "metadata-and-selector numerics what-the-chip-runs",
         ),
-    ),
-    "Blackwell": (
-        ("block-scaling", "Sixteen values share one byte: where is it?", ("element-types",)),
-        ("tensor-memory", "Where are the sums, if no register holds them?", ("wgmma",)),
-        (
-            "one-thread-multiplies",
+    },
+    "Blackwell": {
+        "block-scaling": ("Sixteen values share one byte: where is it?", "element-types"),
+        "tensor-memory": ("Where are the sums, if no register holds them?", "wgmma"),
+        "one-thread-multiplies": (
             "How does one thread start a product of 128 x 256?",
-            ("mbarriers", "tensor-memory"),
+            "mbarriers tensor-memory",
         ),
-        (
-            "scale-factors-in-tensor-memory",
+        "scale-factors-in-tensor-memory": (
             "Who brings the scale factors, and where to?",
-            ("block-scaling", "one-thread-multiplies"),
+            "block-scaling one-thread-multiplies",
         ),
-        (
-            "a-product-in-four-bits",
+        "a-product-in-four-bits": (
             "What does a product in four bits take, and how exact is it?",
-            ("scale-factors-in-tensor-memory",),
+            "scale-factors-in-tensor-memory",
         ),
-    ),
-    "Other languages": (
-        (
-            "layouts-in-other-words",
+    },
+    "Other languages": {
+        "layouts-in-other-words": (
             "How do CuTe and Triton say where an element is?",
-            ("shared-memory-and-banks", "wgmma"),
+            "shared-memory-and-banks wgmma",
         ),
-        (
-            "from-triton-to-registers",
+        "from-triton-to-registers": (
             "What became of your eleven lines of Triton?",
-            ("descriptors-swizzles-and-tma", "what-goes-wrong", "layouts-in-other-words"),
+            "descriptors-swizzles-and-tma what-goes-wrong layouts-in-other-words",
         ),
-    ),
+    },
 }
 #: What the first cell of a notebook promises.
 _PROMISE = re.compile(r"\*\*After this lesson you can\*\* (.*)\. \(We estimate (\d+) minutes\.\)")
@@ -204,10 +167,10 @@ def _lesson(file: str, question: str, part: str = "", needs: tuple[str, ...] = (
     return Lesson(number, slug, question, goals, int(promise[2]), part, needs)
 
 
-_ROWS = [(part, *row) for part, rows in _PARTS.items() for row in rows]
+_ROWS = [(part, name, *row) for part, rows in _PARTS.items() for name, row in rows.items()]
 LESSONS: tuple[Lesson, ...] = (
     *(
-        _lesson(f"{number:02d}-{name}", question, part, needs)
+        _lesson(f"{number:02d}-{name}", question, part, tuple(needs.split()))
         for number, (part, name, question, needs) in enumerate(_ROWS)
     ),
     _lesson("atlas", "Every instruction, browsable"),

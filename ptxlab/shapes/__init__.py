@@ -1,4 +1,4 @@
-"""Every shape, walked: the distinct layouts of each family, one stop each, and the widget for them."""
+"""The walk through every layout: the stops of each family, made from the catalogue, and their widget."""
 
 from __future__ import annotations
 

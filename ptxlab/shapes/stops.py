@@ -6,7 +6,7 @@ Stops are made from the catalogue: forms that place their elements alike are one
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -33,33 +33,29 @@ _INPUTS = ("A", "B", "E", "SFA", "SFB")
 _HINT_WITHOUT_REGISTERS = "Play the timeline, or point at the cell."
 
 
-def _is_scaled(form: Form) -> bool:
-    return ".block_scale" in form.mnemonic
-
-
-def _family(*names: str, scaled: bool | None = None) -> Callable[[], list[Form]]:
-    def forms() -> list[Form]:
-        every = [form for name in names for form in catalog(name)]
-        return [form for form in every if scaled is None or _is_scaled(form) == scaled]
-
-    return forms
-
-
-#: The walks by name, and the forms that each goes through. Together they have every form of the catalogue.
-WALKS: dict[str, Callable[[], list[Form]]] = {
-    "mma": _family("mma", scaled=False),
-    "mma.sp": _family("mma.sp", scaled=False),
-    "block-scaled": _family("mma", "mma.sp", scaled=True),
-    "wmma": _family("wmma"),
-    "wgmma": _family("wgmma"),
-    "wgmma.sp": _family("wgmma.sp"),
-    "tcgen05": _family("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
-    "transfer": _family(
+#: The walks by name, and the families that each goes through. Together they have every form of the catalogue.
+WALKS: dict[str, tuple[str, ...]] = {
+    "mma": ("mma",),
+    "mma.sp": ("mma.sp",),
+    "block-scaled": ("mma", "mma.sp"),
+    "wmma": ("wmma",),
+    "wgmma": ("wgmma",),
+    "wgmma.sp": ("wgmma.sp",),
+    "tcgen05": ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
+    "transfer": (
         *("ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"),
         *("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"),
         *CONTROL_FAMILIES,
     ),
 }
+
+
+def _forms(walk: str) -> list[Form]:
+    """The forms of a walk; those of mma and mma.sp with block scales have one of their own."""
+    forms: list[Form] = [form for family in WALKS[walk] for form in catalog(family)]
+    if "mma" not in WALKS[walk] and "mma.sp" not in WALKS[walk]:
+        return forms
+    return [form for form in forms if (".block_scale" in form.mnemonic) == (walk == "block-scaled")]
 
 
 # -- forms that place their elements alike ---------------------------------------------------------------
@@ -545,10 +541,10 @@ def stops(walk: str) -> tuple[Stop, ...]:
     >>> len(stops("mma.sp")), sum(len(stop.forms) for walk in WALKS for stop in stops(walk))
     (17, 2281)
     """
-    if not is_name(walk, list(WALKS)):
+    if not is_name(walk, WALKS):
         raise PtxlabError(f"found no walk {quoted(walk)}; there are {listing(WALKS)}")
     groups: dict[Hashable, list[Form]] = {}
-    for form in WALKS[walk]():
+    for form in _forms(walk):
         groups.setdefault(layout_key(form), []).append(form)
     ordered = sorted(groups.values(), key=_order)
     made: list[Stop] = []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ...gemm import attention
-from ...gemm.attention import KERNELS
+from ...gemm.attention import KERNELS, Attention
 from ...isa.layout import fragment, tiled
 from ...simulation import Simulation
 from ...simulator import HazardError
@@ -103,15 +103,12 @@ def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) 
     np.float16(1.0)
     """
     made = attention(number, **{**SMALL[number], **constants})
-    output, result = _launched(number, made.source, Q, K, V, constants)
+    output, result = launched(made, made.source, Q, K, V)
     return SimulatedAttention(number, output, result, first_own_line(made.source, made.row.file))
 
 
-def _launched(
-    number: int, source: str, Q: _Halves, K: _Halves, V: _Halves, constants: dict[str, int]
-) -> tuple[_Halves, Simulation]:
-    """O of one head by a source of a kernel, and what the simulator saw."""
-    made = attention(number, **{**SMALL[number], **constants})
+def launched(made: Attention, source: str, Q: _Halves, K: _Halves, V: _Halves) -> tuple[_Halves, Simulation]:
+    """O of one head by a kernel with another source, and what the simulator saw."""
     q, k, v = (np.ascontiguousarray(array, np.float16)[None] for array in (Q, K, V))
     output = np.full(q.shape, np.nan, np.float16)
     arguments = made.arguments(q, k, v, output)
@@ -129,16 +126,17 @@ def problem() -> tuple[_Halves, _Halves, _Halves]:
     return q, k, v
 
 
-def exact(Q: _Halves, K: _Halves, V: _Halves, causal: bool = False) -> _Floats:
-    """Attention in float64.
+def exact(Q: _Halves, K: _Halves, V: _Halves, causal: bool = False, window: int | None = None) -> _Floats:
+    """Attention in float64; with a window, a query sees so many keys up to its own place.
 
     >>> float(exact(*(np.ones((2, 4), np.float16) for _ in range(3)))[0, 0])
     1.0
     """
     q, k, v = (array.astype(np.float64) for array in (Q, K, V))
     scores = q @ k.T / math.sqrt(q.shape[1])
-    if causal:
-        scores = np.where(np.tri(len(q), dtype=bool), scores, -np.inf)
+    if causal or window:
+        before = np.arange(len(q))[:, None] - np.arange(len(k))
+        scores = np.where((before >= 0) & (before < (window or len(k))), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True) @ v)
 
@@ -236,8 +234,8 @@ def broken(change: str) -> ChangedKernel:
     """
     chosen = BROKEN[change]
     source = _broken_source(chosen)
-    original = attention(chosen.number, **SMALL[chosen.number]).source
-    at = original[: original.index(chosen.before)].count("\n") + 1
+    made = attention(chosen.number, **SMALL[chosen.number])
+    at = made.source[: made.source.index(chosen.before)].count("\n") + 1
     lines = range(at - 4, at + 6)
 
     def report(numbers: str, hazard: str) -> ChangedKernel:
@@ -245,7 +243,7 @@ def broken(change: str) -> ChangedKernel:
 
     right = unchanged(chosen.number)
     try:
-        output, result = _launched(chosen.number, source, *problem(), {})
+        output, result = launched(made, source, *problem())
     except HazardError as error:
         return report("nothing was stored.", f"it stops: {_shortened(str(error))}.")
     wrong = output.view(np.uint16) != right.view(np.uint16)
@@ -662,7 +660,7 @@ def _small_problem() -> tuple[_Halves, _Halves, _Halves]:
     return q, k, v
 
 
-class _Flags(NamedTuple):
+class _StepFlags(NamedTuple):
     """A model of the reader's step: which parts of it are done."""
 
     sum_rescaled: bool = True
@@ -671,7 +669,7 @@ class _Flags(NamedTuple):
     scale_power: int = 1
 
 
-def _stepped(flags: _Flags) -> tuple[_Floats, _Floats]:
+def _stepped(flags: _StepFlags) -> tuple[_Floats, _Floats]:
     """O before the division and l, if the step does what the flags say."""
     q, k, v = (array.astype(np.float64) for array in _small_problem())
     scale = math.log2(math.e) / 4
@@ -717,11 +715,11 @@ def _rescale(answer: object) -> Sentences:
     def near(one: Any, other: Any) -> bool:
         return bool(np.allclose(one, other, rtol=_TOLERANCE, atol=_TOLERANCE))
 
-    def is_like(flags: _Flags) -> bool:
+    def is_like(flags: _StepFlags) -> bool:
         outputs, sums = _stepped(flags)
         return near(total, sums) and near(output, outputs)
 
-    is_right = near(M, right_m) and is_like(_Flags())
+    is_right = near(M, right_m) and is_like(_StepFlags())
     return {
         correct(is_right and not result.hazards): "Two shuffles, one factor, three things rescaled with it "
         "or made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no "
@@ -742,17 +740,21 @@ def _rescale(answer: object) -> Sentences:
         "0.",
         when(not near(M, right_m)): "m is not the maximum of the row. Row 0 has `s[0]`, `s[1]`, `s[4]`, "
         "`s[5]`, row 1 the others; m is compared with them *before* the scale.",
-        when(is_like(_Flags(sum_rescaled=False, output_rescaled=False))): "m is right, but neither l nor O "
-        "was rescaled: both were summed with a smaller m.",
-        when(is_like(_Flags(sum_rescaled=False))): "m and O are right, but l was not rescaled. It is a sum "
-        "of old weights, as O is.",
-        when(is_like(_Flags(output_rescaled=False))): "m and l are right, but O was not rescaled.",
-        when(is_like(_Flags(factor_scaled=False))): "m is right, but the factor was made without `scale`. "
+        when(
+            is_like(_StepFlags(sum_rescaled=False, output_rescaled=False))
+        ): "m is right, but neither l nor O was rescaled: both were summed with a smaller m.",
+        when(
+            is_like(_StepFlags(sum_rescaled=False))
+        ): "m and O are right, but l was not rescaled. It is a sum of old weights, as O is.",
+        when(is_like(_StepFlags(output_rescaled=False))): "m and l are right, but O was not rescaled.",
+        when(
+            is_like(_StepFlags(factor_scaled=False))
+        ): "m is right, but the factor was made without `scale`. "
         "Weights are 2^((score - m) * scale), so the factor is 2^((old - new) * scale).",
-        when(is_like(_Flags(scale_power=2))): "The scale is applied twice to the weights.",
-        when(is_like(_Flags(scale_power=0, factor_scaled=False))): "The scale is never applied: it turns "
+        when(is_like(_StepFlags(scale_power=2))): "The scale is applied twice to the weights.",
+        when(is_like(_StepFlags(scale_power=0, factor_scaled=False))): "The scale is never applied: it turns "
         "e to the power of x into 2 to the power of x, and divides by the root of the head's dimension.",
-        when(near(total, 4 * _stepped(_Flags())[1])): "l is four times too large: each lane sums its own "
+        when(near(total, 4 * _stepped(_StepFlags())[1])): "l is four times too large: each lane sums its own "
         "scores, and the kernel adds the four lanes once, at the end.",
         otherwise: "m is right, but O / l is not. In this order: the factor from the old and the new m; l "
         "and O times the factor; each score becomes its weight, 2^((score - m) * scale), and is added to l.",

@@ -42,7 +42,7 @@ def tensor_form(text: str, **parts: Any) -> TensorInstruction:
 # -- floats to nvfp4 -----------------------------------------------------------------------------------------
 
 
-class _Format(NamedTuple):
+class _BlockFormat(NamedTuple):
     """A format with block scales: its types, and the instruction that multiplies it."""
 
     element: str
@@ -51,10 +51,10 @@ class _Format(NamedTuple):
     mnemonic: str
 
 
-FORMATS: dict[str, _Format] = {
-    "mxfp8": _Format("e4m3", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32"),
-    "mxfp4": _Format("e2m1", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"),
-    "nvfp4": _Format("e2m1", 16, "ue4m3", NVFP4),
+FORMATS: dict[str, _BlockFormat] = {
+    "mxfp8": _BlockFormat("e4m3", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32"),
+    "mxfp4": _BlockFormat("e2m1", 32, "ue8m0", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32"),
+    "nvfp4": _BlockFormat("e2m1", 16, "ue4m3", NVFP4),
 }
 
 

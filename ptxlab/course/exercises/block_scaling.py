@@ -112,13 +112,11 @@ def rounded(weights: _Matrix, scale: float = 1.0) -> Picture:
         return Entry((text,), tooltip=f"{name}: {text}", heat=0.8 * heat)
 
     grid = uniform_grid((len(names), len(weights)), entry, names, 1)
-    title = "Weights in four bits" if scale == 1 else f"Weights in four bits, with the scale {_ratio(scale)}"
+    title = "Weights in four bits"
+    if scale != 1:
+        title += f", with the scale 1/{1 / scale:g}" if scale < 1 else f", with the scale {scale:g}"
     notes = ("colour: the stored value, blue below zero and vermilion above",)
     return Picture(title, notes, (grid,))
-
-
-def _ratio(scale: float) -> str:
-    return f"1/{1 / scale:g}" if scale < 1 else f"{scale:g}"
 
 
 def kinds() -> Picture:

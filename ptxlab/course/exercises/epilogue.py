@@ -325,10 +325,6 @@ def _sectors(answer: object) -> Sentences:
     }
 
 
-def _swap_pairs(D: NDArray[np.float16]) -> NDArray[np.float16]:
-    return D.reshape(64, -1, 2)[:, :, ::-1].reshape(D.shape)
-
-
 _RIGHT_COLUMNS = (
     "Which columns does a lane hold? Row and column of `d[i]` follow from `group()`, `thread_in_group()` and "
     "i."
@@ -352,6 +348,7 @@ def _store(answer: object) -> Sentences:
     repeated = bias.reshape(2, 8, 8)[:, :1].repeat(8, axis=1).reshape(columns)
     half = total.astype(np.float16)
     rounded = [np.maximum(half + each, 0).astype(np.float16) for each in (bias, bias.astype(np.float16))]
+    swapped = right.reshape(64, -1, 2)[:, :, ::-1].reshape(right.shape)
     count = _stored_by(result, "st", "global")
     return {
         correct(not wrong.any() and not result.hazards and count <= 128): "Bias and ReLU in f32, then one "
@@ -375,7 +372,7 @@ def _store(answer: object) -> Sentences:
         "You convert to f16 before the bias is added, so D is rounded twice. Convert last.",
         when(same(D, biased.astype(np.float16))): "The bias is right. Where is ReLU?",
         when(same(D, np.maximum(total, 0).astype(np.float16))): "That is D without its bias.",
-        when(same(D, _swap_pairs(right))): "Neighbouring columns are swapped: the first argument of `pack` "
+        when(same(D, swapped)): "Neighbouring columns are swapped: the first argument of `pack` "
         "goes to the lower half, which comes first in memory.",
         otherwise: f"{where(wrong)}. {_RIGHT_COLUMNS}",
     }

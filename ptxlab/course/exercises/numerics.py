@@ -462,7 +462,7 @@ def _rounded(x: float, place: int, how: Rounding) -> float:
 
 
 @dataclass(frozen=True)
-class _FusedStep:
+class _StepModel:
     """The fused step of sm_90, and with other values the mistakes that readers make about it."""
 
     terms: Rounding = "truncate"
@@ -497,30 +497,30 @@ class _FusedStep:
 
 
 #: Misconceptions and the hints for them.
-_MISTAKES: dict[_FusedStep, str] = {
-    _FusedStep(terms="exact"): "You add exactly and truncate once at the end. The terms themselves are "
+_MISTAKES: dict[_StepModel, str] = {
+    _StepModel(terms="exact"): "You add exactly and truncate once at the end. The terms themselves are "
     "truncated first, each of them, 25 bits below the largest exponent.",
-    _FusedStep(terms="nearest"): "You round every term to nearest. They are truncated: what is below the "
+    _StepModel(terms="nearest"): "You round every term to nearest. They are truncated: what is below the "
     "last bit is dropped.",
-    _FusedStep(terms="floor"): "Negative terms come out too far from zero: `floor` rounds down, but "
+    _StepModel(terms="floor"): "Negative terms come out too far from zero: `floor` rounds down, but "
     "truncation goes *toward zero*, for both signs.",
-    _FusedStep(result="nearest"): "You round the result to nearest. On a tensor core an f32 result is "
+    _StepModel(result="nearest"): "You round the result to nearest. On a tensor core an f32 result is "
     "truncated toward zero, too.",
-    _FusedStep(result="exact"): "The sum of the truncated terms is right, but it has too many bits: D is a "
+    _StepModel(result="exact"): "The sum of the truncated terms is right, but it has too many bits: D is a "
     "float32, truncated to 23 fraction bits.",
-    _FusedStep(terms="exact", result="nearest"): "You add exactly and round to nearest. First each term is "
+    _StepModel(terms="exact", result="nearest"): "You add exactly and round to nearest. First each term is "
     "truncated, and at the end the sum is truncated, too.",
-    _FusedStep(fraction_bits=24): "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in "
+    _StepModel(fraction_bits=24): "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in "
     "front of them.",
-    _FusedStep(result_below_terms=True): "The final truncation is counted from the exponent of the *sum*. It "
+    _StepModel(result_below_terms=True): "The final truncation is counted from the exponent of the *sum*. It "
     "may be smaller or larger than the largest exponent of the terms.",
-    _FusedStep(truncate_c=False): "C is a term like the others: it is truncated, too.",
-    _FusedStep(aligned_bits=24): "That is the sum of Ampere: 24 bits. sm_90 keeps one more.",
-    _FusedStep(aligned_bits=23): "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.",
-    _FusedStep(normalise_products=True): "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 "
+    _StepModel(truncate_c=False): "C is a term like the others: it is truncated, too.",
+    _StepModel(aligned_bits=24): "That is the sum of Ampere: 24 bits. sm_90 keeps one more.",
+    _StepModel(aligned_bits=23): "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.",
+    _StepModel(normalise_products=True): "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 "
     "here, the sum of its *factors'* exponents, not 1.",
-    _FusedStep(align_to_c=False): "C takes part in the alignment: its exponent may be the largest.",
-    _FusedStep(align_to_zeros=True): "A zero must not take part in the alignment: `exponent(0)` returns -1, "
+    _StepModel(align_to_c=False): "C takes part in the alignment: its exponent may be the largest.",
+    _StepModel(align_to_zeros=True): "A zero must not take part in the alignment: `exponent(0)` returns -1, "
     "which may be the largest although the term is zero.",
 }
 
@@ -560,7 +560,8 @@ def fused_sum(answer: object) -> Sentences:
     first = wrong[0]
     c, a, b = cases[first]
     about = f"{len(wrong)} of {len(cases)} differ; the first is `fused_sum({c!r}, {a}, {b})`"
-    exact = _FusedStep(terms="exact", result="exact")
+    exact = _StepModel(terms="exact", result="exact")
+    chains = [chain([c, *(x * y for x, y in zip(a, b, strict=True))]) for c, a, b in cases]
     return {
         **{
             when(results == [step(*case) for case in cases]): f"{hint} ({about}.)"
@@ -568,7 +569,7 @@ def fused_sum(answer: object) -> Sentences:
         },
         when(all(mine == -right for mine, right in zip(results, expected, strict=True))): "The sign is "
         f"wrong. ({about}.)",
-        when(results == [_chain_of(*case) for case in cases]): "That is a chain of float32 additions. A "
+        when(results == chains): "That is a chain of float32 additions. A "
         f"tensor core adds all terms at once. ({about}.)",
         when(results[0] != 0): "If all terms are zeros, the sum is 0.",
         when(np.allclose(results, [exact(*case) for case in cases], rtol=1e-12, atol=0)): "That is the "
@@ -593,10 +594,6 @@ def _sum_of(function: object, c: float, a: list[float], b: list[float]) -> float
         return float(value)  # type: ignore[arg-type]  # anything else raises
     except (TypeError, ValueError, ArithmeticError):
         raise WrongForm(f"{about} the function returned {quoted(value)}, which is not a number.") from None
-
-
-def _chain_of(c: float, a: list[float], b: list[float]) -> float:
-    return chain([c, *(x * y for x, y in zip(a, b, strict=True))])
 
 
 def _emulated(cases: list[tuple[float, list[float], list[float]]]) -> list[float]:

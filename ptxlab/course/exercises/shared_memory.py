@@ -289,7 +289,7 @@ def _wavefronts_of_wide_loads(answer: object) -> Sentences:
 @checks("04.3")
 def _pitches(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 4, "four numbers of bytes")
-    expected = tuple(_least_pitch(size) for size in _SIZES)
+    expected = tuple(next(filter(_free, range(size, size + _ROW, 16))) for size in _SIZES)
     padded = tuple(size + 16 for size in _SIZES)
     in_elements = submitted in (
         tuple(size // 2 for size in expected),
@@ -322,10 +322,6 @@ def _free(pitch: int) -> bool:
     return (
         pitch % 16 == 0 and 0 < pitch < 1 << 12 and ONE.conflicts(ONE.addresses(stride=pitch)).wavefronts == 1
     )
-
-
-def _least_pitch(size: int) -> int:
-    return next(pitch for pitch in range(size, size + _ROW, 16) if _free(pitch))
 
 
 @checks("04.4")

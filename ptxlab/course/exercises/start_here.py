@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ...instruction import mma_instruction
 from ...isa.dtypes import dtype
@@ -94,19 +90,17 @@ def nibbles(answer: object) -> Sentences:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x...`")
     submitted &= 0xFFFFFFFF if submitted < 0 else -1
     codes = dtype("s4").encode(_VALUES)
-    expected = _register(codes)
+    expected = first_register(INS.a, codes)
     minus = f"{codes[-1]:X}"
     return {
         correct(submitted == expected): "One hexadecimal digit is one element. Read from the right: the "
         f"rightmost digit is the first element, the leftmost `{minus}` is -1.",
-        when(submitted == _register(codes[::-1])): "You wrote the elements as we write text, with the first "
+        when(
+            submitted == first_register(INS.a, codes[::-1])
+        ): "You wrote the elements as we write text, with the first "
         "one on the left. In a register the first element takes the lowest bits.",
         when(submitted & 0x0FFFFFFF == expected & 0x0FFFFFFF and submitted >> 32 == 0): "Everything but -1 "
         "is right. In two's complement, -1 is 0 - 1 in four bits, which is 16 - 1.",
         when(submitted > 0xFFFFFFFF): "That has more than eight hexadecimal digits; a register has 32 bits.",
         otherwise: "Write one hexadecimal digit for each element, starting at the right-hand end.",
     }
-
-
-def _register(codes: Sequence[int] | NDArray[Any]) -> int:
-    return first_register(INS.a, codes)

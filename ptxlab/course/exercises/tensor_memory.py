@@ -571,7 +571,7 @@ def _order(answer: object) -> Sentences:
     }
 
 
-class _Kernel(NamedTuple):
+class _ProductAndLoad(NamedTuple):
     """A kernel's product and a load of its D, with the thread and register that the exercise asks about."""
 
     mnemonic: str
@@ -591,9 +591,9 @@ class _Kernel(NamedTuple):
 
 
 _KERNELS = (
-    _Kernel("mma.cta_group::1.kind::f16", 0x8100490, 0x40, "32x32b.x16", 0x60, 77, 5),
-    _Kernel("mma.cta_group::1.kind::f16", 0x4100490, 0x100080, "16x256b.x4", 0x1000A0, 58, 9),
-    _Kernel("mma.ws.cta_group::1.kind::f16", 0x2200490, 0x20, "32x32b.x32", 0x20, 70, 11),
+    _ProductAndLoad("mma.cta_group::1.kind::f16", 0x8100490, 0x40, "32x32b.x16", 0x60, 77, 5),
+    _ProductAndLoad("mma.cta_group::1.kind::f16", 0x4100490, 0x100080, "16x256b.x4", 0x1000A0, 58, 9),
+    _ProductAndLoad("mma.ws.cta_group::1.kind::f16", 0x2200490, 0x20, "32x32b.x32", 0x20, 70, 11),
 )
 
 

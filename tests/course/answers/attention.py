@@ -5,13 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from ptxlab import lessons
-
-
-def _answer(name: str, body: str) -> str:
-    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
-    return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
-
+from tests.course.answers import completed
 
 _REPACK = "for (int r = 0; r < 4; r++) a[r] = f16x2(s[2 * r], s[2 * r + 1]);"
 _SHUFFLES = "for (int k = 1; k < 4; k *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k)); "
@@ -55,7 +49,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("13.1", (12, 15, 16, 2, 1)),
     (
         "13.2",
-        _answer(
+        completed(
             "13.2",
             "a[0] = f16x2(s[0], s[1]); a[1] = f16x2(s[2], s[3]); "
             "a[2] = f16x2(s[4], s[5]); a[3] = f16x2(s[6], s[7]);",
@@ -63,13 +57,13 @@ RIGHT: list[tuple[str, Any]] = [
     ),
     (
         "13.4",  # the difference of the scaled numbers, in one FMA each
-        _answer("13.4", _RESCALE.replace("(s[i] - top) * scale", "fmaf(s[i], scale, -top * scale)")),
+        completed("13.4", _RESCALE.replace("(s[i] - top) * scale", "fmaf(s[i], scale, -top * scale)")),
     ),
     ("13.5", counted_tiles),
     ("13.5", lambda b, q, n: [ceil((b + 1) * q / n), ceil((b + 1) * q / n) - b * q // n]),
     (
         "13.6",
-        _answer(
+        completed(
             "13.6",
             "int row = query + group(), column = key + thread_in_group() * 2; "
             "for (int j = 0; j < 2; j++) for (int r = 0; r < 2; r++) for (int c = 0; c < 2; c++) "
@@ -90,7 +84,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("13.1", (12, 15, 16, 8, 16), "other rows"),
     ("13.1", (12, 15, 16, 1, 3), "Which two bits"),
     *(
-        ("13.2", _answer("13.2", body), words)
+        ("13.2", completed("13.2", body), words)
         for body, words in (
             (_REPACK.replace("s[2 * r], s[2 * r + 1]", "s[2 * r + 1], s[2 * r]"), "halves"),
             (_REPACK.replace("a[r]", "a[r / 2 + r % 2 * 2]"), "Registers 1 and 2 are swapped"),
@@ -115,7 +109,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("13.3", (0.25, 2, 4), "factor is right"),
     ("13.3", (0.6, 2, 4), "new maximum is 5"),
     *(
-        ("13.4", _answer("13.4", body), words)
+        ("13.4", completed("13.4", body), words)
         for body, words in (
             (_RESCALE.replace("l[row] *= factor; ", ""), "l was not rescaled"),
             (_RESCALE.replace("o[i] *= factor; ", ""), "O was not rescaled"),
@@ -146,7 +140,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("13.5", lambda b, q, n: (b + 1, 1), "is the first that is wrong"),
     ("13.5", 3, "is a function"),
     *(
-        ("13.6", _answer("13.6", body), words)
+        ("13.6", completed("13.6", body), words)
         for body, words in (
             (_MASK.replace("NONE", "0"), "like any other"),
             (_MASK.replace(" > query", " >= query"), "diagonal itself"),

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxlab import lessons
-
-
-def _answer(name: str, body: str) -> str:
-    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
-    return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
-
+from tests.course.answers import completed
 
 _STORE = (
     "for (int j = 0; j < 8; j++) for (int h = 0; h < 2; h++) { "
@@ -147,7 +141,7 @@ SOLUTIONS: dict[str, str] = {
 RIGHT: list[tuple[str, Any]] = [
     (
         "12.2",
-        _answer(
+        completed(
             "12.2",
             "for (int i = 0; i < 32; i += 2) { int row = group() + i % 4 / 2 * 8; "
             "int column = i / 4 * 8 + 2 * thread_in_group(); "
@@ -157,26 +151,26 @@ RIGHT: list[tuple[str, Any]] = [
     ),
     (
         "12.3",
-        _answer(
+        completed(
             "12.3",
             _PUT.replace("row * 128 + (chunk ^ row % 8) * 16", "(row * 128 + chunk * 16 ^ row % 8 << 4)"),
         ),
     ),
     (
         "12.3",
-        _answer(
+        completed(
             "12.3",
             "for (int i = 3; i >= 0; i--) stmatrix(tile + threadIdx.x % 16 * 128 "
             "+ ((2 * i + threadIdx.x / 16 % 2) ^ threadIdx.x & 7) * 16, p + 4 * i);",
         ),
     ),
-    ("12.4", _answer("12.4", _LEAVE.replace("wait_group_read", "wait_group"))),
-    ("12.4", _answer("12.4", f"__syncthreads(); {_ISSUE.replace('{', '{ fence_proxy_async();')}")),
-    ("12.4", _answer("12.4", _LEAVE.replace("== 0", "== 77"))),
-    ("12.6", _answer("12.6", _SEND.replace("i % 2 * 8192", "(i & 1) * 8192"))),
+    ("12.4", completed("12.4", _LEAVE.replace("wait_group_read", "wait_group"))),
+    ("12.4", completed("12.4", f"__syncthreads(); {_ISSUE.replace('{', '{ fence_proxy_async();')}")),
+    ("12.4", completed("12.4", _LEAVE.replace("== 0", "== 77"))),
+    ("12.6", completed("12.6", _SEND.replace("i % 2 * 8192", "(i & 1) * 8192"))),
     (
         "12.6",
-        _answer(
+        completed(
             "12.6", _SEND.replace(_WAIT, "") + " if (threadIdx.x == 0) wait_group_read<1>(); __syncthreads();"
         ),
     ),
@@ -194,14 +188,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("12.1", (16, 32, 512, 64), "sectors of its own"),
     ("12.1", (16, 8, 64, 64), "multiply them"),
     ("12.1", (16, 8, 128, 32), "2 bytes"),
-    *((name, _answer(name, body), word) for name, body, word in _EPILOGUES),
+    *((name, completed(name, body), word) for name, body, word in _EPILOGUES),
     ("12.5", (2, 0, 2, 1), "may be overwritten"),
     ("12.5", (1, 1, 2, 1), "Who touches the second"),
     ("12.5", (1, 0, 1, 1), "is it there"),
     ("12.5", (1, 0, 2, 2), "goes away"),
     ("12.5", (1, 0, 2, 0), "goes away"),
     ("12.5", (1, 0, 3, 1), "0, 1 and 2"),
-    *((name, _answer(name, body), word) for name, body, word in _SENDS),
+    *((name, completed(name, body), word) for name, body, word in _SENDS),
     ("12.7", lambda size, tflops, tbs: size * tflops / tbs, "as *two*"),
     ("12.7", lambda size, tflops, tbs: size * tflops / tbs / 4, "wrong side"),
     ("12.7", lambda size, tflops, tbs: 2 * size * tflops / tbs, "solve for K"),

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxlab import lessons
-
-
-def _answer(name: str, body: str) -> str:
-    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
-    return lessons.exercise(name).starter.split('"""')[1].replace("...", body)
-
+from tests.course.answers import completed
 
 _EXPECT = "mbarrier_arrive_expect_tx(full, 2 * (2048 + 256)); "
 _COPIES = (
@@ -112,7 +106,7 @@ _WRONG_KERNELS = [
 
 def _wrong_kernels(exercise: str) -> list[tuple[str, str, str]]:
     """The wrong kernels of one exercise, with a word of their hint."""
-    return [(name, _answer(name, body), words) for name, body, words in _WRONG_KERNELS if name == exercise]
+    return [(name, completed(name, body), words) for name, body, words in _WRONG_KERNELS if name == exercise]
 
 
 def by_rounds(i: int, stages: int) -> tuple[int, int]:
@@ -138,14 +132,14 @@ SOLUTIONS: dict[str, str] = {
 
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
-    ("07.2", _answer("07.2", f"if (threadIdx.x > 0) return; {_COPIES}{_EXPECT}")),
+    ("07.2", completed("07.2", f"if (threadIdx.x > 0) return; {_COPIES}{_EXPECT}")),
     ("07.3", by_rounds),
-    ("07.4", _answer("07.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES"))),
+    ("07.4", completed("07.4", _CONSUME.replace("i / STAGES % 2", "i / STAGES"))),
     ("07.5", [1, 8, 48 * 1024]),
-    ("07.6", _answer("07.6", _FLIPPED)),
+    ("07.6", completed("07.6", _FLIPPED)),
     (
         "07.7",
-        _answer(
+        completed(
             "07.7",
             _RING.replace("fence_mbarrier_init();", 'asm volatile("fence.proxy.async;" ::: "memory");'),
         ),

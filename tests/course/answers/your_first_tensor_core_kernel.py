@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxlab import lessons
 from ptxlab.course.exercises.first_kernel import LOAD, MMA, STORE
-
-
-def _answer(name: str, body: str) -> str:
-    """The text that the cell holds once the reader has written `body` in the place of the `...`."""
-    starter = lessons.exercise(name).starter
-    return starter.split('"""')[1].replace("...", body)
-
+from tests.course.answers import completed
 
 _I = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 _STACKED = (
@@ -132,7 +125,7 @@ SOLUTIONS: dict[str, str] = {
 #: Right answers beside the model solution.
 RIGHT: list[tuple[str, Any]] = [
     *[
-        (name, _answer(name, body))
+        (name, completed(name, body))
         for name, body in [
             (
                 "03.1",
@@ -141,12 +134,12 @@ RIGHT: list[tuple[str, Any]] = [
             ),
         ]
     ],
-    ("03.4", f"{MMA}{LOAD}{STORE}{_answer('03.4', _STACKED)}"),  # as the lesson builds its own kernels
+    ("03.4", f"{MMA}{LOAD}{STORE}{completed('03.4', _STACKED)}"),  # as the lesson builds its own kernels
 ]
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: list[tuple[str, Any, str]] = [
-    *((name, _answer(name, body), words) for name, body, words in _WRONG_KERNELS),
+    *((name, completed(name, body), words) for name, body, words in _WRONG_KERNELS),
 ]
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
