@@ -14,7 +14,7 @@ from .gpu.compiler import compile_ptx
 from .isa.aliases import instruction_names
 from .numerics.scalar import opcodes
 from .simulation import Simulation
-from .simulator.builders import BUILDERS
+from .simulator.instructions.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
 from .simulator.ptx.syntax import plain_name

@@ -14,7 +14,7 @@ from .isa.operation import Operation
 from .isa.tcgen05 import Tcgen05Mma
 from .simulator import Result
 from .simulator.kernel import Kernel, build_kernel
-from .simulator.launch_profile import LaunchProfile
+from .simulator.timing.launch_profile import LaunchProfile
 
 if TYPE_CHECKING:
     from .adapters.numba import NumbaKernel

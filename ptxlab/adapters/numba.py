@@ -33,8 +33,8 @@ from ..simulator import Result
 from ..simulator.decode import variable_title
 from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
+from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import array_at, device_memory, host_array, is_array
 from .session import current_session, replaced
 from .source import python_source

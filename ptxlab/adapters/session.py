@@ -20,7 +20,7 @@ from ..isa.targets import CHIPS, PRODUCTS
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
-from ..simulator.launch_profile import LaunchProfile
+from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import device_memory
 
 R = TypeVar("R", bound=Result)

@@ -36,8 +36,8 @@ from ..memory import TensorMap
 from ..simulator import Result
 from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import PEAKS
+from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
 from .session import Session, current_session, fitting, replaced
 from .source import python_source

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
-from ..simulator.launch_profile import LaunchProfile
 from ..simulator.peaks import find_chip
+from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_clockwork
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from ..views.launch_profile import comparison, profile_facts, profile_text

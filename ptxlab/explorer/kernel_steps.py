@@ -11,7 +11,7 @@ from ..errors import PtxlabError, counted
 from ..memory.banks import serve
 from ..simulator import Result, WarpTrace
 from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
-from ..simulator.shared_banks import bank_use
+from ..simulator.traffic import bank_use
 from ..views.highlight import tokens
 from ..views.kernel_profile import profile_css, profile_html
 from ..views.labels import number_text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -183,6 +183,27 @@ class GemmKernel(ABC):
         """Refuse fewer processors than a cluster takes."""
         if as_int(processors, "processors") < self.cluster:
             raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
+
+
+class TileShape(NamedTuple):
+    """Tiles of a kernel with clusters of two, and the time that one takes, relative to other shapes."""
+
+    block_m: int
+    block_n: int
+    stages: int
+    time: float
+
+
+def fastest_shape(shapes: Sequence[TileShape], M: int, N: int) -> dict[str, int]:
+    """The constants of the shape in which a product of this size takes the least time on an H200."""
+
+    def time(shape: TileShape) -> float:
+        clusters = -(-M // (2 * shape.block_m)) * -(-N // shape.block_n)
+        return -(-clusters // (H200_PROCESSORS // 2)) * shape.time
+
+    constants = min(shapes, key=time)._asdict()
+    del constants["time"]
+    return constants
 
 
 def as_matrix(values: ArrayLike, name: str) -> NDArray[Any]:

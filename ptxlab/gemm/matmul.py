@@ -147,7 +147,7 @@ def _computed(
                 d[block.rows] = block.accumulate(tick)
         else:
             check_executor(executor)
-            with closing(in_order(executor, _Block.accumulate, tiles.blocks(on, model))) as results:
+            with closing(in_order(executor, _TileBlock.accumulate, tiles.blocks(on, model))) as results:
                 for block, registers in results:
                     d[block.rows, block.columns] = registers
                     tick(registers.shape[0] * registers.shape[1] * tiles.steps)
@@ -181,7 +181,7 @@ def _on_gpu(
 
 
 @dataclass(frozen=True)
-class _Block:
+class _TileBlock:
     """A rectangle of tiles of D, with all that its computation reads: it can go to another machine.
 
     Arrays of A's side are [tile row, step], others [step, tile column]; C is [tile row, tile column].
@@ -259,7 +259,7 @@ class _Tiles:
         tiles = (self.grid[0], self.steps) if is_a else (self.steps, self.grid[1])
         self.arrays[argument] = operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
 
-    def row_blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+    def row_blocks(self, on: str, model: str | None) -> Iterator[_TileBlock]:
         """Whole rows of tiles, so few that a step over K takes a fraction of a second."""
         tile_rows, tile_columns = self.grid
         ins = self.ins
@@ -268,7 +268,7 @@ class _Tiles:
         for first in range(0, tile_rows, size):
             yield self._block(slice(first, min(first + size, tile_rows)), slice(0, tile_columns), on, model)
 
-    def blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+    def blocks(self, on: str, model: str | None) -> Iterator[_TileBlock]:
         """About square blocks of D that take about a second each, so that little is sent for much work."""
         tile_rows, tile_columns = self.grid
         ins = self.ins
@@ -281,12 +281,12 @@ class _Tiles:
                 rows = slice(row, min(row + high, tile_rows))
                 yield self._block(rows, slice(column, min(column + wide, tile_columns)), on, model)
 
-    def _block(self, rows: slice, columns: slice, on: str, model: str | None) -> _Block:
+    def _block(self, rows: slice, columns: slice, on: str, model: str | None) -> _TileBlock:
         arrays = {
             name: array[rows] if name in _SIDE_OF_A else array[:, columns]
             for name, array in self.arrays.items()
         }
-        return _Block(self.ins, rows, columns, self.c[rows, columns], arrays, on, model)
+        return _TileBlock(self.ins, rows, columns, self.c[rows, columns], arrays, on, model)
 
     def matrix(self, tiles: NDArray[Any]) -> NDArray[Any]:
         """The matrix that tiles [tile row, tile column, rows, columns] make up, without the padding."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +29,10 @@ from .gemm_kernel import (
     Call,
     GemmKernel,
     Row,
+    TileShape,
     as_matrix,
     check_not_empty,
+    fastest_shape,
     product_array,
     start_codes,
     stored_rows,
@@ -389,16 +391,8 @@ def _check_tiles(made: Rung) -> None:
 # -- the fastest rung for a product --------------------------------------------------------------------------
 
 
-class _Shape(NamedTuple):
-    """A choice of tiles for rung 12, and the time that a tile of it takes, relative to the others."""
-
-    block_n: int
-    stages: int
-    cluster_m: int
-    time: float
-
-
-_SHAPES = (_Shape(256, 4, 2, 2.0), _Shape(128, 6, 2, 1.12))
+#: Tiles of rung 12.
+_SHAPES = (TileShape(128, 256, 4, 2.0), TileShape(128, 128, 6, 1.12))
 
 
 def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
@@ -444,14 +438,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: boo
     if target == "sm_90a":
         wide = _warpgroup_form(form)
         if wide is not None:
-
-            def time(shape: _Shape) -> float:
-                clusters = -(-rows // (128 * shape.cluster_m)) * -(-columns // shape.block_n)
-                return -(-clusters // (H200_PROCESSORS // shape.cluster_m)) * shape.time
-
-            tiles = min(_SHAPES, key=time)._asdict()
-            del tiles["time"]
-            return _rung(12, wide, b_by_rows=int(by_rows), **tiles)
+            return _rung(12, wide, b_by_rows=int(by_rows), **fastest_shape(_SHAPES, rows, columns))
     if form.family == "mma" and form.shape.startswith("m16n8") and form.supports(target):
         return _rung(5, form) if form.k * form.a.dtype.bits == 8 * _STEP else None
     return None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +31,10 @@ from .gemm_kernel import (
     Call,
     GemmKernel,
     Row,
+    TileShape,
     as_matrix,
     check_not_empty,
+    fastest_shape,
     product_array,
     start_codes,
     stored_rows,
@@ -343,35 +345,21 @@ def best_sparse_rung(
         half = target.startswith(_SMALL_SHARED)  # of the columns: a block has 99 KB of shared memory
         return _made(form, result=result, block_n=64) if half else _made(form, result=result)
     narrow = form.d_type == "f16"  # two accumulators in a register
-
-    def time(shape: _Shape) -> float:
-        clusters = -(-rows // (shape.block_m * 2)) * -(-columns // shape.block_n)
-        return -(-clusters // (H200_PROCESSORS // 2)) * shape.time
-
     shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MAX_TILE]
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
-    tiles = min(shapes, key=time)._asdict()
-    del tiles["time"]
+    tiles = fastest_shape(shapes, rows, columns)
+    tiles["tiles_m"] = tiles["block_m"] // (2 * form.m)  # for each of two warpgroups
     return _made(form, result=result, b_by_rows=int(by_rows), **tiles)
-
-
-class _Shape(NamedTuple):
-    """Tiles for wgmma.sp in clusters of two, and the time that one takes, relative to the others."""
-
-    block_m: int
-    tiles_m: int
-    block_n: int
-    stages: int
-    time: float
 
 
 _SMALL_SHARED = ("sm_86", "sm_88", "sm_89", "sm_120", "sm_121")
 
+#: Tiles of wgmma.sp.
 _SHAPES = (
-    _Shape(256, 2, 256, 3, 50.6),
-    _Shape(256, 2, 192, 4, 41.8),
-    _Shape(128, 1, 256, 4, 29.9),
-    _Shape(128, 1, 128, 6, 19.4),
+    TileShape(256, 256, 3, 50.6),
+    TileShape(256, 192, 4, 41.8),
+    TileShape(128, 256, 4, 29.9),
+    TileShape(128, 128, 6, 19.4),
 )
 _MAX_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
 

@@ -14,10 +14,10 @@ from ..errors import PtxlabError, counted, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
-from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
-from .builders import Context, IllegalError, builder_of
 from .checks.registers import RegisterPlans
-from .loads import in_leader, is_in_leader
+from .instructions import arithmetic
+from .instructions.builders import Context, IllegalError, builder_of
+from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, SimulatedBuffer
 from .ptx.dataflow import constants, repeated

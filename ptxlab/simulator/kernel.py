@@ -48,7 +48,7 @@ from .threads import LaunchGrid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .launch_profile import LaunchProfile, Occupancy
+    from .timing.launch_profile import LaunchProfile, Occupancy
 
 R = TypeVar("R", bound=Result)
 
@@ -303,8 +303,8 @@ class Kernel(Generic[R]):
         chip: str = "H200",
     ) -> LaunchProfile:
         """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
+        from .profile import profile
         from .timing.code import machine_code
-        from .timing.profile import profile
         from .timing.units import find_clockwork
 
         clockwork = find_clockwork(chip)
@@ -336,8 +336,8 @@ class Kernel(Generic[R]):
         >>> str(kernel('extern "C" __global__ void nothing() {}').occupancy(256))
         '8 blocks of an SM, 64 warps of 64 (bound by threads)'
         """
+        from .profile import occupancy
         from .timing.code import registers
-        from .timing.profile import occupancy
         from .timing.units import find_clockwork
 
         clockwork = find_clockwork(chip)

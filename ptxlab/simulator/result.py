@@ -15,10 +15,10 @@ from ..isa.operation import Operation
 from .deferred import RegisterOperands, WarpgroupOperands
 from .events import MatrixInputs, Observer
 from .hazard import Hazard
-from .launch_profile import LaunchProfile
 from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
 from .threads import LaunchGrid, Threads
+from .timing.launch_profile import LaunchProfile
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
@@ -143,7 +143,7 @@ class LineProfile(Moved):
 
 
 @dataclass(slots=True)
-class _Product:
+class _RecordedProduct:
     """A matrix instruction of several warps or warpgroups."""
 
     instruction: PtxInstruction
@@ -156,7 +156,7 @@ class Products(Observer):
 
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes
-        self.items: list[_Product] = []
+        self.items: list[_RecordedProduct] = []
         self._computed = 0  # items of batches that are done
         self.complete = True
         self._last: tuple[Threads, int, NDArray[np.int64]] | None = None  # warps of threads
@@ -174,7 +174,7 @@ class Products(Observer):
             first = threads.indices[::lanes]
             blocks, lane = np.divmod(first, batch.block_lanes)
             self._last = threads, lanes, batch.numbers[blocks] * batch.grid.warps + lane // 32
-        self.items.append(_Product(instruction, operands, self._last[2]))
+        self.items.append(_RecordedProduct(instruction, operands, self._last[2]))
 
     def end(self) -> None:
         """The batch is done."""

@@ -19,6 +19,7 @@ from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer
 from .hazard import Hazard, HazardLog
+from .instructions.tma import encoded
 from .machine import Launch, Machine, Program
 from .memory import (
     HEAP_BYTES,
@@ -34,7 +35,6 @@ from .memory import (
 from .ptx.syntax import Module, Sink, Special
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
-from .tma import encoded
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
 

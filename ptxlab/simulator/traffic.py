@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..memory import Im2colMap, TensorMap
+from ..memory.banks import ATOMIC_WIDTHS, WIDTHS, AccessKind, serve
 from .events import Access, MatrixInputs, Observer
 from .memory import SimulatedBuffer
 from .ptx.syntax import PtxInstruction
-from .shared_banks import BankUse, bank_use, least_wavefronts, wavefronts
 from .threads import Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
@@ -103,7 +103,7 @@ class Touched:
 
 
 @dataclass(slots=True)
-class _Repeated:
+class _JudgedAccess:
     """An access to shared memory of some threads, and what it took."""
 
     threads: NDArray[Any]
@@ -144,6 +144,53 @@ def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]
     return counts
 
 
+# -- banks of shared memory: how an instruction's access goes through them -----------------------------------
+
+_WAVEFRONT = 128  # bytes of shared memory at once
+
+
+class BankUse(NamedTuple):
+    """How lanes are served, and the cycles that each wavefront keeps its banks."""
+
+    kind: AccessKind
+    cycles: int = 1
+
+
+def bank_use(parts: tuple[str, ...], kind: str, proxy: str, width: int) -> BankUse | None:
+    """How an access of `width` bytes a lane is served; None where that is not known, as of bulk copies.
+
+    `parts` are those of the opcode; `kind` is "read", "write" or "atomic", as in `events.Access`. That
+    cp.async of 4 and 8 bytes is served as a store is assumed.
+
+    >>> bank_use(("atom", "shared", "cas", "b32"), "atomic", "generic", 4)
+    BankUse(kind='atomic', cycles=2)
+    """
+    if proxy != "generic" or width not in WIDTHS or parts[0] == "wmma":
+        return None
+    if kind == "atomic":
+        if width not in ATOMIC_WIDTHS:
+            return None
+        return BankUse("atomic", 2 if "cas" in parts else 1)
+    if parts[:2] == ("cp", "async") and width == 16:
+        return BankUse("atomic")
+    # ldmatrix is served in groups of 8 rows, as a store of 16 bytes is
+    return BankUse("load" if kind == "read" and parts[0] != "ldmatrix" else "store")
+
+
+def wavefronts(addresses: NDArray[np.int64], width: int, use: BankUse) -> NDArray[np.int64]:
+    """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
+    taken = serve(np.maximum(addresses, 0) & ((1 << 18) - 1), width, use.kind, addresses >= 0)
+    return use.cycles * np.stack([np.atleast_1d(taken.wavefronts), np.atleast_1d(taken.least)], axis=-1)
+
+
+def least_wavefronts(size: int) -> int:
+    """The fewest wavefronts that move `size` bytes: the count of accesses that have no `BankUse`."""
+    return -(-size // _WAVEFRONT)
+
+
+# -- what is counted while a kernel runs ---------------------------------------------------------------------
+
+
 class Traffic(Observer):
     """Counts what instructions move and multiply; `watch` says where the arrays are."""
 
@@ -155,7 +202,7 @@ class Traffic(Observer):
         self.touched = Touched()
         self._patterns: dict[tuple[int, BankUse, int], tuple[int, int]] = {}
         #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
-        self._repeated: dict[tuple[int, int], _Repeated] = {}
+        self._repeated: dict[tuple[int, int], _JudgedAccess] = {}
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
@@ -197,7 +244,7 @@ class Traffic(Observer):
         known = self._repeated.get(key)
         repeated = known
         if repeated is None or not repeated.is_like(access):
-            repeated = _Repeated(access.threads, access.addresses, self._judge_banks(access, use))
+            repeated = _JudgedAccess(access.threads, access.addresses, self._judge_banks(access, use))
             if known is not None or len(self._repeated) < _REPEATED:
                 self._repeated[key] = repeated
         accesses, count, least = repeated.taken

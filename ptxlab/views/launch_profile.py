@@ -16,7 +16,7 @@ from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
 
 if TYPE_CHECKING:  # and late where they are used: a browser's tab has no simulator
-    from ..simulator.launch_profile import LaunchProfile
+    from ..simulator.timing.launch_profile import LaunchProfile
 
 _HUES = dict(HUES)
 #: Colours of what a warp does or waits for. Grey is what costs nothing: others issue meanwhile.
@@ -243,8 +243,8 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     >>> [line.name for line in chart.lines][-1], chart.lines[-1].x   # operations per byte of L2
     ('f, bytes of L2', (0.25,))
     """
-    from ..simulator.launch_profile import LaunchProfile
     from ..simulator.peaks import find_chip
+    from ..simulator.timing.launch_profile import LaunchProfile
     from ..simulator.timing.units import find_clockwork
 
     if not isinstance(profile, LaunchProfile):

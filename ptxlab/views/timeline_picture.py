@@ -22,7 +22,7 @@ from .picture import require_plotly
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from ..simulator.launch_profile import LaunchProfile
+    from ..simulator.timing.launch_profile import LaunchProfile
 
 _BINS = 340  # of a drawing
 _FINE = 1500  # of a figure that is zoomed
@@ -38,7 +38,7 @@ _COUNTED = frozenset({"shared memory", "L1", "TMA"})  # what is known of these i
 
 def _reasons() -> tuple[str, ...]:
     """Why warps wait; imported late, since a browser's tab has no simulator."""
-    from ..simulator.launch_profile import REASONS
+    from ..simulator.timing.launch_profile import REASONS
 
     return REASONS
 
@@ -325,7 +325,7 @@ def timeline(
     >>> max(picture.stripes(100), key=lambda stripe: stripe.end - stripe.start).reason
     'long scoreboard'
     """
-    from ..simulator.launch_profile import LaunchProfile
+    from ..simulator.timing.launch_profile import LaunchProfile
 
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")

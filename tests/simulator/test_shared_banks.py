@@ -7,9 +7,8 @@ import numpy as np
 import ptxlab
 from ptxlab.simulator.events import Access
 from ptxlab.simulator.ptx.syntax import PtxInstruction
-from ptxlab.simulator.shared_banks import bank_use, wavefronts
 from ptxlab.simulator.timing.record import Recorder
-from ptxlab.simulator.traffic import Traffic
+from ptxlab.simulator.traffic import Traffic, bank_use, wavefronts
 from tests.cases import each
 from tools.record import memory
 from tools.record.memory import ACCESSES, FOLDER, UPDATES, patterns

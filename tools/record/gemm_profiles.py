@@ -21,7 +21,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels
 from ptxlab.course.exercises import gemm_ladder
 from ptxlab.gemm import Rung, ladder, rung
-from ptxlab.simulator.launch_profile import REASONS, LaunchProfile
+from ptxlab.simulator.timing.launch_profile import REASONS, LaunchProfile
 
 FILE = Path(gemm_ladder.__file__).parent / gemm_ladder.PROFILES_FILE
 

@@ -11,7 +11,7 @@ from ptxlab.isa.catalog import REGISTER_FAMILIES, register_forms
 from ptxlab.isa.targets import TARGETS
 from ptxlab.numerics.scalar import opcodes
 from ptxlab.simulator import decode  # noqa: F401  # which imports every builder
-from ptxlab.simulator.builders import BUILDERS
+from ptxlab.simulator.instructions.builders import BUILDERS
 from ptxlab.simulator.peaks import PEAKS
 from ptxlab.simulator.ptx.syntax import type_bits
 

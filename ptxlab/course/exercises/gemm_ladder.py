@@ -19,7 +19,7 @@ from ...gemm.matmul import matmul
 from ...gemm.source import source_files
 from ...instruction import mma_instruction
 from ...simulation import Profile, Simulation
-from ...simulator.launch_profile import REASONS, CodeRow, Occupancy
+from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
 from ...simulator.peaks import Work
 from ...simulator.threads import LaunchGrid
 from ...views import Header, Picture

@@ -19,6 +19,7 @@ from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import HazardLog, line_text
+from ..instructions.warps import shuffle_lanes
 from ..ptx.dataflow import branch_targets
 from ..ptx.syntax import (
     Address,
@@ -30,7 +31,6 @@ from ..ptx.syntax import (
     registers_of,
 )
 from ..threads import Batch, Threads
-from ..warps import shuffle_lanes
 from .load_uses import LoadUses
 
 #: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.

@@ -125,7 +125,7 @@ class ClusterPresence:
 
 
 @dataclass
-class _Flight:
+class _TensorWrite:
     """An instruction that may still be writing columns of a block's tensor memory."""
 
     access: TensorAccess
@@ -151,8 +151,8 @@ class TensorCheck(Observer):
     def begin(self, batch: Batch) -> None:
         """Nothing is in flight in new blocks."""
         self._batch = batch
-        self._flights: list[_Flight] = []
-        self._stores: list[_Flight] = []  # of tcgen05.st
+        self._flights: list[_TensorWrite] = []
+        self._stores: list[_TensorWrite] = []  # of tcgen05.st
         #: By block and first column: what allocated them, and its thread.
         self._allocated: dict[tuple[int, int], tuple[PtxInstruction, int]] = {}
 
@@ -187,9 +187,9 @@ class TensorCheck(Observer):
                 if store.touches(access):
                     self._add(access, store, "execute tcgen05.wait::st.sync.aligned after the store")
         if access.kind == "write":
-            (self._flights if access.asynchronous else self._stores).append(_Flight(access))
+            (self._flights if access.asynchronous else self._stores).append(_TensorWrite(access))
 
-    def _add(self, access: TensorAccess, flight: _Flight, remedy: str) -> None:
+    def _add(self, access: TensorAccess, flight: _TensorWrite, remedy: str) -> None:
         other = flight.access.instruction
         columns = flight.access.columns
         name = ".".join(other.parts[:2])
@@ -240,7 +240,7 @@ class TensorCheck(Observer):
                     flight.barriers.add(key)
 
     @staticmethod
-    def _is_awaited(flight: _Flight, keys: set[tuple[int, int]]) -> bool:
+    def _is_awaited(flight: _TensorWrite, keys: set[tuple[int, int]]) -> bool:
         """Whether somebody of its block has waited for it."""
         return any(block == flight.access.block for block, _ in flight.barriers & keys)
 

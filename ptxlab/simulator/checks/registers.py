@@ -42,7 +42,7 @@ class _Plan:
 
 
 @dataclass
-class _Flight:
+class _RegistersInFlight:
     """A set of registers of wgmma instructions: in flight since which group, and last computed when."""
 
     registers: frozenset[int]
@@ -243,7 +243,7 @@ class RegisterCheck(Observer):
         """Nothing is written in new blocks."""
         self._batch = batch
         self._time = 0
-        self._flights: dict[int, _Flight] = {}
+        self._flights: dict[int, _RegistersInFlight] = {}
         self._seen_whole: dict[int, NDArray[Any]] = {}  # threads of which no lanes were missing, by how many
         self._groups = np.zeros(batch.size, dtype=np.int64)
         self._fenced = np.zeros(batch.size, dtype=np.int64)
@@ -335,11 +335,11 @@ class RegisterCheck(Observer):
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
             )  # fmt: skip
 
-    def _flight(self, number: int, instruction: PtxInstruction) -> _Flight:
+    def _flight(self, number: int, instruction: PtxInstruction) -> _RegistersInFlight:
         if number not in self._flights:
             _, registers = list(self._plans.sets)[number]
             group, computed = np.full(self._batch.size, -1), np.zeros(self._batch.size, dtype=np.int64)
-            self._flights[number] = _Flight(registers, group, computed, instruction)
+            self._flights[number] = _RegistersInFlight(registers, group, computed, instruction)
         return self._flights[number]
 
     def _touch(self, instruction: PtxInstruction, number: int, ours: NDArray[Any]) -> None:

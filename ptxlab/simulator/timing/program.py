@@ -67,7 +67,7 @@ _ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl"
 _EVENTS = ("bar", "barrier", "mbarrier")
 
 
-class _Step(NamedTuple):
+class _StreamStep(NamedTuple):
     """A machine instruction of a copy; `concerned` is the PTX instruction whose touch it takes, or -1."""
 
     row: int
@@ -133,9 +133,9 @@ class Expansion:
             if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in rare:
                 by_block[self._block[each.origin]].append(each)
         #: For each basic block of the PTX the versions that the machine code has of it, and their copies.
-        self.copies: dict[int, list[list[list[_Step]]]] = {}
+        self.copies: dict[int, list[list[list[_StreamStep]]]] = {}
         #: Machine instructions that stand before the loop which the block is in.
-        self.before: dict[int, list[_Step]] = {}
+        self.before: dict[int, list[_StreamStep]] = {}
         for start, end in self._ends.items():
             self.copies[start] = self._copies(start, end, by_block.get(start, []))
         self._several = {
@@ -145,7 +145,7 @@ class Expansion:
     def _opcode(self, number: int) -> str:
         return self.instructions[number].parts[0] if 0 <= number < len(self.instructions) else ""
 
-    def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[list[list[_Step]]]:
+    def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[list[list[_StreamStep]]]:
         """A block's machine instructions: versions, each with the copies that it has of the block.
 
         The assembler unrolls loops, and keeps shorter versions for the iterations that remain.
@@ -158,7 +158,9 @@ class Expansion:
             versions = [(copies, [each for each in whole if each not in before])]
         result = [self._version(part, copies) for copies, part in versions]
         if before:
-            self.before[start] = [_Step(self._row(each), each.origin, -1, each.address) for each in before]
+            self.before[start] = [
+                _StreamStep(self._row(each), each.origin, -1, each.address) for each in before
+            ]
         for version in result:
             for each_copy in version:  # what has no machine instruction and matters
                 there = {
@@ -174,7 +176,7 @@ class Expansion:
                         (i for i, each in enumerate(each_copy) if each.origin > number), len(each_copy)
                     )
                     address = each_copy[max(place - 1, 0)].address if each_copy else -1
-                    each_copy.insert(place, _Step(self._pseudo(number), number, number, address))
+                    each_copy.insert(place, _StreamStep(self._pseudo(number), number, number, address))
         return result
 
     def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
@@ -221,10 +223,10 @@ class Expansion:
             counts[times[origin, opcode] // each] += 1
         return min(counts, key=lambda count: (-counts[count], count), default=1)
 
-    def _version(self, code: list[MachineInstruction], unrolled: int) -> list[list[_Step]]:
+    def _version(self, code: list[MachineInstruction], unrolled: int) -> list[list[_StreamStep]]:
         times = Counter((each.origin, each.opcode) for each in code)
         seen: Counter[tuple[int, str]] = Counter()
-        version: list[list[_Step]] = [[] for _ in range(unrolled)]
+        version: list[list[_StreamStep]] = [[] for _ in range(unrolled)]
         taken: set[tuple[int, int]] = set()
         for each in code:
             key = each.origin, each.opcode
@@ -234,10 +236,10 @@ class Expansion:
             if each.name in _KINDS and not each.idle and (copy, each.origin) not in taken:
                 concerned = each.origin
                 taken.add((copy, each.origin))
-            version[copy].append(_Step(self._row(each), each.origin, concerned, each.address))
+            version[copy].append(_StreamStep(self._row(each), each.origin, concerned, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
                 commit = self._add([COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0], each.origin, "commit")
-                version[copy].append(_Step(commit, -1, -1, each.address))
+                version[copy].append(_StreamStep(commit, -1, -1, each.address))
         return version
 
     def _group_of(self, number: int) -> tuple[int, int] | None:
@@ -268,7 +270,7 @@ class Expansion:
             row[9] = 1
         return self._add(row, number, self.instructions[number].opcode)
 
-    def _is_event(self, step: _Step) -> bool:
+    def _is_event(self, step: _StreamStep) -> bool:
         return self.rows[step.row][0] == EVENT
 
     def _left(self, number: int) -> int:
@@ -342,8 +344,10 @@ class Expansion:
         visits: Counter[int] = Counter()
         pieces = self._pieces(runs)
         left, entries = self._iterations_left(pieces)
-        under_way: dict[int, list[list[_Step]]] = {}
-        pending: dict[int, dict[int, list[_Step]]] = {}  # by basic block of the machine code, by address
+        under_way: dict[int, list[list[_StreamStep]]] = {}
+        pending: dict[
+            int, dict[int, list[_StreamStep]]
+        ] = {}  # by basic block of the machine code, by address
         last_address = 0
         for number, (first, last) in enumerate(pieces):
             block = self._block[first]
@@ -416,7 +420,7 @@ class Expansion:
         return pieces
 
 
-def _in_order(pending: dict[int, dict[int, list[_Step]]]) -> list[tuple[int, int]]:
+def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:
     """Instructions of basic blocks of the machine code, into which the assembler joins several of the PTX."""
     return [
         (each.row, each.concerned)

@@ -18,9 +18,8 @@ from ...isa.product_form import ProductForm
 from ...memory import TensorMap
 from ..events import Access, MatrixInputs, Observer, Synchronisation
 from ..ptx.syntax import PtxInstruction
-from ..shared_banks import BankUse, bank_use, least_wavefronts, wavefronts
 from ..threads import Batch, Threads
-from ..traffic import PAST_L1
+from ..traffic import PAST_L1, BankUse, bank_use, least_wavefronts, wavefronts
 
 #: What is executed again and again until it may go on.
 _SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})

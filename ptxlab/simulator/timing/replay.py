@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..launch_profile import REASONS
+from .launch_profile import REASONS
 
 __all__ = ["REASONS", "UNITS", "Rates", "replay", "replayer"]
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
+from ...errors import PtxlabError, counted
+from ..machine import Frame, Machine, MachineStep
+from ..memory import SHARED_WINDOW, cluster_places, in_block, in_turn
+from ..ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
+from ..threads import Threads
 from .builders import Context, builds
 from .loads import space_of
-from .machine import Frame, Machine, MachineStep
-from .memory import SHARED_WINDOW, cluster_places, in_block, in_turn
 from .operands import Read, address, computed, reader, writer
-from .ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
-from .threads import Threads
 
 _COUNT_BITS = 20
 _COUNT = (1 << _COUNT_BITS) - 1

@@ -1,6 +1,6 @@
 """What makes a step of the machine from an instruction: builders, which modules register by opcode.
 
-A builder counts when its module is loaded; `decode` imports them all.
+A builder counts when its module is loaded; the package imports them all.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from ..errors import PtxlabError
-from .machine import MachineStep
-from .ptx.syntax import Function, Immediate, Module, Operand, PtxInstruction, Register
+from ...errors import PtxlabError
+from ..machine import MachineStep
+from ..ptx.syntax import Function, Immediate, Module, Operand, PtxInstruction, Register
 
 
 @dataclass(frozen=True)

@@ -13,26 +13,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
-from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand as SharedOperand
-from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
-from ..memory.descriptors import Tcgen05Descriptor, descriptor
-from ..memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
-from ..numerics import has, tcgen05_transfer
-from ..numerics.emulate import emulate
+from ...errors import PtxlabError, counted
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand as SharedOperand
+from ...isa.operation import Operation
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
+from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
+from ...memory.descriptors import Tcgen05Descriptor, descriptor
+from ...memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
+from ...numerics import has, tcgen05_transfer
+from ...numerics.emulate import emulate
+from ..events import TensorAccess
+from ..machine import Frame, Machine, MachineStep
+from ..memory import RANK_SHIFT, UNIT, TensorMemory, in_block
+from ..ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
+from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .events import TensorAccess
 from .loads import space_of
-from .machine import Frame, Machine, MachineStep
 from .matrices import form_of
 from .mbarriers import BarrierChange, check_masks, update_barriers
-from .memory import RANK_SHIFT, UNIT, TensorMemory, in_block
 from .operands import Read, address, items_of, reader, readers, writers
-from .ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
-from .threads import Threads
 
 
 def _memory(machine: Machine) -> TensorMemory:

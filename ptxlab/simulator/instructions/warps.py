@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..machine import Machine, MachineStep
+from ..ptx.syntax import PtxInstruction
+from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .machine import Machine, MachineStep
 from .operands import computed
-from .ptx.syntax import PtxInstruction
-from .threads import Threads
 
 _REDUCTIONS: dict[str, Any] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,

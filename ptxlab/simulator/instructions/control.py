@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, quoted
+from ...errors import PtxlabError, counted, quoted
+from ..events import Piece
+from ..machine import Frame, Machine, MachineStep, Reduction
+from ..memory import LOCAL_WINDOW, Memory
+from ..ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets
+from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .events import Piece
-from .machine import Frame, Machine, MachineStep, Reduction
-from .memory import LOCAL_WINDOW, Memory
 from .operands import Write, address, announced, reader, writer
-from .ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets
-from .threads import Threads
 
 
 @builds("bra")

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..isa.availability import accepted
-from ..numerics.scalar import operation, video
-from ..numerics.scalar.approximations import DIVISIONS, division, division_factors
-from ..numerics.scalar.opcode import Opcode
-from ..numerics.scalar.video import as_the_manual_says
+from ...errors import PtxlabError
+from ...isa.availability import accepted
+from ...numerics.scalar import operation, video
+from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
+from ...numerics.scalar.opcode import Opcode
+from ...numerics.scalar.video import as_the_manual_says
+from ..machine import Frame, Machine, MachineStep
+from ..ptx.ptxas import Contraction, Modified
+from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
+from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
-from .machine import Frame, Machine, MachineStep
 from .operands import Read, Write, check_type, pair_of, reader, readers, writer, writers
-from .ptx.ptxas import Contraction, Modified
-from .ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
-from .threads import UNSIGNED, Threads
 
 _WITH_CARRY = ("addc", "subc", "madc")
 

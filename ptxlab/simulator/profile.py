@@ -9,22 +9,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError
-from ...gpu.records import measured
-from ..decode import Image
-from ..launch_profile import CodeRow, LaunchProfile, Occupancy
-from ..memory import SHARED_START
-from ..peaks import Work
-from ..ptx.syntax import Module, PtxInstruction
-from ..result import line_of, work_of
-from ..simulate import Run, Setup
-from ..threads import LaunchGrid
-from ..traffic import SECTOR
-from .code import KernelCode, counters, instruction_numbers, widths
-from .program import Cache, Expansion, Streams, streams
-from .record import Recorder
-from .replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
-from .units import Clockwork
+from ..errors import PtxlabError
+from ..gpu.records import measured
+from .decode import Image
+from .memory import SHARED_START
+from .peaks import Work
+from .ptx.syntax import Module, PtxInstruction
+from .result import line_of, work_of
+from .simulate import Run, Setup
+from .threads import LaunchGrid
+from .timing.code import KernelCode, counters, instruction_numbers, widths
+from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
+from .timing.program import Cache, Expansion, Streams, streams
+from .timing.record import Recorder
+from .timing.replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
+from .timing.units import Clockwork
+from .traffic import SECTOR
 
 _MAX_CLUSTERS = 4  # of a sample
 _MAX_TOGETHER = 1 << 16  # threads of blocks that wait for each other

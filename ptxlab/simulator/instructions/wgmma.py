@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
-from ..isa.availability import matrix_registers
-from ..isa.mma import MmaForm
-from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand as MatrixOperand
-from ..memory.descriptors import descriptor
-from ..numerics.emulate import emulate
-from ..numerics.transfer import unpack_row
+from ...errors import PtxlabError, counted
+from ...isa.availability import matrix_registers
+from ...isa.mma import MmaForm
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand as MatrixOperand
+from ...memory.descriptors import descriptor
+from ...numerics.emulate import emulate
+from ...numerics.transfer import unpack_row
+from ..deferred import Deferred, Values, WarpgroupOperands, values_of
+from ..machine import Frame, Machine, MachineStep
+from ..memory import CHUNK, TileRead
+from ..ptx.syntax import Operand, PtxInstruction, Register, Vector
+from ..threads import Threads
 from .builders import Context, builds
-from .deferred import Deferred, Values, WarpgroupOperands, values_of
-from .machine import Frame, Machine, MachineStep
 from .matrices import constant, gather, mma_form, read_matrix, scatter, write_matrix
-from .memory import CHUNK, TileRead
 from .operands import Read, Write, announced, items_of, reader
-from .ptx.syntax import Operand, PtxInstruction, Register, Vector
-from .threads import Threads
 
 _LANES = 128  # of a warpgroup
 _WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access

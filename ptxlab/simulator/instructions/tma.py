@@ -17,18 +17,18 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, listing
-from ..isa.dtypes import dtype as element_type
-from ..memory import Im2colMap, TensorMap
-from ..memory.swizzle import swizzled
-from ..memory.tensor_maps import converted, places_of, tensor_map
+from ...errors import PtxlabError, listing
+from ...isa.dtypes import dtype as element_type
+from ...memory import Im2colMap, TensorMap
+from ...memory.swizzle import swizzled
+from ...memory.tensor_maps import converted, places_of, tensor_map
+from ..machine import Frame, Launch, Machine, MachineStep
+from ..memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
+from ..ptx.syntax import Immediate, PtxInstruction
+from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
 from .loads import combination, space_of
-from .machine import Frame, Launch, Machine, MachineStep
-from .memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
 from .operands import address, reader
-from .ptx.syntax import Immediate, PtxInstruction
-from .threads import UNSIGNED, Threads
 
 _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
@@ -393,7 +393,7 @@ MAP_BYTES = 128
 _MAX_AXES = 5
 
 
-class _Field(NamedTuple):
+class _MapField(NamedTuple):
     """Where a field is: the word of 64 bits, and the first bit in it, for each axis.
 
     There is its value in units, more by `bias`: where 0 is a value, too, it is known whether it was set.
@@ -409,19 +409,19 @@ class _Field(NamedTuple):
 #: an address of 0 is that of the launch's array.
 _USED_BYTES = 64
 _FIELDS = {
-    "global_address": _Field(64, ((0, 0),)),
-    "global_dim": _Field(32, ((1, 0), (1, 32), (2, 0), (2, 32), (3, 0))),
-    "number": _Field(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel made it of zeros
-    "global_stride": _Field(36, ((4, 0), (5, 0), (6, 0), (7, 0)), unit=16),
-    "box_dim": _Field(9, ((4, 36), (4, 45), (4, 54), (5, 36), (5, 45))),
-    "rank": _Field(3, ((5, 54),), bias=1),
-    "elemtype": _Field(5, ((5, 57),), bias=1),
-    "element_stride": _Field(4, ((6, 36), (6, 40), (6, 44), (6, 48), (6, 52))),
-    "swizzle_mode": _Field(2, ((6, 56),)),
-    "swizzle_atomicity": _Field(2, ((6, 58),)),
-    "fill_mode": _Field(1, ((6, 60),)),
-    "interleave_layout": _Field(2, ((6, 61),)),
-    "magic": _Field(28, ((7, 36),)),
+    "global_address": _MapField(64, ((0, 0),)),
+    "global_dim": _MapField(32, ((1, 0), (1, 32), (2, 0), (2, 32), (3, 0))),
+    "number": _MapField(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel made it of zeros
+    "global_stride": _MapField(36, ((4, 0), (5, 0), (6, 0), (7, 0)), unit=16),
+    "box_dim": _MapField(9, ((4, 36), (4, 45), (4, 54), (5, 36), (5, 45))),
+    "rank": _MapField(3, ((5, 54),), bias=1),
+    "elemtype": _MapField(5, ((5, 57),), bias=1),
+    "element_stride": _MapField(4, ((6, 36), (6, 40), (6, 44), (6, 48), (6, 52))),
+    "swizzle_mode": _MapField(2, ((6, 56),)),
+    "swizzle_atomicity": _MapField(2, ((6, 58),)),
+    "fill_mode": _MapField(1, ((6, 60),)),
+    "interleave_layout": _MapField(2, ((6, 61),)),
+    "magic": _MapField(28, ((7, 36),)),
 }
 _MAGIC = 0x7A3B10C  # of maps that come from the launch
 

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..memory import Im2colMap, TensorMap
+from ...errors import PtxlabError
+from ...memory import Im2colMap, TensorMap
+from ..hazard import threads_text
+from ..machine import Frame, Machine, MachineStep
+from ..memory import SHARED_START, in_block
+from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
+from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .hazard import threads_text
 from .loads import combination, combined
-from .machine import Frame, Machine, MachineStep
 from .mbarriers import BarrierChange, barrier_place, check_masks, update_barriers, update_in_blocks
-from .memory import SHARED_START, in_block
 from .operands import Read, address, announced, items_of, reader, readers, writer
-from .ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
-from .threads import Threads
 from .tma import Boxes, load_boxes, map_at, store_boxes
 
 # -- cp.async ------------------------------------------------------------------------------------------------

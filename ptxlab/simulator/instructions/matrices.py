@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..isa.availability import matrix_registers
-from ..isa.catalog import AnyForm
-from ..isa.mma import MmaForm
-from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand as MatrixOperand
-from ..isa.operation import Operation
-from ..isa.parse import parse_any
-from ..isa.transfer import TransferForm
-from ..numerics.emulate import emulate
-from ..numerics.transfer import loaded_registers, stored_rows
+from ...errors import PtxlabError
+from ...isa.availability import matrix_registers
+from ...isa.catalog import AnyForm
+from ...isa.mma import MmaForm
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand as MatrixOperand
+from ...isa.operation import Operation
+from ...isa.parse import parse_any
+from ...isa.transfer import TransferForm
+from ...numerics.emulate import emulate
+from ...numerics.transfer import loaded_registers, stored_rows
+from ..deferred import RegisterOperands, Values
+from ..machine import Frame, Machine, MachineStep
+from ..memory import CHUNK, SHARED_WINDOW
+from ..ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
+from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .deferred import RegisterOperands, Values
 from .loads import space_of
-from .machine import Frame, Machine, MachineStep
-from .memory import CHUNK, SHARED_WINDOW
 from .operands import Read, Write, address, items_of, reader, readers, writer
-from .ptx.syntax import Immediate, Operand, PtxInstruction, Register, type_bits
-from .threads import Threads
 
 
 @builds("mma", "wmma.mma")

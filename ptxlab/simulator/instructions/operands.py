@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..isa.availability import accepted, fits
-from .builders import Context, IllegalError, unsupported
-from .machine import Frame, Machine, MachineStep
-from .ptx.syntax import (
+from ...errors import PtxlabError
+from ...isa.availability import accepted, fits
+from ..machine import Frame, Machine, MachineStep
+from ..ptx.syntax import (
     Address,
     Immediate,
     Negated,
@@ -27,7 +26,8 @@ from .ptx.syntax import (
     Vector,
     type_bits,
 )
-from .threads import UNSIGNED, Threads
+from ..threads import UNSIGNED, Threads
+from .builders import Context, IllegalError, unsupported
 
 Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
 Write = Callable[[Frame, Threads, NDArray[Any]], None]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from ..numerics.scalar import operation
-from .builders import Context, builds, unsupported
-from .machine import Frame, Machine, MachineStep
-from .memory import (
+from ...errors import PtxlabError
+from ...numerics.scalar import operation
+from ..machine import Frame, Machine, MachineStep
+from ..memory import (
     LOCAL_WINDOW,
     MAX_LOCAL,
     PARAM_WINDOW,
@@ -24,9 +23,10 @@ from .memory import (
     in_block,
     in_turn,
 )
+from ..ptx.syntax import Address, Immediate, Module, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
+from ..threads import UNSIGNED, Threads
+from .builders import Context, builds, unsupported
 from .operands import address, computed, items_of, reader, readers, writer, writers
-from .ptx.syntax import Address, Immediate, Module, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
-from .threads import UNSIGNED, Threads
 
 _SPACES = {
     "global": "global",

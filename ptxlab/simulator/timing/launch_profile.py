@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_path, as_text
-from .._util.files import write_atomically
-from ..errors import PtxlabError, listing, quoted
-from .peaks import Work
-from .threads import LaunchGrid
+from ..._util.arguments import as_path, as_text
+from ..._util.files import write_atomically
+from ...errors import PtxlabError, listing, quoted
+from ..peaks import Work
+from ..threads import LaunchGrid
 
 #: Why a warp does not issue; the words of Nsight Compute.
 REASONS = (

@@ -1,0 +1,3 @@
+"""What instructions do: modules by kind, whose builders make steps of the machine from them."""
+
+from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
