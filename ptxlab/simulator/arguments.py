@@ -31,31 +31,21 @@ _MAX_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 
 @dataclass(frozen=True)
-class Array:
-    """An array whose address the kernel gets, or that of a byte in it; the rest is as in `Pointer`."""
+class Pointer:
+    """An address inside of memory that several arguments may share: so many bytes behind its beginning.
 
-    values: NDArray[Any]
+    The memory, an array, begins `phase` bytes behind a multiple of 256. Where it holds addresses, `reaches`
+    has what lies there; then all memory of the launch is at its addresses of the host.
+    """
+
+    memory: NDArray[Any]
     offset: int = 0
     phase: int = 0
     reaches: tuple[NDArray[np.uint8], ...] = ()
 
 
-@dataclass(frozen=True)
-class Pointer:
-    """An address inside of memory that several arguments may share: so many bytes behind its beginning.
-
-    The memory begins `phase` bytes behind a multiple of 256. Where it holds addresses, `reaches` has what
-    lies there; then all memory of the launch is at its addresses of the host.
-    """
-
-    memory: NDArray[np.uint8]
-    offset: int
-    phase: int = 0
-    reaches: tuple[NDArray[np.uint8], ...] = ()
-
-
 #: What a parameter, or a part of a struct, is: memory, the bytes of a value, or a tensor map.
-_Value: TypeAlias = Array | bytes | TensorMap | MapPointer
+_Value: TypeAlias = Pointer | bytes | TensorMap | MapPointer
 
 
 @dataclass(frozen=True)
@@ -195,28 +185,28 @@ def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[Kern
     """Arrays of the same bytes are one argument; those that share some of them cannot be device memory."""
     values = list(values_of(arguments))
     order = {name: number for number, (name, _) in enumerate(values)}
-    sized = [(name, value) for name, value in values if isinstance(value, Array) and value.values.nbytes]
-    sized.sort(key=lambda each: (each[1].values.ctypes.data, each[1].values.nbytes, order[each[0]]))
-    same: dict[int, Array] = {}  # which one an array is, by its id
+    sized = [(name, value) for name, value in values if isinstance(value, Pointer) and value.memory.nbytes]
+    sized.sort(key=lambda each: (each[1].memory.ctypes.data, each[1].memory.nbytes, order[each[0]]))
+    same: dict[int, Pointer] = {}  # which one an array is, by its id
     for (name, one), (other, two) in pairwise(sized):
-        start, next_start = (each.values.ctypes.data for each in (one, two))
-        if next_start >= start + one.values.nbytes:
+        start, next_start = (each.memory.ctypes.data for each in (one, two))
+        if next_start >= start + one.memory.nbytes:
             continue
-        if (start, one.values.nbytes) != (next_start, two.values.nbytes):
+        if (start, one.memory.nbytes) != (next_start, two.memory.nbytes):
             first, second = sorted((name, other), key=order.__getitem__)
             raise PtxlabError(
                 f"arguments {first} and {second} of {title}: the arrays share a part of their memory; pass "
                 "one array and where to begin in it, or copies"
             )
-        if one.values is not two.values:
-            one = same.get(id(one.values), one)
-            chosen = one if one.values.flags.writeable else two
-            same |= {id(each.values): chosen for each in (one, two)}
+        if one.memory is not two.memory:
+            one = same.get(id(one.memory), one)
+            chosen = one if one.memory.flags.writeable else two
+            same |= {id(each.memory): chosen for each in (one, two)}
 
     def joined(value: _Value) -> _Value:
-        if not isinstance(value, Array):
+        if not isinstance(value, Pointer):
             return value
-        chosen = same.get(id(value.values), value)
+        chosen = same.get(id(value.memory), value)
         return replace(chosen, offset=value.offset, phase=value.phase, reaches=value.reaches)
 
     return [
@@ -250,8 +240,8 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
     if isinstance(argument, np.ndarray):
         argument = _plain(argument, what)
     if isinstance(argument, Pointer):
-        memory = _as_memory(argument.memory, parameter, what)
-        return replace(memory, offset=argument.offset, phase=argument.phase, reaches=argument.reaches)
+        _as_memory(argument.memory, parameter, what)
+        return argument
     if parameter.array:
         return _as_struct(argument, parameter, what)
     if isinstance(argument, np.ndarray) and argument.ndim > 0:
@@ -272,7 +262,7 @@ def _plain(array: NDArray[Any], what: str) -> NDArray[Any]:
     return np.ndarray.view(array, np.ndarray)
 
 
-def _as_memory(array: NDArray[Any], parameter: Variable, what: str) -> Array:
+def _as_memory(array: NDArray[Any], parameter: Variable, what: str) -> Pointer:
     if parameter.size != 8 or parameter.type.startswith("f"):
         raise PtxlabError(
             f"{what}: found an array of {array.dtype}; the kernel takes a value of type {parameter.type}"
@@ -285,7 +275,7 @@ def _as_memory(array: NDArray[Any], parameter: Variable, what: str) -> Array:
         raise PtxlabError(
             f"{what}: found an array that is not contiguous; pass np.ascontiguousarray(array), or a copy"
         )
-    return Array(array)
+    return Pointer(array)
 
 
 def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
@@ -358,7 +348,7 @@ def _as_member(element: object, what: str) -> tuple[_Value, int, int]:
     if isinstance(element, np.ndarray) and element.ndim > 0:
         return _as_memory(element, _POINTER, what), 8, 8
     if isinstance(element, Pointer):
-        return Array(element.memory, element.offset, element.phase, element.reaches), 8, 8
+        return element, 8, 8
     if gpu_layout(element) is not None:
         raise PtxlabError(f"{what} is on the GPU; simulate takes NumPy arrays, launch takes both")
     if element is None:

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, counted, listing
 from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
-from .checks.registers import RegisterPlans
+from .checks.plans import ModulePlans
 from .instructions import arithmetic
 from .instructions.builders import Context, IllegalError, builder_of
 from .instructions.loads import in_leader, is_in_leader
@@ -128,9 +128,9 @@ class Image:
             )
 
     @cached_property
-    def register_plans(self) -> RegisterPlans:
-        """What to watch when its instructions are executed."""
-        return RegisterPlans(self.module)
+    def plans(self) -> ModulePlans:
+        """What checks know of its code."""
+        return ModulePlans(self.module)
 
     @cached_property
     def _variables(self) -> list[Variable]:

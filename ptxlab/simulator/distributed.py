@@ -8,7 +8,6 @@ between. Others are refused.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from copy import deepcopy
@@ -24,12 +23,13 @@ from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import Array, KernelArgument, values_of
+from .arguments import KernelArgument, Pointer, values_of
 from .decode import Image
 from .events import Access, Observer
+from .instructions.loads import UFUNCS
 from .memory import SimulatedBuffer
 from .ptx.linker import read_modules
-from .ptx.syntax import Module, PtxInstruction, registers_of
+from .ptx.syntax import PtxInstruction
 from .result import limit_error, merged
 from .simulate import KEPT_BYTES, Outcome, Run, Setup, as_bytes, batch_blocks
 
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 _TYPES = {f"{kind}{bits}": f"{'i' if kind == 's' else 'u'}{bits // 8}" for kind in "usb" for bits in (32, 64)}
-_OPERATIONS = {
-    "add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or, "min": np.minimum,
-    "max": np.maximum,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,8 +128,8 @@ def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
     """The bytes of every array that a kernel may write, each once."""
     arrays: dict[int, NDArray[Any]] = {}
     for _, argument in values_of(arguments):
-        if isinstance(argument, Array):
-            arrays[id(argument.values)] = argument.values
+        if isinstance(argument, Pointer):
+            arrays[id(argument.memory)] = argument.memory
         elif isinstance(argument, TensorMap | MapPointer):
             values = argument.array if isinstance(argument, TensorMap) else argument.tensor.array
             if not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
@@ -150,7 +146,7 @@ def _run_task(task: _Task) -> _Gathered:
         setup = replace(setup, traced=None)
     arrays = _arrays(setup.arguments)
     before = [array.copy() for array in arrays]
-    updates = _Updates(image.module)
+    updates = _Updates(image.plans.blind_updates)
     run = Run(image, setup, (updates,), kept=task.kept)
     updates.watch(run.buffers, arrays)
     run.blocks(task.first, task.last)
@@ -201,7 +197,7 @@ class Update(NamedTuple):
     def apply(self, array: NDArray[np.uint8], places: NDArray[np.int64], change: NDArray[np.uint8]) -> None:
         """Do to an array what `difference` says."""
         elements = self._elements(array)
-        elements[places] = _OPERATIONS[self.operation](elements[places], change.view(self.type_name))
+        elements[places] = UFUNCS[self.operation](elements[places], change.view(self.type_name))
 
     def _elements(self, content: NDArray[np.uint8]) -> NDArray[Any]:
         size = np.dtype(self.type_name).itemsize
@@ -214,10 +210,10 @@ class _Updates(Observer):
     `updated` and `plain` have them by their number in `arrays`.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, blind: frozenset[int]) -> None:
         self.updated: dict[int, Update] = {}
         self.plain: set[int] = set()
-        self._module = module
+        self._blind = blind  # atomic operations whose result nobody reads, by id
         self._numbers: dict[int, int] = {}
         self._known: dict[int, Update | None] = {}
 
@@ -252,23 +248,9 @@ class _Updates(Observer):
     def _update(self, instruction: PtxInstruction) -> Update | None:
         """What an instruction does, if its result and the order do not count."""
         parts = instruction.parts
-        operation = next((part for part in parts if part in _OPERATIONS), None)
+        operation = next((part for part in parts if part in UFUNCS), None)
         if operation is None or parts[-1] not in _TYPES or "async" in parts:
             return None
-        if parts[0] == "atom" and not self._is_unused(instruction):
+        if parts[0] == "atom" and id(instruction) not in self._blind:
             return None
         return Update(operation, _TYPES[parts[-1]])
-
-    def _is_unused(self, instruction: PtxInstruction) -> bool:
-        """Whether nobody reads what the instruction returns: its registers stand nowhere else."""
-        for function in self._module.functions.values():
-            if any(each is instruction for each in function.instructions):
-                registers = (
-                    register.index
-                    for each in function.instructions
-                    for operand in each.operands
-                    for register in registers_of(operand)
-                )
-                counts = Counter(registers)
-                return all(counts[each.index] == 1 for each in registers_of(instruction.operands[0]))
-        return False

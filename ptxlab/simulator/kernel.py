@@ -25,8 +25,8 @@ from ..isa.targets import GENERATIONS, TARGET_VERSIONS, TARGETS, PtxVersion, ass
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
 from .arguments import (
-    Array,
     KernelArgument,
+    Pointer,
     Struct,
     as_cluster,
     as_grid,
@@ -490,8 +490,8 @@ def _unchanged(arguments: Sequence[KernelArgument]) -> Iterator[None]:
     """Arrays that a kernel reaches, also through tensor maps, have afterwards what they had before."""
     arrays = []
     for _, value in values_of(arguments):
-        if isinstance(value, Array):
-            arrays += [value.values, *value.reaches]
+        if isinstance(value, Pointer):
+            arrays += [value.memory, *value.reaches]
         elif isinstance(value, TensorMap | MapPointer):
             arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
     kept = [(each, each.copy()) for each in arrays if each.flags.writeable]
@@ -502,9 +502,9 @@ def _unchanged(arguments: Sequence[KernelArgument]) -> Iterator[None]:
             array[...] = before
 
 
-def _passed(value: Array | Value) -> Value:
+def _passed(value: Pointer | Value) -> Value:
     """An argument as `launch_kernel` takes it."""
-    return value.values if isinstance(value, Array) else value
+    return value.memory if isinstance(value, Pointer) else value
 
 
 def as_check(check: bool | str) -> bool | str:

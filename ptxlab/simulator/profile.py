@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from ..gpu.records import measured
 from .decode import Image
 from .memory import SHARED_START
 from .peaks import Work
-from .ptx.syntax import Module, PtxInstruction
+from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
 from .simulate import Run, Setup
 from .threads import LaunchGrid
@@ -66,26 +65,6 @@ def profile(
 
     With `together` all blocks run at the same time: they may wait for each other.
     """
-    return _sample(_recorded(image, setup, code, chip, together), name, ptx).profile()
-
-
-class _Recording(NamedTuple):
-    """Some clusters of the launch, simulated."""
-
-    run: Run
-    recorder: Recorder
-    module: Module
-    warps: list[list[int]]  # of each cluster, by their numbers in the launch
-    grid: LaunchGrid
-    code: KernelCode
-    chip: Clockwork
-    fits: Occupancy
-    held: int  # clusters at a time
-    shared: int  # bytes of a block
-    simulated: int  # clusters, of which the others are not in `warps`
-
-
-def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, together: bool) -> _Recording:
     grid = setup.grid
     shared = image.static_shared - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
@@ -93,11 +72,58 @@ def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, tog
     groups = chip.sms // cluster  # of SMs that hold a cluster each
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
-    wanted = _typical(clusters, groups, held)
     recorder = Recorder(instruction_numbers(image.module), widths(code), counters(code))
     run = Run(image, setup, [recorder])
+    warps = _recorded(run, recorder, grid, _typical(clusters, groups, held), together)
+    active = min(clusters, groups) * cluster
+    everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
+    written = sum(touch.bytes for touch in everything if touch.kind == "write")
+    writes = written > 0.1 * sum(touch.bytes for touch in everything)
+    fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
+    expansion = Expansion(image.module, code, recorder.forms, chip)
+    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(sharing, 1)
+    part = len(warps) / held  # of what the SM holds
+    l1 = part * chip.l1_kept * (chip.l1 - held * (shared + 1024))
+    l2 = part * chip.l2_kept * chip.l2 / active
+    caches = [Cache(chip, l1, l2, fraction, shared_loads) for _ in range(cluster)]
+    data = streams(expansion, recorder, warps, caches)
+    rates = Rates(
+        chip.l2_latency, chip.dram_latency, chip.bulk_latency,
+        max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
+        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
+        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
+    )  # fmt: skip
+    simulated = clusters if together else len(warps)
+    speeds = measured(chip=chip.measured)
+    hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
+    sample = _Sample(
+        chip=chip,
+        grid=grid,
+        fits=fits,
+        held=held,
+        samples=len(warps),
+        total=-(-clusters // groups),
+        waves=clusters / (groups * fits.blocks),
+        data=data,
+        rates=rates,
+        least_cycles=_contended(recorder, warps, clusters, chip),
+        hot_clock=min(hot, default=chip.clock),
+        overhead=chip.launch + (chip.first_access if everything else 0),
+        work=_work(run, grid, clusters / simulated, float(data.touch[:, 3].sum()) * clusters / len(warps)),
+        instructions=expansion.instructions,
+        ptx=ptx,
+        name=name,
+    )
+    return sample.profile()
+
+
+def _recorded(
+    run: Run, recorder: Recorder, grid: LaunchGrid, chosen: list[int], together: bool
+) -> list[list[int]]:
+    """Simulate some clusters, or with `together` all; the warps of each of these by their numbers."""
+    cluster = grid.cluster_size
     warps: list[list[int]] = []
-    for index in wanted:
+    for index in chosen:
         blocks = grid.block_numbers(index * cluster, (index + 1) * cluster)
         if not together:
             run.chosen(blocks)
@@ -111,8 +137,7 @@ def _recorded(image: Image, setup: Setup, code: KernelCode, chip: Clockwork, tog
             )
         run.chosen(grid.block_numbers(0, grid.block_count))
         recorder.keep({warp for each in warps for warp in each})
-    simulated = clusters if together else len(warps)
-    return _Recording(run, recorder, image.module, warps, grid, code, chip, fits, held, shared, simulated)
+    return warps
 
 
 def _typical(clusters: int, groups: int, held: int) -> list[int]:
@@ -133,51 +158,6 @@ def _typical(clusters: int, groups: int, held: int) -> list[int]:
 
 
 _GOLDEN = 0.618  # parts that are far from each other, however many
-
-
-def _sample(recording: _Recording, name: str, ptx: bool) -> _Sample:
-    """What was recorded, as streams of machine instructions."""
-    run, recorder, module, warps, grid, code, chip, fits, held, shared, simulated = recording
-    cluster = grid.cluster_size
-    groups, clusters = chip.sms // cluster, grid.block_count // cluster
-    active = min(clusters, groups) * cluster
-    everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
-    written = sum(touch.bytes for touch in everything if touch.kind == "write")
-    writes = written > 0.1 * sum(touch.bytes for touch in everything)
-    fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
-    expansion = Expansion(module, code, recorder.forms, chip)
-    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(sharing, 1)
-    part = len(warps) / held  # of what the SM holds
-    l1 = part * chip.l1_kept * (chip.l1 - held * (shared + 1024))
-    l2 = part * chip.l2_kept * chip.l2 / active
-    caches = [Cache(chip, l1, l2, fraction, shared_loads) for _ in range(cluster)]
-    data = streams(expansion, recorder, warps, caches)
-    rates = Rates(
-        chip.l2_latency, chip.dram_latency, chip.bulk_latency,
-        max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
-        chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
-        chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
-    )  # fmt: skip
-    speeds = measured(chip=chip.measured)
-    hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
-    return _Sample(
-        chip=chip,
-        grid=grid,
-        fits=fits,
-        held=held,
-        samples=len(warps),
-        total=-(-clusters // groups),
-        waves=clusters / (groups * fits.blocks),
-        data=data,
-        rates=rates,
-        least_cycles=_contended(recorder, warps, clusters, chip),
-        hot_clock=min(hot, default=chip.clock),
-        overhead=chip.launch + (chip.first_access if everything else 0),
-        work=_work(run, grid, clusters / simulated, float(data.touch[:, 3].sum()) * clusters / len(warps)),
-        instructions=expansion.instructions,
-        ptx=ptx,
-        name=name,
-    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from .._util.progress_bar import bar
 from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
-from .arguments import Array, KernelArgument, Struct, values_of
+from .arguments import KernelArgument, Pointer, Struct, values_of
 from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer
@@ -123,7 +123,7 @@ class Run:
         if setup.limit is not None:
             listeners.append(Limit(setup.limit))
         if setup.report is not None:
-            listeners += checkers(setup.report, image.register_plans)
+            listeners += checkers(setup.report, image.plans)
         if self._trace is not None:
             listeners.append(self._trace)
         maps: list[TensorMap] = []
@@ -244,7 +244,7 @@ def _argument_buffers(
     ]
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
-    arrays = [value for _, value in values_of(arguments) if isinstance(value, Array)]
+    arrays = [value for _, value in values_of(arguments) if isinstance(value, Pointer)]
     as_on_host = any(array.reaches for array in arrays)
 
     def place(title: str, data: NDArray[np.uint8], writable: bool, phase: int = 0) -> int:
@@ -263,8 +263,8 @@ def _argument_buffers(
         members = argument.members if isinstance(argument, Struct) else ((0, argument, ""),)
         offsets += [start + offset for offset, *_ in members]
     for (name, argument), offset in zip(values_of(arguments), offsets, strict=True):
-        if isinstance(argument, Array):
-            values = argument.values
+        if isinstance(argument, Pointer):
+            values = argument.memory
             if id(values) not in addresses:
                 title = f"argument {name} ({values.dtype}{list(values.shape)})"
                 addresses[id(values)] = place(title, as_bytes(values), values.flags.writeable, argument.phase)

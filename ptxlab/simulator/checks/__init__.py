@@ -5,14 +5,15 @@ from ..hazard import HazardLog
 from .accesses import AccessCheck
 from .doubtful import DoubtfulValues
 from .memory_spaces import TensorCheck, TensorMapCheck
-from .registers import RegisterCheck, RegisterPlans
+from .plans import ModulePlans
+from .registers import RegisterCheck
 
 __all__ = ["checkers"]
 
 
-def checkers(report: HazardLog, plans: RegisterPlans) -> tuple[Observer, ...]:
+def checkers(report: HazardLog, plans: ModulePlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
-    values = DoubtfulValues(report, plans.owners, plans.unwritten, plans.flows)
+    values = DoubtfulValues(report, plans)
     return (
         AccessCheck(report, values, plans),
         values,

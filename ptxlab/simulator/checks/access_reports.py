@@ -14,8 +14,8 @@ from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .clocks import Clocks
 from .doubtful import Account, DoubtfulValues
-from .load_uses import LoadUses
 from .opcode_traits import traits_of
+from .plans import LoadUses
 from .shadow import ID, TIME, TIME_SHIFT, Shadow
 
 #: Hazards of loads: reported only when the loaded value is used.

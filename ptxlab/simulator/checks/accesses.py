@@ -23,7 +23,7 @@ from .clocks import Clocks, Warpgroup
 from .doubtful import DoubtfulValues
 from .memory_spaces import ClusterPresence, LocalMemory
 from .opcode_traits import Traits, traits_of
-from .registers import RegisterPlans
+from .plans import ModulePlans
 from .shadow import ATOMIC, FLAGS, ID, LATE, PENDING, TIME, TIME_SHIFT, WORK, Read, Shadow
 
 _MAX_PAIRS = 1 << 22  # of writers and threads that may have read, for which it is asked whether loads matter
@@ -40,7 +40,7 @@ class AccessCheck(Observer):
         self,
         report: HazardLog,
         values: DoubtfulValues,
-        plans: RegisterPlans,
+        plans: ModulePlans,
     ) -> None:
         self._report = report
         self._load_uses = plans.load_uses

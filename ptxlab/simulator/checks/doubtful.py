@@ -20,10 +20,7 @@ from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
 from ..hazard import HazardLog, line_text
 from ..instructions.warps import shuffle_lanes
-from ..ptx.dataflow import branch_targets
 from ..ptx.syntax import (
-    Address,
-    Function,
     Immediate,
     Operand,
     PtxInstruction,
@@ -31,7 +28,7 @@ from ..ptx.syntax import (
     registers_of,
 )
 from ..threads import Batch, Threads
-from .load_uses import LoadUses
+from .plans import Flow, LoadUses, ModulePlans
 
 #: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
 _COPIES = {"mov", "selp", "shfl", "prmt", "bfi"}
@@ -42,17 +39,6 @@ _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
-
-
-class Flow(NamedTuple):
-    """How values pass through an instruction, by numbers of registers of a function."""
-
-    function: str
-    touched: frozenset[int]
-    reads: tuple[int, ...]  # that its result is computed from
-    writes: tuple[int, ...]
-    addresses: tuple[int, ...]
-    stored: tuple[int, ...]  # what goes to memory, element by element; -1 for what is no register
 
 
 class Account(NamedTuple):
@@ -89,19 +75,9 @@ _MORE_THAN_A_WARP = 1 << 24
 class DoubtfulValues(Observer):
     """Follows values that nobody should use, and reports those that matter."""
 
-    def __init__(
-        self,
-        report: HazardLog,
-        owners: dict[int, Function],
-        unwritten: Callable[[str], set[int]],
-        flows: dict[int, Flow],
-    ) -> None:
+    def __init__(self, report: HazardLog, plans: ModulePlans) -> None:
         self._report = report
-        self._owners = owners  # of instructions, by id
-        self._unwritten = unwritten  # registers that some path reads before it writes them, by function
-        self._flows = flows  # of instructions, by id: found once for all launches
-        self._masked: dict[str, set[int]] = {}
-        self._regions: dict[int, tuple[PtxInstruction, ...]] = {}  # by ids of branches
+        self._plans = plans
         self._machine: Inspection | None = None
         self.time = 0  # of the last access or barrier, as `AccessCheck` counts
 
@@ -174,7 +150,7 @@ class DoubtfulValues(Observer):
         made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
         made.account = account
         number = self._origin((kind, id(instruction), id(other), remedy), threads, made)
-        flow = self._flow(instruction)
+        flow = self._plans.flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
 
@@ -213,7 +189,7 @@ class DoubtfulValues(Observer):
     def _enter(self, function: str) -> dict[int, _Taints]:
         """The doubtful registers of a function: at first those that it may read before it writes them."""
         live = self._live[function] = {}
-        for register in self._unwritten(function):
+        for register in self._plans.functions[function].unwritten:
             everyone = self._batch.everyone
             number = self._origin(
                 (function, register), everyone, _Origin("uninitialised register", None, "", self._nobody())
@@ -257,24 +233,18 @@ class DoubtfulValues(Observer):
 
     # -- instructions ----------------------------------------------------------------------------------------
 
-    def _flow(self, instruction: PtxInstruction) -> Flow:
-        flow = self._flows.get(id(instruction))
-        if flow is None:
-            flow = self._flows[id(instruction)] = _flow_of(instruction, self._owners[id(instruction)].name)
-        return flow
-
     def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
         """A doubtful predicate decides whether threads execute an instruction."""
         if id(instruction) in self._decided:
             self._decided[id(instruction)][threads.indices] = self.time
-        flow = self._flow(instruction)
+        flow = self._plans.flow(instruction)
         live = self._live.get(flow.function)
         if live is None:
             live = self._enter(flow.function)
         guards = [register.index for register in registers_of(instruction.guard)]
         ours = threads.indices
         if self._decided_about and instruction.parts[0] == "bra":
-            for each in self._branch_region(instruction):
+            for each in self._plans.branch_region(instruction):
                 if id(each) in self._decided_about:
                     self._decided_about[id(each)][ours] = 0  # another time it may not be doubtful
         if not live or guards[0] not in live:
@@ -283,11 +253,11 @@ class DoubtfulValues(Observer):
         doubtful = taints > 0
         if not doubtful.any():
             return
-        region = self._branch_region(instruction) if instruction.parts[0] == "bra" else ()
+        region = self._plans.branch_region(instruction) if instruction.parts[0] == "bra" else ()
         for each in region:
             decided = self._decided_about.setdefault(id(each), np.zeros(self._batch.size, dtype=np.int32))
             decided[ours] = taints
-            for register in self._flow(each).writes:
+            for register in self._plans.flow(each).writes:
                 self._mark(flow.function, register, ours[doubtful], taints[doubtful])
         if region:
             return
@@ -302,9 +272,7 @@ class DoubtfulValues(Observer):
         """Results are as doubtful as what they are computed from."""
         if self._used and id(instruction) in self._used:
             self._used[id(instruction)][threads.indices] = self.time
-        flow = self._flows.get(id(instruction))
-        if flow is None:
-            flow = self._flow(instruction)
+        flow = self._plans.flow(instruction)
         live = self._live.get(flow.function)
         if live is None:
             live = self._enter(flow.function)
@@ -319,7 +287,7 @@ class DoubtfulValues(Observer):
             if register in live:
                 taints = self._read(live, register, instruction, ours)
                 self._use(taints, ours, instruction, "takes an address from it")
-        if parts[0] in _DECIDES and not (parts[0] == "bra" and self._branch_region(instruction)):
+        if parts[0] in _DECIDES and not (parts[0] == "bra" and self._plans.branch_region(instruction)):
             for register in flow.reads:
                 if register in live:
                     self._use(
@@ -332,13 +300,6 @@ class DoubtfulValues(Observer):
         if decided is not None and decided[ours].any():
             for register in flow.writes:
                 self._mark(flow.function, register, ours, decided[ours])
-
-    def _branch_region(self, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
-        """What a branch decides about if that only computes registers, as ``if (x) y = 1; else y = 2;``."""
-        region = self._regions.get(id(branch))
-        if region is None:
-            region = self._regions[id(branch)] = _branch_region(self._owners[id(branch)], branch)
-        return region
 
     def _read(
         self, live: dict[int, _Taints], register: int, instruction: PtxInstruction, ours: NDArray[Any]
@@ -365,7 +326,7 @@ class DoubtfulValues(Observer):
     ) -> str:
         """A register that nobody wrote, and the others of that kind that the instruction reads."""
         names = []
-        for each in dict.fromkeys((*self._flow(instruction).reads, register)):
+        for each in dict.fromkeys((*self._plans.flow(instruction).reads, register)):
             origins = (
                 [self._origins.get(number) for number in np.unique(live[each][ours]).tolist()]
                 if each in live
@@ -374,7 +335,7 @@ class DoubtfulValues(Observer):
             if each == register or any(
                 made and made.instruction is None and not made.loading for made in origins
             ):
-                names.append(self._owners[id(instruction)].registers[each].name)
+                names.append(self._plans.owners[id(instruction)].function.registers[each].name)
         if len(names) == 1:
             return f"register {names[0]}"
         more = f", ... ({len(names)} in all)" if len(names) > 4 else ""
@@ -416,7 +377,9 @@ class DoubtfulValues(Observer):
         result: _Taints = np.maximum.reduce(list(taints.values()))
         if len(flow.reads) > 1 and not result.any():
             return None
-        if name in _MERGES or (name == "or" and self._is_masked(flow.function, reads)):
+        if name in _MERGES or (
+            name == "or" and self._plans.functions[flow.function].masked.issuperset(reads)
+        ):
             if len(reads) < len(flow.reads):
                 return None
             certain = np.logical_or.reduce([each == 0 for each in taints.values()])
@@ -487,13 +450,6 @@ class DoubtfulValues(Observer):
             result = np.where(absorbing & certain, 0, result).astype(np.int32)
         return result
 
-    def _is_masked(self, function: str, registers: list[int]) -> bool:
-        """Whether `and` with a constant has left only some bits of each."""
-        if function not in self._masked:
-            owner = next(each for each in self._owners.values() if each.name == function)
-            self._masked[function] = _masked(owner)
-        return self._masked[function].issuperset(registers)
-
     # -- matrices --------------------------------------------------------------------------------------------
 
     def _accumulated(
@@ -520,7 +476,7 @@ class DoubtfulValues(Observer):
         """Rows of A, columns of B and elements of C that are doubtful make those of D so."""
         if instruction.parts[0] not in ("mma", "wmma"):
             return
-        flow = self._flow(instruction)
+        flow = self._plans.flow(instruction)
         live = self._live.get(flow.function)
         if not live or live.keys().isdisjoint(flow.touched):
             return
@@ -595,7 +551,7 @@ class DoubtfulValues(Observer):
             if access.kind == "write":
                 self._hand_over(access)
             return
-        flow = self._flow(access.instruction)
+        flow = self._plans.flow(access.instruction)
         live = self._live.get(flow.function) or {}
         doubtful = bool(live) and not live.keys().isdisjoint(flow.stored)
         if not doubtful and not self._memory:
@@ -620,7 +576,7 @@ class DoubtfulValues(Observer):
 
     def _hand_over(self, access: Access) -> None:
         """What a function that was not inlined gets, or gives back, is not followed: a race matters there."""
-        flow = self._flow(access.instruction)
+        flow = self._plans.flow(access.instruction)
         live = self._live.get(flow.function) or {}
         lanes = np.concatenate([piece.threads for piece in access.pieces])
         for register in live.keys() & set(flow.stored):
@@ -687,55 +643,6 @@ class DoubtfulValues(Observer):
         known[1][places] = fresh
 
 
-def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
-    """How values pass through an instruction."""
-    name = instruction.parts[0]
-    read, written = instruction.registers
-    addresses = [
-        register.index
-        for operand in instruction.operands
-        if isinstance(operand, Address)
-        for register in registers_of(operand)
-    ]
-    stored: list[int] = []
-    if name in ("st", "stmatrix"):
-        items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
-        stored = [item.index if isinstance(item, Register) else -1 for item in items]
-    elif name in ("atom", "red"):
-        values = [operand for operand in instruction.operands if not isinstance(operand, Address)]
-        values = values if name == "red" else values[1:]
-        stored = [register.index for operand in values for register in registers_of(operand)]
-    reads = [register.index for register in read if register.index not in (*addresses, *stored)]
-    writes = tuple(register.index for register in written)
-    if name == "wgmma" and instruction.parts[1] == "mma_async":
-        scale = [register.index for register in registers_of(instruction.guard)]
-        reads = [register for register in reads if register not in scale]
-    touched = frozenset((*reads, *writes, *addresses, *stored))
-    return Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
-
-
-def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
-    """The instructions that a branch skips, or chooses from, if they are arithmetic alone; () if not.
-
-    Nothing else leads into them: one `if` without `else`, or two arms that meet again.
-    """
-    body, begin, end = function.instructions, branch.index + 1, _target(branch)
-    if not begin < end < len(body):
-        return ()
-    meet = _target(body[end - 1]) if body[end - 1].guard is None else -1
-    arms = [(begin, end - 1), (end, meet)] if meet > end else [(begin, end)]
-    region = tuple(each for first, last in arms for each in body[first:last])
-    inside = {each.index for first, last in arms for each in body[first + 1 : last]}
-    entered = any(not inside.isdisjoint(branch_targets(each)) for each in body)
-    fine = region and not entered and all(each.is_arithmetic for each in region)
-    return region if fine else ()
-
-
-def _target(instruction: PtxInstruction) -> int:
-    """The index that `bra` leads to; -1 for other instructions."""
-    return branch_targets(instruction)[0] if instruction.parts[0] == "bra" else -1
-
-
 def _destinations(
     instruction: PtxInstruction, flow: Flow, threads: NDArray[Any]
 ) -> list[tuple[int, NDArray[Any]]]:
@@ -766,18 +673,3 @@ def _coordinates(matrix: MatrixOperand) -> NDArray[Any]:
     assert isinstance(matrix, MatrixInRegisters)
     assert matrix.layout is not None
     return matrix.layout.coords()
-
-
-def _masked(function: Function) -> set[int]:
-    """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
-    masked: set[int] = set()
-    others: set[int] = set()
-    for instruction in function.instructions:
-        written = instruction.effects[1]
-        if instruction.parts[0] == "and" and any(
-            isinstance(each, Immediate) for each in instruction.operands
-        ):
-            masked |= written
-        else:
-            others |= written
-    return masked - others

@@ -3,7 +3,7 @@
 Of bytes that atomic operations update whose results nobody reads, it also keeps an update before the last, by
 another block or warp: who updates last has not heard of the others by that.
 
-Loads whose value may not matter (`load_uses.py`) are noted apart, so that they do not displace others.
+Loads whose value may not matter (`plans.py`) are noted apart, so that they do not displace others.
 
 An entry is one number, a stamp: the time, flags, and the thread (its index in the launch) or the column of
 asynchronous work.

@@ -1,3 +1,8 @@
 """What instructions do: modules by kind, whose builders make steps of the machine from them."""
 
-from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma  # noqa: F401
+from . import arithmetic, asynchronous, control, loads, matrices, mbarriers, tcgen05, tma, warps, wgmma
+
+__all__ = [
+    "arithmetic", "asynchronous", "control", "loads", "matrices", "mbarriers", "tcgen05", "tma", "warps",
+    "wgmma",
+]  # fmt: skip

@@ -19,7 +19,7 @@ from ..ptx.ptxas import Contraction, Modified
 from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
 from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
-from .operands import Read, Write, check_type, pair_of, reader, readers, writer, writers
+from .operands import Read, Write, bits_of, check_type, pair_of, reader, readers, writer, writers
 
 _WITH_CARRY = ("addc", "subc", "madc")
 
@@ -46,7 +46,7 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
             if isinstance(operand, Register):
                 check_type(operand, instruction, accepted(type_name))
     reads = tuple(
-        _reader(source, _bits(dtype), instruction, context)
+        _reader(source, bits_of(dtype), instruction, context)
         for source, dtype in zip(sources, known.sources, strict=False)
     )
     function = known.function
@@ -137,10 +137,6 @@ def fused_sum(
         write(frame, threads, function(a ^ product_sign, b, c ^ addend_sign))
 
     return MachineStep(instruction, execute)
-
-
-def _bits(dtype: np.dtype[Any]) -> int:
-    return 1 if dtype == np.bool_ else 8 * dtype.itemsize
 
 
 def _two_results(

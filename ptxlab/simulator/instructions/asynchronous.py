@@ -21,7 +21,7 @@ from ..memory import SHARED_START, in_block
 from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .loads import combination, combined
+from .loads import REDUCTIONS, combination, combined
 from .mbarriers import BarrierChange, barrier_place, check_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .tma import Boxes, load_boxes, map_at, store_boxes
@@ -138,7 +138,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     combine = None
     if reduces:
         bits, count = type_bits(instruction.parts[-1]) or 32, 1
-        kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+        kind = next(part for part in instruction.parts if part in REDUCTIONS)
         combine = combination(instruction, kind, instruction.parts[-1], to)
     width = bits // 8 * count
 
@@ -212,7 +212,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
     mask = None
     if "multicast::cluster" in parts:
         mask = reader(others[1], 16, instruction, context)
-    reduction = next((part for part in parts if part in _REDUCTIONS), "")
+    reduction = next((part for part in parts if part in REDUCTIONS), "")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         used = map_place(machine, frame, threads)
@@ -274,7 +274,7 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
     reads = readers(items_of(source), bits, instruction, context)
     combine = None
     if instruction.parts[0] == "red":
-        kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+        kind = next(part for part in instruction.parts if part in REDUCTIONS)
         combine = combination(instruction, kind, instruction.parts[-1], "shared")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -291,9 +291,6 @@ def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
         )
 
     return MachineStep(instruction, execute)
-
-
-_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 # -- clusterlaunchcontrol ------------------------------------------------------------------------------------

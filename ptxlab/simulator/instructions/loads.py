@@ -279,15 +279,20 @@ def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
 
 # -- atomic operations ---------------------------------------------------------------------------------------
 
-_REDUCTIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
-_ATOMIC = (*_REDUCTIONS, "exch", "cas")
+#: Reductions of whole numbers that NumPy has.
+UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+REDUCTIONS = (*UFUNCS, "inc", "dec")
+_ATOMIC = (*REDUCTIONS, "exch", "cas")
 
 
 @builds("atom", "red")
 def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     reduces = parts[0] == "red"
-    kind = next((part for part in parts if part in (_REDUCTIONS if reduces else _ATOMIC)), "")
+    kind = next((part for part in parts if part in (REDUCTIONS if reduces else _ATOMIC)), "")
     type_name = next((part for part in reversed(parts) if type_bits(part) is not None), "")
     bits = type_bits(type_name)
     if not kind or bits is None or bits not in UNSIGNED:
@@ -349,8 +354,7 @@ def combination(
     if kind == "dec":
         return lambda old, most: np.where((old == 0) | (old > most), most, old - old.dtype.type(1))
     if kind in ("and", "or", "xor"):
-        function = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[kind]
-        return lambda old, value: function(old, value)
+        return UFUNCS[kind]
     opcode = f"{kind}.{type_name}"
     if kind == "add" and ("f" in type_name):
         opcode = f"add.rn.{type_name}"

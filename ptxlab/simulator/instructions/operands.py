@@ -155,7 +155,8 @@ def _of_another_width(register: Register, bits: int, instruction: PtxInstruction
     )
 
 
-def _bits(dtype: np.dtype[Any]) -> int:
+def bits_of(dtype: np.dtype[Any]) -> int:
+    """Bits of a register whose values have this type."""
     return 1 if dtype == np.bool_ else 8 * dtype.itemsize
 
 
@@ -274,7 +275,7 @@ def writer(
 
     def write(frame: Frame, threads: Threads, values: NDArray[Any]) -> None:
         if values.dtype != dtype:
-            width = _bits(values.dtype)
+            width = bits_of(values.dtype)
             if width != bits and not (extends and 1 < width < bits):
                 raise _of_another_width(operand, width, instruction)
             values = _extended(values, dtype, signed)

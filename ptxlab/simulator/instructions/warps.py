@@ -11,12 +11,8 @@ from ..machine import Machine, MachineStep
 from ..ptx.syntax import PtxInstruction
 from ..threads import Threads
 from .builders import Context, builds, unsupported
+from .loads import UFUNCS
 from .operands import computed
-
-_REDUCTIONS: dict[str, Any] = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}  # fmt: skip
 
 
 @builds("shfl")
@@ -92,7 +88,7 @@ _SIGN = np.uint32(1 << 31)
 @builds("redux")
 def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
     type_name = instruction.parts[-1]
-    kind = next((part for part in instruction.parts if part in _REDUCTIONS), "")
+    kind = next((part for part in instruction.parts if part in UFUNCS), "")
     if type_name == "f32" and kind in ("min", "max"):
         return _redux_f32(instruction, context, kind)
     if not kind or type_name not in ("u32", "s32", "b32"):
@@ -139,7 +135,7 @@ def _reduced(
         those = threads if ours.all() else threads.where(ours)
         rows = np.full(threads.batch.size, start, dtype=values.dtype)
         rows[those.indices] = values[ours]
-        totals = _REDUCTIONS[kind].reduce(rows.reshape(-1, 32), axis=1, dtype=values.dtype)
+        totals = UFUNCS[kind].reduce(rows.reshape(-1, 32), axis=1, dtype=values.dtype)
         results[ours] = totals[those.indices >> 5]
     return results
 

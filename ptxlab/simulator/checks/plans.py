@@ -1,0 +1,470 @@
+"""What checks know of a module's code before it runs, decided once for each of its functions.
+
+Registers: which a path may read before it writes them, which a running wgmma uses, how values pass through
+an instruction. Only what may go wrong is watched while the code runs, and usually there is nothing.
+
+Loads whose value does not always matter: compilers let all threads load what only one of them uses. If
+another thread overwrites the bytes without a barrier, that harms only those that use what they loaded. Here
+is found which registers are computed from a load, and which instructions use them: a branch, an address, a
+store. A shuffle hands a value to other lanes, whose uses count as well. A load that surely matters (one that
+is used by everybody who loads, before the next branch) has no record, and neither has one whose value goes
+many ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import NamedTuple
+
+from ..ptx.dataflow import basic_blocks, branch_targets, constants, register_bits, successors
+from ..ptx.syntax import (
+    Address,
+    Function,
+    Immediate,
+    Module,
+    PtxInstruction,
+    Register,
+    Vector,
+    registers_of,
+)
+
+_ALL_LANES = 0xFFFFFFFF
+_MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
+_MAX_REGISTERS = 64  # that are computed from a load
+_MAX_USES = 64
+
+
+class Flow(NamedTuple):
+    """How values pass through an instruction, by numbers of registers of a function."""
+
+    function: str
+    touched: frozenset[int]
+    reads: tuple[int, ...]  # that its result is computed from
+    writes: tuple[int, ...]
+    addresses: tuple[int, ...]
+    stored: tuple[int, ...]  # what goes to memory, element by element; -1 for what is no register
+
+
+@dataclass
+class RegisterPlan:
+    """What to look at when an instruction is executed."""
+
+    function: str
+    accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
+    multiplies: int = -1  # its own set
+    overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
+    metadata: int = -1  # its own
+    lanes: int = 0  # that must all be there
+    mask: int = -1
+    mask_register: int = -1  # of a mask that is computed
+
+
+class _Roles(NamedTuple):
+    """Registers of a function that are looked at, by their numbers."""
+
+    members: dict[int, list[int]]  # those of wgmma: the sets that each is in
+    metadata: dict[int, int]  # those of wgmma.sp: the set of each
+    constants: dict[int, int]  # that only ever hold one number
+
+
+class LoadUses(NamedTuple):
+    """What becomes of a loaded value: registers by their numbers, instructions by their ids."""
+
+    function: str
+    registers: frozenset[int]
+    uses: frozenset[int]  # who executes them uses the value
+    decisions: frozenset[int]  # who comes to them does: the value decides whether they are executed
+    lane_bits: int  # lanes whose numbers differ in no other bits may have exchanged it
+
+
+class FunctionLoads:
+    """The loads of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._effects = [each.effects for each in function.instructions]
+        self._constants = constants(function)
+        self._readers: dict[int, list[int]] = {}  # of registers
+        for index, (read, _) in enumerate(self._effects):
+            for register in read:
+                self._readers.setdefault(register, []).append(index)
+        self._ends = [0] * len(function.instructions)  # of the basic block that each instruction is in
+        for start, end in basic_blocks(function).items():
+            self._ends[start:end] = [end] * (end - start)
+
+    def uses_of(self, load: PtxInstruction) -> LoadUses | None:
+        """The uses of a load whose value may not matter; None if it does."""
+        if load.parts[0] not in ("ld", "ldu", "ldmatrix") or self._is_used_at_once(load):
+            return None
+        instructions = self._function.instructions
+        registers = set(self._effects[load.index][1])
+        waiting = sorted(registers)
+        uses: set[int] = set()
+        decisions: set[int] = set()
+        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # what one lane points at, others get
+        while waiting:
+            for index in self._readers.get(waiting.pop(), ()):
+                instruction = instructions[index]
+                bits = self._lane_bits(instruction)
+                if bits is not None:
+                    lane_bits |= bits
+                    fresh = self._effects[index][1] - registers
+                    registers |= fresh
+                    waiting += sorted(fresh)
+                else:
+                    uses.add(index)
+            if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
+                return None
+        for index in uses:
+            if _is_decided(instructions[index], registers):
+                decisions.add(index)
+        return LoadUses(
+            self._function.name,
+            frozenset(registers),
+            frozenset(id(instructions[index]) for index in uses - decisions),
+            frozenset(id(instructions[index]) for index in decisions),
+            lane_bits,
+        )
+
+    def _is_used_at_once(self, load: PtxInstruction) -> bool:
+        """Whether all that load also use the value, before they can go separate ways."""
+        instructions: Sequence[PtxInstruction] = self._function.instructions
+        registers = set(self._effects[load.index][1])
+        for index in range(load.index + 1, self._ends[load.index]):
+            instruction = instructions[index]
+            read, written = self._effects[index]
+            if read.isdisjoint(registers):
+                if instruction.guard is None:
+                    registers -= written
+                continue
+            if self._lane_bits(instruction) is not None:
+                registers |= written
+            elif instruction.guard in (None, load.guard) or _is_decided(instruction, registers):
+                return True
+        return False
+
+    def _lane_bits(self, instruction: PtxInstruction) -> int | None:
+        """If results depend on registers of the warp alone: the bits in which numbers of those lanes differ.
+
+        None of anything that does more. A butterfly hands values over between lanes whose numbers differ in
+        the bits of its mask; other shuffles may between any.
+        """
+        if instruction.is_arithmetic:
+            return 0
+        if instruction.parts[0] != "shfl":
+            return None
+        mask, value = instruction.operands[2], None
+        if "bfly" in instruction.parts and isinstance(mask, Immediate):
+            value = mask.value
+        elif "bfly" in instruction.parts and isinstance(mask, Register):
+            value = self._constants.get(mask.index)
+        return 31 if value is None else value & 31
+
+
+def _is_decided(instruction: PtxInstruction, registers: set[int]) -> bool:
+    """Whether its predicate is one of the registers."""
+    return any(register.index in registers for register in registers_of(instruction.guard))
+
+
+class FunctionPlans:
+    """What is known of a function, found when it is asked for."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    @cached_property
+    def unwritten(self) -> set[int]:
+        """Registers that some path reads before it writes them."""
+        return _unwritten(self.function)
+
+    @cached_property
+    def masked(self) -> set[int]:
+        """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
+        return _masked(self.function)
+
+    @cached_property
+    def loads(self) -> FunctionLoads:
+        """Its loads."""
+        return FunctionLoads(self.function)
+
+
+class ModulePlans:
+    """What to watch when instructions of a module are executed; found for each function at its first one."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions = {name: FunctionPlans(each) for name, each in module.functions.items()}
+        self.owners: dict[int, FunctionPlans] = {}  # of instructions, by id
+        for plans in self.functions.values():
+            for instruction in plans.function.instructions:
+                self.owners[id(instruction)] = plans
+        self._plans: dict[int, RegisterPlan | None] = {}
+        self._flows: dict[int, Flow] = {}
+        self._regions: dict[int, tuple[PtxInstruction, ...]] = {}
+        self._load_uses: dict[int, LoadUses | None] = {}
+        self._lock = Lock()
+        self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
+        self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
+
+    @cached_property
+    def guesses(self) -> frozenset[int]:
+        """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
+        return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
+
+    @cached_property
+    def blind_updates(self) -> frozenset[int]:
+        """Atomic operations, by id, whose result nobody reads: it tells nothing of the updates before."""
+        blind: set[int] = set()
+        for plans in self.functions.values():
+            instructions = plans.function.instructions
+            read = {register for each in instructions for register in each.effects[0]}
+            blind.update(
+                id(each)
+                for each in instructions
+                if each.parts[0] in ("atom", "red") and read.isdisjoint(each.effects[1])
+            )
+        return frozenset(blind)
+
+    def flow(self, instruction: PtxInstruction) -> Flow:
+        """How values pass through it."""
+        key = id(instruction)
+        flow = self._flows.get(key)
+        if flow is None:
+            flow = self._flows[key] = _flow_of(instruction, self.owners[key].function.name)
+        return flow
+
+    def branch_region(self, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
+        """What a branch decides about if that only computes registers, as ``if (x) y = 1; else y = 2;``."""
+        key = id(branch)
+        if key not in self._regions:
+            self._regions[key] = _branch_region(self.owners[key].function, branch)
+        return self._regions[key]
+
+    def load_uses(self, instruction: PtxInstruction) -> LoadUses | None:
+        """Where the value of a load matters; None if that is not to be asked."""
+        key = id(instruction)
+        if key not in self._load_uses:
+            self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
+        return self._load_uses[key]
+
+    def of(self, instruction: PtxInstruction) -> RegisterPlan | None:
+        """What to do when it is executed; None for nothing."""
+        key = id(instruction)
+        if key not in self._plans:
+            with self._lock:  # one kernel may run in several threads
+                if key not in self._plans:
+                    self._add(self.owners[key].function)
+        return self._plans[key]
+
+    def _add(self, function: Function) -> None:
+        multiplying = [each for each in function.instructions if each.parts[:2] == ("wgmma", "mma_async")]
+        members: dict[int, list[int]] = {}
+        metadata: dict[int, int] = {}
+        for instruction in multiplying:
+            for register in _wgmma_metadata(instruction):
+                metadata[register] = self.sets.setdefault(
+                    (function.name, frozenset({register})), len(self.sets)
+                )
+            registers = frozenset(_wgmma_registers(instruction))
+            number = self.sets.setdefault((function.name, registers), len(self.sets))
+            for register in registers:
+                if number not in members.setdefault(register, []):
+                    members[register].append(number)
+        for each in function.registers:
+            if each.index in members or each.index in metadata:
+                self.names[function.name, each.index] = each.name
+        roles = _Roles(members, metadata, constants(function))
+        self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
+
+    def _plan(self, function: Function, instruction: PtxInstruction, roles: _Roles) -> RegisterPlan | None:
+        """What to look at where an instruction is executed; None if there is nothing."""
+        members, metadata, constants = roles
+        parts = instruction.parts
+        read, written = instruction.effects
+        plan = RegisterPlan(function.name)
+        if instruction.parts[:2] == ("wgmma", "mma_async"):
+            plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
+            plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
+        elif members:
+            moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
+            touched = {number for register in read | written for number in members.get(register, ())}
+            plan.accumulators = [] if moves else sorted(touched)
+            plan.overwrites = [] if moves else sorted(metadata[each] for each in written if each in metadata)
+        if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
+            plan.lanes = 128 if parts[0] == "wgmma" else 32
+        if parts[0] in _MASKED and (parts[0] != "bar" or "warp" in parts):
+            operand = instruction.operands[-1]
+            mask = -1
+            if isinstance(operand, Immediate):
+                mask = operand.value & _ALL_LANES
+            elif isinstance(operand, Register) and operand.index in constants:
+                mask = constants[operand.index] & _ALL_LANES
+            elif isinstance(operand, Register):
+                plan.mask_register = operand.index
+            plan.mask = -1 if mask == _ALL_LANES else mask
+        busy = plan.accumulators or plan.overwrites or plan.lanes
+        needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
+        return plan if busy or needed else None
+
+
+# -- found in the code of a function -------------------------------------------------------------------------
+
+
+def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
+    """How values pass through an instruction."""
+    name = instruction.parts[0]
+    read, written = instruction.registers
+    addresses = [
+        register.index
+        for operand in instruction.operands
+        if isinstance(operand, Address)
+        for register in registers_of(operand)
+    ]
+    stored: list[int] = []
+    if name in ("st", "stmatrix"):
+        items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
+        stored = [item.index if isinstance(item, Register) else -1 for item in items]
+    elif name in ("atom", "red"):
+        values = [operand for operand in instruction.operands if not isinstance(operand, Address)]
+        values = values if name == "red" else values[1:]
+        stored = [register.index for operand in values for register in registers_of(operand)]
+    reads = [register.index for register in read if register.index not in (*addresses, *stored)]
+    writes = tuple(register.index for register in written)
+    if name == "wgmma" and instruction.parts[1] == "mma_async":
+        scale = [register.index for register in registers_of(instruction.guard)]
+        reads = [register for register in reads if register not in scale]
+    touched = frozenset((*reads, *writes, *addresses, *stored))
+    return Flow(function, touched, tuple(reads), writes, tuple(addresses), tuple(stored))
+
+
+def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
+    """The instructions that a branch skips, or chooses from, if they are arithmetic alone; () if not.
+
+    Nothing else leads into them: one `if` without `else`, or two arms that meet again.
+    """
+    body, begin, end = function.instructions, branch.index + 1, _target(branch)
+    if not begin < end < len(body):
+        return ()
+    meet = _target(body[end - 1]) if body[end - 1].guard is None else -1
+    arms = [(begin, end - 1), (end, meet)] if meet > end else [(begin, end)]
+    region = tuple(each for first, last in arms for each in body[first:last])
+    inside = {each.index for first, last in arms for each in body[first + 1 : last]}
+    entered = any(not inside.isdisjoint(branch_targets(each)) for each in body)
+    fine = region and not entered and all(each.is_arithmetic for each in region)
+    return region if fine else ()
+
+
+def _target(instruction: PtxInstruction) -> int:
+    """The index that `bra` leads to; -1 for other instructions."""
+    return branch_targets(instruction)[0] if instruction.parts[0] == "bra" else -1
+
+
+def _masked(function: Function) -> set[int]:
+    """See `FunctionPlans.masked`."""
+    masked: set[int] = set()
+    others: set[int] = set()
+    for instruction in function.instructions:
+        written = instruction.effects[1]
+        if instruction.parts[0] == "and" and any(
+            isinstance(each, Immediate) for each in instruction.operands
+        ):
+            masked |= written
+        else:
+            others |= written
+    return masked - others
+
+
+def _unwritten(function: Function) -> set[int]:
+    """Registers that some path reads before it writes them."""
+    instructions = function.instructions
+    effects = [instruction.effects for instruction in instructions]
+    starts = basic_blocks(function)
+    everything = (1 << len(function.registers)) - 1
+    first = register_bits(
+        register.index
+        for register in function.registers
+        if any(register.name == parameter.name for parameter in function.parameters)
+    )
+    before = dict.fromkeys(starts, everything)
+    if not instructions:
+        return set()
+    before[0] = first
+    waiting = [0]
+    seen: set[int] = set()
+    while waiting:
+        start = waiting.pop()
+        seen.add(start)
+        known = before[start]
+        for index in range(start, starts[start]):
+            if instructions[index].guard is None:
+                known |= register_bits(effects[index][1])
+        for target in successors(instructions, starts[start] - 1):
+            if target < len(instructions) and (
+                before[target] & known != before[target] or target not in seen
+            ):
+                before[target] &= known
+                if target not in waiting:
+                    waiting.append(target)
+    watched: set[int] = set()
+    for start, end in starts.items():
+        known = before[start]
+        for index in range(start, end if start in seen else start):
+            watched |= {register for register in effects[index][0] if not known >> register & 1}
+            if instructions[index].guard is None:
+                known |= register_bits(effects[index][1])
+    written = {register for _, registers in effects for register in registers}
+    users = {
+        register: [one for one, (read, _) in zip(instructions, effects, strict=True) if register in read]
+        for register in watched - written
+    }
+    return watched - {
+        register for register, ones in users.items() if all(_fills(one, written) for one in ones)
+    }
+
+
+def _fills(instruction: PtxInstruction, written: set[int]) -> bool:
+    """Whether a register that nobody writes may stand here: beside one that somebody does, in a packing mov.
+
+    So LLVM widens a value whose upper part nobody will look at.
+    """
+    source = instruction.operands[-1]
+    if instruction.parts[0] != "mov" or not isinstance(source, Vector):
+        return False
+    return any(isinstance(each, Register) and each.index in written for each in source.items)
+
+
+def _compared_loads(function: Function) -> Iterator[int]:
+    """The loads, by id, of values that atom.cas compares."""
+    compared: set[int] = set()
+    for instruction in function.instructions:
+        if instruction.parts[0] == "atom" and "cas" in instruction.parts:
+            compared |= {register.index for register in registers_of(instruction.operands[2])}
+    if not compared:
+        return
+    effects = [(each, *each.effects) for each in function.instructions]
+    grows = True
+    while grows:
+        grows = False
+        for instruction, read, written in effects:
+            if instruction.parts[0] == "mov" and written & compared and not read <= compared:
+                compared |= read
+                grows = True
+    for instruction, _, written in effects:
+        if instruction.parts[0] == "ld" and written & compared:
+            yield id(instruction)
+
+
+def _wgmma_registers(instruction: PtxInstruction) -> set[int]:
+    """The accumulators of a wgmma, and A where it is in registers."""
+    d, a = instruction.operands[:2]
+    registers = [*registers_of(d), *(registers_of(a) if isinstance(a, Vector) else ())]
+    return {register.index for register in registers}
+
+
+def _wgmma_metadata(instruction: PtxInstruction) -> set[int]:
+    """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
+    if "sp" not in instruction.parts:
+        return set()
+    return {register.index for register in registers_of(instruction.operands[3])}
