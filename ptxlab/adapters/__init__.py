@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._util.arguments import is_a
 from ..errors import PtxlabError, quoted
-from ..isa.targets import check_target
+from ..isa.targets import check_target, chip_number
 from ..simulator import Result
 from ..simulator.kernel import Kernel
 from .session import fitting
@@ -41,8 +41,7 @@ def compiled_kernel(
     if ("numba", "CUDADispatcher") in owners:
         with fitting("numba.cuda"):
             from .numba import NumbaKernel
-        number = int(check_target(target).removeprefix("sm_").rstrip("af"))
-        return NumbaKernel(result_type, compiled, name, divmod(number, 10))
+        return NumbaKernel(result_type, compiled, name, divmod(chip_number(check_target(target)), 10))
     if ("cutlass", "JitCompiledFunction") in owners:
         with fitting("cutlass"):
             from .cute import compiled_function

@@ -32,12 +32,11 @@ from cutlass.cutlass_dsl import CuTeDSL, cuda_jit_executor
 from cutlass.utils import hardware_info
 
 from .._util.arguments import as_text
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import current_session, fitting, replaced
+from .session import check_attributes, current_session, fitting, replaced
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MAX_SHARED, _MAX_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
@@ -318,7 +317,7 @@ def _raising() -> Iterator[None]:
 def _sms() -> int:
     session = current_session()
     assert session is not None
-    return PEAKS.get(session.chip, PEAKS["H200"]).sms
+    return session.peaks.sms
 
 
 class _OnGpu:
@@ -365,12 +364,7 @@ def install() -> Callable[[], None]:
         "run_compiled_program": executor,
         "_load_cuda_library": compiled,
     }
-    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
-    if missing:
-        raise PtxlabError(
-            f"CuTe DSL {cutlass.__version__} has no {listing(missing)}; ptxlab.simulating was tried with "
-            "4.8.1"
-        )
+    check_attributes(f"CuTe DSL {cutlass.__version__}", "4.8.1", needed)
     folder = tempfile.TemporaryDirectory(prefix="ptxlab-cute-")
     former_jit, former_settings = compiler.Compiler.jit, options.apply_envar_settings
     former_arch, former_pointers = environment.arch, tensor.__c_pointers__

@@ -33,7 +33,6 @@ from ..simulator import Result
 from ..simulator.decode import variable_title
 from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import array_at, device_memory, host_array, is_array
 from .session import current_session, replaced
@@ -320,7 +319,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         if session is None:
             return int(super().max_cooperative_grid_blocks(blockdim, dynsmemsize))
         fits = self.built(session.result_type).occupancy(blockdim, shared=dynsmemsize, chip=session.chip)
-        return fits.blocks * PEAKS[session.chip].sms
+        return fits.blocks * session.peaks.sms
 
 
 def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> Overload:
@@ -474,7 +473,7 @@ def _current_device() -> SimpleNamespace:
         name=session.chip.encode(),
         id=0,
         compute_capability=session.capability,
-        MULTIPROCESSOR_COUNT=PEAKS.get(session.chip, PEAKS["H200"]).sms,
+        MULTIPROCESSOR_COUNT=session.peaks.sms,
         WARP_SIZE=32,
         MAX_THREADS_PER_BLOCK=1024,
         MAX_BLOCK_DIM_X=1024,

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -16,10 +16,11 @@ from typing import Any, Generic, TypeVar
 
 from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, listing, quoted
-from ..isa.targets import CHIPS, PRODUCTS
+from ..isa.targets import CHIPS, PRODUCTS, chip_number
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
+from ..simulator.peaks import PEAKS, Chip
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import device_memory
 
@@ -79,8 +80,12 @@ class Session(Generic[R]):
         >>> Session(Result, "H200").capability, Session(Result, "B200").capability
         ((9, 0), (10, 0))
         """
-        major, minor = divmod(int(self.target.removeprefix("sm_").rstrip("af")), 10)
-        return major, minor
+        return divmod(chip_number(self.target), 10)
+
+    @property
+    def peaks(self) -> Chip:
+        """The chip's figures; those of an H200 where nothing is known."""
+        return PEAKS.get(self.chip, PEAKS["H200"])
 
     def __repr__(self) -> str:
         noun = "launch" if len(self.results) == 1 else "launches"
@@ -229,6 +234,24 @@ def current_session() -> Session[Any] | None:
             (each for each in reversed(_SESSIONS) if each._thread == own),
             _SESSIONS[-1] if _SESSIONS else None,
         )
+
+
+def open_session(done: str) -> Session[Any]:
+    """The session for a kernel that the framework has `done` something to, e.g. compiled, inside of one."""
+    session = current_session()
+    if session is None:
+        raise PtxlabError(
+            f"this kernel was {done} inside ptxlab.simulating(), which is over: launch it inside again, or "
+            "compile it anew for a GPU"
+        )
+    return session
+
+
+def check_attributes(framework: str, tried: str, owners: Mapping[str, object]) -> None:
+    """Refuse a framework, given with its version, that lacks what its adapter changes or calls."""
+    missing = [name for name, owner in owners.items() if not hasattr(owner, name)]
+    if missing:
+        raise PtxlabError(f"{framework} has no {listing(missing)}; ptxlab.simulating was tried with {tried}")
 
 
 def _frameworks() -> list[str]:

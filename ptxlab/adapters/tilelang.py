@@ -23,13 +23,12 @@ import tilelang
 from tilelang.jit.adapter.nvrtc import adapter, is_nvrtc_available, libgen
 from tilelang.jit.kernel import JITKernel
 
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError
 from ..gpu.compiler import header_folders
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.peaks import PEAKS
 from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
-from .session import Session, current_session, replaced
+from .session import Session, check_attributes, current_session, open_session, replaced
 from .source import PythonLines, generated_lines
 
 if not is_nvrtc_available:
@@ -40,16 +39,6 @@ _FIRST_LINE = "#include <tl_templates/cuda/nvrtc_std.h>\n"  # which TileLang put
 _JIT = import_module("tilelang.jit")  # the package has a function of this name
 _MADE = "TileLang's CUDA C++"  # in reports, what has no line of Python
 _PASSES = ("MaterializeWSSchedule", "ProducerConsumerWarpSpecialized")  # which make statements anew
-
-
-def _session() -> Session[Any]:
-    session = current_session()
-    if session is None:
-        raise PtxlabError(
-            "this kernel was compiled inside ptxlab.simulating(), which is over: launch it inside again, or "
-            "compile it anew for a GPU"
-        )
-    return session
 
 
 def _target(session: Session[Any]) -> dict[str, str]:
@@ -104,7 +93,7 @@ class _Library:
 
     def launch(self, config: Any, name: str, arguments: tuple[Any, Any], extra: object) -> tuple[Any]:
         """As cuLaunchKernelEx."""
-        session = _session()
+        session = open_session("compiled")
         key = (session.result_type, name)
         if key not in self._kernels:
             self._kernels[key] = build_kernel(
@@ -190,7 +179,7 @@ def _device_changes() -> list[tuple[Any, str, Any]]:
             name=session.chip,
             major=major,
             minor=minor,
-            multi_processor_count=PEAKS.get(session.chip, PEAKS["H200"]).sms,
+            multi_processor_count=session.peaks.sms,
             shared_memory_per_block=49152,  # without asking for more (CUDA C++ Programming Guide)
         )
 
@@ -207,12 +196,7 @@ def _device_changes() -> list[tuple[Any, str, Any]]:
 def install() -> Callable[[], None]:
     """Let TileLang launch on the simulator; the result undoes it."""
     needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
-    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
-    if missing:
-        raise PtxlabError(
-            f"TileLang {tilelang.__version__} has no {listing(missing)}; ptxlab.simulating was tried with "
-            "0.1.15"
-        )
+    check_attributes(f"TileLang {tilelang.__version__}", "0.1.15", needed)
     generator = libgen.NVRTCLibraryGenerator
     former_cached, former_compile, former_load = _JIT.cached, libgen.compile_cuda, generator.load_lib
     known = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15

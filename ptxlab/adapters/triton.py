@@ -36,10 +36,9 @@ from ..memory import TensorMap
 from ..simulator import Result
 from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
-from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
-from .session import Session, current_session, fitting, replaced
+from .session import Session, check_attributes, current_session, fitting, open_session, replaced
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -315,15 +314,14 @@ class _Utils:
 
     def get_device_properties(self, device: object) -> dict[str, int]:
         """Those that Triton and its tutorials ask for."""
-        session = _session()
+        session = open_session("loaded")
         major, minor = session.capability
-        chip = PEAKS.get(session.chip, PEAKS["H200"])
         return {
             "max_shared_mem": _MAX_SHARED.get(10 * major + minor, _MAX_SHARED_SINCE_HOPPER),
             "max_num_regs": 65536,
-            "multiprocessor_count": chip.sms,
+            "multiprocessor_count": session.peaks.sms,
             "warpSize": 32,
-            "sm_clock_rate": round(chip.clock / 1e3),
+            "sm_clock_rate": round(session.peaks.clock / 1e3),
             "mem_clock_rate": 0,
             "mem_bus_width": 0,
         }
@@ -368,7 +366,7 @@ class _Launcher:
         leave: Callable[[object], object] | None,
         *arguments: object,
     ) -> None:
-        session = _session()
+        session = open_session("loaded")
         kernel = self._kernels.get(session.result_type)
         if kernel is None:
             kernel = TritonKernel(session.result_type, self._source, self._metadata, self._ptx())
@@ -413,11 +411,11 @@ class _Driver:
         return GPUTarget("cuda", 10 * major + minor, 32)
 
     def get_device_capability(self, device: object = None) -> tuple[int, int]:
-        return _session().capability
+        return open_session("loaded").capability
 
     def get_current_device(self) -> str:
         """Triton keeps what it compiled for each device; none of a GPU's is mixed up with these."""
-        return f"ptxlab {_session().target}"
+        return f"ptxlab {open_session('loaded').target}"
 
     def set_current_device(self, device: object) -> None:
         """There is one."""
@@ -445,16 +443,6 @@ class _Driver:
 
     def assemble_tensormap_to_arg(self, maps: object, arguments: Any) -> Any:
         return arguments
-
-
-def _session() -> Session[Any]:
-    session = current_session()
-    if session is None:
-        raise PtxlabError(
-            "this kernel was loaded inside ptxlab.simulating(), which is over: launch it inside again, or "
-            "compile it anew for a GPU"
-        )
-    return session
 
 
 @dataclass(frozen=True)
@@ -539,7 +527,7 @@ _NOTHING_TIMED = (
 
 def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] = (), **_: object) -> Any:
     """Run a configuration once, and give its predicted time in ms, or 0 if launches are not profiled."""
-    profiles = _session().profiles
+    profiles = open_session("loaded").profiles
     before = len(profiles)
     kernel_call()
     time = sum(each.microseconds for each in profiles[before:]) / 1e3
@@ -566,11 +554,7 @@ def install() -> Callable[[], None]:
         "_bench": getattr(autotuner, "Autotuner", None),
         "set_active": active_driver,
     }
-    missing = [name for name, owner in needed.items() if not hasattr(owner, name)]
-    if missing:
-        raise PtxlabError(
-            f"Triton {triton.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 3.6.0"
-        )
+    check_attributes(f"Triton {triton.__version__}", "3.6.0", needed)
     without_arrays = _descriptors_of_arrays()
     former, native = active_driver._active, jit.native_specialize_impl
     run, bench = autotuner.Autotuner.run, autotuner.Autotuner._bench

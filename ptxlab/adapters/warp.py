@@ -28,10 +28,11 @@ import warp
 from warp._src import context
 from warp._src.apic.types import APICLaunchInfo
 
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError
+from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import HostMemory, array_at, host_array, is_array
-from .session import Session, current_session, replaced
+from .session import Session, check_attributes, current_session, replaced
 from .source import generated_lines, python_text
 
 _THREADS = 256  # of a block, where the launch is not told how many
@@ -136,7 +137,7 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     written = python_text(kernel.func)  # None for a kernel of `wp.map`
     key = ("warp", module, block, kernels, len(kernel.overloads), backward, written is None)
     if key not in session.kept:
-        number = int(session.target.removeprefix("sm_").rstrip("af"))
+        number = chip_number(session.target)
         former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
             module.options |= {"block_dim": block, "enable_backward": backward, "lineinfo": True} | _OWN_CODE
@@ -245,11 +246,7 @@ def _kept_with(graph: Any) -> tuple[list[Any], list[Any]]:
 
 def install() -> Callable[[], None]:
     """Let Warp launch on the simulator; the result undoes it."""
-    missing = [name for name in _NEEDED if not hasattr(context, name)]
-    if missing:
-        raise PtxlabError(
-            f"Warp {warp.__version__} has no {listing(missing)}; ptxlab.simulating was tried with 1.19.0"
-        )
+    check_attributes(f"Warp {warp.__version__}", "1.19.0", dict.fromkeys(_NEEDED, context))
     former_launch, former_block = context.launch, context._resolve_launch_block_dim
     former_device, former_capture_launch = context.Runtime.get_device, context.capture_launch
     former_while = context._apic_record_capture_while
