@@ -100,23 +100,31 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
     return " and ".join(texts) + more
 
 
-def hazard_of(
-    kind: str,
-    instruction: PtxInstruction,
-    batch: Batch,
-    threads: NDArray[Any],
-    sentence: str = "",
-    *,
-    remedy: str = "",
-    space: str = "",
-    addresses: tuple[int, int] | None = None,
-    other: PtxInstruction | None = None,
-) -> Hazard:
-    """A hazard of threads (indices into the batch); block, warp and lanes are those of the first warp."""
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong in some threads (indices into their batch), as checks find it; `what` is a sentence.
+
+    In `what`, `{who}` stands for block, warp and lanes of the first warp that has it, `{lanes}` for warp and
+    lanes, `{s}` and `{es}` for the ending of a verb. Without a remedy that of the kind counts.
+    """
+
+    kind: str
+    instruction: PtxInstruction
+    threads: NDArray[Any]
+    what: str
+    remedy: str = ""
+    other: PtxInstruction | None = None
+    space: str = ""
+    addresses: tuple[int, int] | None = None
+
+
+def hazard_of(batch: Batch, finding: Finding) -> Hazard:
+    """A finding as a hazard; block, warp and lanes are those of the first warp."""
+    instruction, threads, other = finding.instruction, finding.threads, finding.other
     first = int(threads[0])
     return Hazard(
-        kind=kind,
-        sentence=sentence,
+        kind=finding.kind,
+        sentence=finding.what,
         line=instruction.source_line,
         text="",
         ptx_line=instruction.line,
@@ -124,9 +132,9 @@ def hazard_of(
         block=batch.grid.block_of(int(batch.numbers[first // batch.block_lanes])),
         warp=first % batch.block_lanes // 32,
         lanes=tuple(int(lane) for lane in np.unique(threads[threads // 32 == first // 32] % 32)),
-        remedy=remedy or KINDS[kind].remedy,
-        space=space,
-        addresses=addresses,
+        remedy=finding.remedy or KINDS[finding.kind].remedy,
+        space=finding.space,
+        addresses=finding.addresses,
         other_line=None if other is None else other.source_line,
         count=len(threads),
     )
@@ -496,37 +504,20 @@ class HazardLog:
                 return f"shared bytes {first - start}..{last - start} of {name}"
         return f"shared bytes {first}..{last}"
 
-    def add(
-        self,
-        kind: str,
-        instruction: PtxInstruction,
-        batch: Batch,
-        threads: NDArray[Any],
-        what: str,
-        *,
-        remedy: str = "",
-        other: PtxInstruction | None = None,
-        space: str = "",
-        addresses: tuple[int, int] | None = None,
-    ) -> None:
-        """A hazard of some threads (indices into the batch); `what` follows the line and who it is.
-
-        In `what`, `{who}` becomes block, warp and lanes of the first warp that has it, `{lanes}` warp and
-        lanes, `{s}` and `{es}` the ending of a verb.
-        """
-        lines = [(each.source_line, each.call_line) for each in (instruction, other) if each is not None]
-        key = (kind, tuple(lines))
+    def add(self, batch: Batch, finding: Finding) -> None:
+        """What was found in a batch; of one kind, and one pair of lines, it is one hazard."""
+        kind, instruction, remedy, what = finding.kind, finding.instruction, finding.remedy, finding.what
+        pair = (instruction, finding.other)
+        key = (kind, tuple((each.source_line, each.call_line) for each in pair if each is not None))
         known = self._hazards.get(key)
         if known is not None:
-            known = replace(known, count=known.count + len(threads))
+            known = replace(known, count=known.count + len(finding.threads))
             if not (key in self._in_warps and "__syncthreads()" in remedy):
                 self._hazards[key] = known
                 return  # otherwise it is more than a matter of one warp: say so
         (self._in_warps.add if "__syncwarp()" in remedy else self._in_warps.discard)(key)
         remedy = spelled(remedy or KINDS[kind].remedy, self._language)
-        hazard = hazard_of(
-            kind, instruction, batch, threads, remedy=remedy, space=space, addresses=addresses, other=other
-        )
+        hazard = hazard_of(batch, replace(finding, remedy=remedy))
         words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
         words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"
         if len(hazard.lanes) == 1:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..hazard import HazardLog, lanes_text, line_name, line_text
+from ..hazard import Finding, HazardLog, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .clocks import Clocks
@@ -136,38 +136,32 @@ class AccessReports:
 
     def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
-        touch, which, other = unordered.touch, unordered.which, unordered.other
-        kind, what, remedy, span = self._race(unordered)
+        touch, finding = unordered.touch, self._race(unordered)
         readers = (unordered.before & ID) - (self._launched if unordered.everywhere else 0)
 
-        def account(threads: NDArray[Any]) -> Account:
-            ours = self._entries_of(touch.threads if idle is None else readers, which, threads)
-            _, what, remedy, span = self._race(unordered._replace(which=ours))
-            return Account(_in_order(touch.threads[ours]), what, remedy, span)
+        def account(threads: NDArray[Any]) -> Finding:
+            ours = self._entries_of(touch.threads if idle is None else readers, unordered.which, threads)
+            return _named_once(self._race(unordered._replace(which=ours)))
 
         if idle is None:
-            self._add(kind, touch, which, span, what, remedy, other, account)
-            return
-        self._values.doubt_idle(
-            idle.uses, idle.threads, kind, touch.access.instruction, remedy=remedy, other=other,
-            space=touch.access.space, account=account,
-        )  # fmt: skip
+            self._add(touch, finding, account)
+        else:
+            self._values.doubt_idle(idle.uses, idle.threads, finding, account)
 
-    def _race(self, unordered: Unordered) -> tuple[str, str, str, tuple[int, int]]:
-        """A race in words: its kind, the sentence, the remedy and the bytes, those of the first two warps."""
+    def _race(self, unordered: Unordered) -> Finding:
+        """A race in words; its bytes are those of the first two warps."""
         touch, lanes = unordered.touch, self._batch.block_lanes
         thread = int(touch.threads[unordered.which[0]])
         partner = (unordered.stamp & ID) - (self._launched if unordered.everywhere else 0)
         span = self._span(touch, unordered.first_pair)
-        place = self._place(touch, span)
+        place, kind = self._place(touch, span), "race"
         if thread // lanes != partner // lanes:
             kind, what, remedy = self._race_between_blocks(unordered, thread, partner, place)
-            return kind, what, remedy, span
-        if thread >> 5 == partner >> 5:
+        elif thread >> 5 == partner >> 5:
             what, remedy = self._race_within_warp(unordered, thread, place)
         else:
             what, remedy = self._race_between_warps(unordered, thread, partner, place)
-        return "race", what, remedy, span
+        return self._finding(kind, touch, unordered.which, span, what, remedy, unordered.other)
 
     def _race_between_blocks(
         self, unordered: Unordered, thread: int, partner: int, place: str
@@ -255,13 +249,13 @@ class AccessReports:
         touch, other = unordered.touch, unordered.other
         span = self._span(touch, unordered.first_pair)
         warp = (unordered.stamp & ID) % self._batch.block_lanes // 32
-        self._report.add(
-            "own rows of A", touch.access.instruction, self._batch, touch.threads[unordered.which],
+        self._report.add(self._batch, Finding(
+            "own rows of A", touch.access.instruction, touch.threads[unordered.which],
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
             remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_name(other)}",
             other=other, space="shared", addresses=span,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def missing_wait(self, unordered: Unordered, remedy: str) -> None:
         """The bytes belong to an asynchronous instruction that is not known to be complete."""
@@ -271,7 +265,7 @@ class AccessReports:
         doing = "writing" if unordered.other_verb == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        self._add("missing wait", touch, unordered.which, span, what, remedy, other)
+        self._add(touch, self._finding("missing wait", touch, unordered.which, span, what, remedy, other))
 
     def conflicting_writes(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
@@ -285,19 +279,20 @@ class AccessReports:
         if traits_of(touch.access.instruction.opcode).cta_scope:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
             remedy = _WIDER
-        self._add("race", touch, which, span, what, remedy, touch.access.instruction)
+        instruction = touch.access.instruction
+        self._add(touch, self._finding("race", touch, which, span, what, remedy, instruction))
 
     def unwritten(self, touch: ShadowTouch, which: NDArray[np.intp]) -> None:
         """Bytes of shared memory are read that nobody wrote."""
 
-        def account(threads: NDArray[Any]) -> Account:
+        def account(threads: NDArray[Any]) -> Finding:
             ours = self._entries_of(touch.threads, which, threads)
             span = self._span(touch, ours)
             what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
-            return Account(_in_order(touch.threads[ours]), what, "", span)
+            return _named_once(self._finding("uninitialised memory", touch, ours, span, what))
 
-        _, what, remedy, span = account(touch.threads[which])
-        self._add("uninitialised memory", touch, which, span, what, remedy, account=account)
+        threads = touch.threads[which]
+        self._add(touch, replace(account(threads), threads=threads), account)
 
     def unfenced_store(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
@@ -312,7 +307,7 @@ class AccessReports:
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
-        self._add(kind, touch, which, span, what, remedy, other)
+        self._add(touch, self._finding(kind, touch, which, span, what, remedy, other))
 
     def overtaken_load(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """A bulk copy over what a load, perhaps still under way, reads without a proxy fence after it."""
@@ -322,7 +317,7 @@ class AccessReports:
             f"{line_text(other)} reads through the generic proxy ({other.opcode}); the load may be under way"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
-        self._add("missing proxy fence", touch, which, span, what, remedy, other)
+        self._add(touch, self._finding("missing proxy fence", touch, which, span, what, remedy, other))
 
     def unfenced_barrier(
         self, touch: ShadowTouch, threads: NDArray[Any], place: int, other: PtxInstruction
@@ -330,17 +325,17 @@ class AccessReports:
         """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
         instruction = touch.access.instruction
         where = self._report.shared_place(place, place + 7)
-        self._report.add(
-            "mbarrier.init without fence", instruction, self._batch, threads,
+        self._report.add(self._batch, Finding(
+            "mbarrier.init without fence", instruction, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
             f"{line_text(other)} initialised through the generic proxy",
             remedy=f"execute fence.mbarrier_init.release.cluster after {line_name(other)}",
             other=other, space="shared", addresses=(place, place + 7),
-        )  # fmt: skip
+        ))  # fmt: skip
 
     # -- parts of sentences ----------------------------------------------------------------------------------
 
-    def _add(
+    def _finding(
         self,
         kind: str,
         touch: ShadowTouch,
@@ -349,19 +344,20 @@ class AccessReports:
         what: str,
         remedy: str = "",
         other: PtxInstruction | None = None,
-        account: Callable[[NDArray[Any]], Account] | None = None,
-    ) -> None:
+    ) -> Finding:
+        """What is wrong with some entries of an access."""
         access = touch.access
-        if kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
-            self._values.doubt(
-                kind, access.instruction, touch.threads[which], what, remedy=remedy, other=other,
-                space=access.space, addresses=span, account=account,
-            )  # fmt: skip
-            return
-        self._report.add(
-            kind, access.instruction, self._batch, touch.threads[which], what, remedy=remedy, other=other,
-            space=access.space, addresses=span,
-        )  # fmt: skip
+        return Finding(
+            kind, access.instruction, touch.threads[which], what, remedy, other, access.space, span
+        )
+
+    def _add(self, touch: ShadowTouch, finding: Finding, account: Account | None = None) -> None:
+        """Report what was found, of a loaded value once that is used."""
+        access = touch.access
+        if finding.kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
+            self._values.doubt(finding, account)
+        else:
+            self._report.add(self._batch, finding)
 
     def _entries_of(
         self, touching: NDArray[Any], which: NDArray[np.intp], threads: NDArray[Any]
@@ -398,9 +394,10 @@ class AccessReports:
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 
-def _in_order(threads: NDArray[Any]) -> NDArray[Any]:
-    """Each thread once, in the order in which they come."""
-    return np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype)
+def _named_once(finding: Finding) -> Finding:
+    """With each of its threads once, in the order in which they come."""
+    threads = finding.threads
+    return replace(finding, threads=np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype))
 
 
 def _action(unordered: Unordered, partners: str, verb: str) -> str:

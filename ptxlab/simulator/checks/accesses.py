@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
-from ..hazard import HazardLog, lanes_text
+from ..hazard import Finding, HazardLog, lanes_text
 from ..memory import RANK_SHIFT, SHARED_START, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
@@ -91,12 +91,12 @@ class AccessCheck(Observer):
         for copies in self._work.copies:
             instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
             if copies.reads and instruction is not None:
-                self._report.add(
-                    "missing wait", instruction, self._batch, np.unique(copies.threads),
+                self._report.add(self._batch, Finding(
+                    "missing wait", instruction, np.unique(copies.threads),
                     "{who} end{s} while the copy may still be reading shared memory",
                     remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
                     space="shared",
-                )  # fmt: skip
+                ))  # fmt: skip
         self._presence.check_ends()
         for instruction, threads in self._unscoped.values():
             if id(instruction) not in self._reports.reported_arrivals:
@@ -634,10 +634,10 @@ class AccessCheck(Observer):
         """Threads synchronise with another block through an mbarrier: without `.cluster` it is for one."""
         named = "cta" in instruction.parts
         ending = "" if named else ", which counts where the instruction names none"
-        self._report.add(
-            "narrow scope" if named else "default scope", instruction, self._batch, threads,
+        self._report.add(self._batch, Finding(
+            "narrow scope" if named else "default scope", instruction, threads,
             f"{{who}} {what} with scope .cta{ending}", space="shared",
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """The blocks that mbarriers are in, None if each is in its thread's block, and their addresses."""
@@ -654,10 +654,10 @@ class AccessCheck(Observer):
         split = self._clocks.arrive(number, event.threads, "arrive" not in parts)
         aligned = parts[0] == "bar" or "aligned" in parts
         if aligned and split.any():
-            self._report.add(
-                "divergent barrier", event.instruction, self._batch, event.threads[split],
+            self._report.add(self._batch, Finding(
+                "divergent barrier", event.instruction, event.threads[split],
                 f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
-            )  # fmt: skip
+            ))  # fmt: skip
 
     def _passed_by(self, event: Synchronisation) -> None:
         """Threads have waited for lanes of their warps that went on elsewhere, and ended."""
@@ -666,12 +666,12 @@ class AccessCheck(Observer):
         first = event.threads >> 5 == event.threads[0] >> 5
         lanes = lanes_text([lane for lane in range(32) if int(words[0]) >> lane & 1])
         passes = "passes" if lanes.startswith("lane ") else "pass"
-        self._report.add(
+        self._report.add(self._batch, Finding(
             "divergent barrier" if barrier else "lanes missing",
-            event.instruction, self._batch, event.threads[first],
+            event.instruction, event.threads[first],
             f"{{who}} execute{{s}} {opcode}, which {lanes} of the same warp {passes} by",
             remedy="" if barrier else "let all lanes that the mask names execute it, or name no others",
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _check_whole(self, event: Synchronisation) -> None:
         """A barrier that counts threads, and is for whole warps, was complete with parts of warps."""
@@ -682,10 +682,10 @@ class AccessCheck(Observer):
             return
         lacking = self._clocks.partial(number, event.threads)
         if lacking.any():
-            self._report.add(
-                "divergent barrier", event.instruction, self._batch, event.threads[lacking],
+            self._report.add(self._batch, Finding(
+                "divergent barrier", event.instruction, event.threads[lacking],
                 f"{{who}} leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
-            )  # fmt: skip
+            ))  # fmt: skip
 
     def _cluster(self, event: Synchronisation) -> None:
         """Threads arrive at the barrier of their cluster, or leave it.

@@ -9,8 +9,8 @@ decides about if it does nothing else. Usually there are none, and nothing is do
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
-from ..hazard import HazardLog, line_text
+from ..hazard import Finding, HazardLog, line_text
 from ..instructions.warps import shuffle_lanes
 from ..ptx.syntax import (
     Immediate,
@@ -39,33 +39,20 @@ _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
-
-
-class Account(NamedTuple):
-    """What is said of a doubtful value of some threads: those that are named come first."""
-
-    threads: NDArray[Any]
-    what: str
-    remedy: str
-    addresses: tuple[int, int]
+#: What is found in those threads alone in which a doubtful value matters: they are named, in that order.
+Account = Callable[[NDArray[Any]], Finding]
 
 
 @dataclass
 class _Origin:
-    """Where a doubtful value comes from, and the hazard that it is once it matters."""
+    """Where a doubtful value comes from, and what is found once it matters."""
 
-    kind: str
-    instruction: PtxInstruction | None  # None: a register that nobody wrote, and nothing has computed with
-    what: str
+    finding: Finding | None  # None: a register that nobody wrote, and nothing has computed with
     threads: NDArray[np.bool_]
-    remedy: str = ""
-    other: PtxInstruction | None = None
-    space: str = ""
-    addresses: tuple[int, int] | None = None
+    account: Account | None = None
     loading: bool = False  # by tcgen05.ld, which nobody has waited for
     stored: PtxInstruction | None = None  # what has brought it to global memory
     storers: NDArray[np.bool_] | None = None  # the warps that have
-    account: Callable[[NDArray[Any]], Account] | None = None  # of those in which it matters
 
 
 #: Of several origins the one with the highest number is named: one that takes more than __syncwarp().
@@ -121,7 +108,7 @@ class DoubtfulValues(Observer):
         number = self._numbers.get(key)
         if number is None:
             number = len(self._origins) + 1
-            if "__syncthreads()" in make.remedy:
+            if make.finding is not None and "__syncthreads()" in make.finding.remedy:
                 number += _MORE_THAN_A_WARP
             self._numbers[key], self._origins[number] = number, make
         self._origins[number].threads[threads] = True
@@ -130,26 +117,11 @@ class DoubtfulValues(Observer):
     def _nobody(self) -> NDArray[np.bool_]:
         return np.zeros(self._batch.size, dtype=np.bool_)
 
-    def doubt(
-        self,
-        kind: str,
-        instruction: PtxInstruction,
-        threads: NDArray[Any],
-        what: str,
-        *,
-        remedy: str = "",
-        other: PtxInstruction | None = None,
-        space: str = "",
-        addresses: tuple[int, int] | None = None,
-        account: Callable[[NDArray[Any]], Account] | None = None,
-    ) -> None:
-        """Threads load what they should not use; the hazard is reported once it matters.
-
-        `account` says the same of those threads alone in which it does.
-        """
-        made = _Origin(kind, instruction, what, self._nobody(), remedy, other, space, addresses)
-        made.account = account
-        number = self._origin((kind, id(instruction), id(other), remedy), threads, made)
+    def doubt(self, finding: Finding, account: Account | None = None) -> None:
+        """Threads load what they should not use; the finding is reported once it matters."""
+        instruction, threads = finding.instruction, finding.threads
+        key = (finding.kind, id(instruction), id(finding.other), finding.remedy)
+        number = self._origin(key, threads, _Origin(finding, self._nobody(), account))
         flow = self._plans.flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
@@ -168,21 +140,10 @@ class DoubtfulValues(Observer):
         used = [*(self._used[key] for key in uses.uses), *(self._decided[key] for key in uses.decisions)]
         return any(bool((each[threads] > times).any()) for each in used)
 
-    def doubt_idle(
-        self,
-        uses: LoadUses,
-        threads: NDArray[Any],
-        kind: str,
-        instruction: PtxInstruction,
-        *,
-        remedy: str,
-        other: PtxInstruction,
-        space: str,
-        account: Callable[[NDArray[Any]], Account],
-    ) -> None:
+    def doubt_idle(self, uses: LoadUses, threads: NDArray[Any], finding: Finding, account: Account) -> None:
         """Threads hold what they should not use, as another instruction has just shown."""
-        made = _Origin(kind, instruction, "", self._nobody(), remedy, other, space, account=account)
-        number = self._origin((kind, id(instruction), id(other), remedy, "idle"), threads, made)
+        key = (finding.kind, id(finding.instruction), id(finding.other), finding.remedy, "idle")
+        number = self._origin(key, threads, _Origin(finding, self._nobody(), account))
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
 
@@ -190,10 +151,8 @@ class DoubtfulValues(Observer):
         """The doubtful registers of a function: at first those that it may read before it writes them."""
         live = self._live[function] = {}
         for register in self._plans.functions[function].unwritten:
-            everyone = self._batch.everyone
-            number = self._origin(
-                (function, register), everyone, _Origin("uninitialised register", None, "", self._nobody())
-            )
+            origin = _Origin(None, self._nobody())
+            number = self._origin((function, register), self._batch.everyone, origin)
             live[register] = np.full(self._batch.size, number, dtype=np.int32)
         return live
 
@@ -211,21 +170,18 @@ class DoubtfulValues(Observer):
     def _matter(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         """A doubtful value is used in lanes: report it."""
         origin = self._origins[number]
-        if origin.instruction is None or (number, id(where)) in self._reported:
+        finding = origin.finding
+        if finding is None or (number, id(where)) in self._reported:
             return
         self._reported.add((number, id(where)))
         guilty = lanes[origin.threads[lanes]]
-        what, remedy, addresses = origin.what, origin.remedy, origin.addresses
         if origin.account is not None:
-            guilty, what, remedy, addresses = origin.account(guilty if len(guilty) else lanes)
-        elif not len(guilty):
-            guilty = np.flatnonzero(origin.threads)
-        if line_text(where) != line_text(origin.instruction):
-            what += f", and {line_text(where)} {use}"
-        self._report.add(
-            origin.kind, origin.instruction, self._batch, guilty, what, remedy=remedy,
-            other=origin.other, space=origin.space, addresses=addresses,
-        )  # fmt: skip
+            finding = replace(origin.account(guilty if len(guilty) else lanes), kind=finding.kind)
+        else:
+            finding = replace(finding, threads=guilty if len(guilty) else np.flatnonzero(origin.threads))
+        if line_text(where) != line_text(finding.instruction):
+            finding = replace(finding, what=f"{finding.what}, and {line_text(where)} {use}")
+        self._report.add(self._batch, finding)
 
     def _use(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         for number in np.unique(taints[taints > 0]).tolist():
@@ -308,12 +264,12 @@ class DoubtfulValues(Observer):
         taints: _Taints = live[register][ours]
         for number in np.unique(taints[taints > 0]).tolist():
             origin = self._origins[number]
-            if origin.instruction is not None and not origin.loading:
+            if origin.finding is not None and not origin.loading:
                 continue
             lanes = ours[taints == number]
             names = self._unwritten_names(live, register, instruction, ours)
             what = f"{{who}} execute{{s}} {instruction.opcode} with {names}, never written"
-            made = _Origin("uninitialised register", instruction, what, self._nobody())
+            made = _Origin(Finding("uninitialised register", instruction, lanes, what), self._nobody())
             if origin.loading:
                 self._matter(number, lanes, instruction, "uses it")
                 continue
@@ -332,9 +288,7 @@ class DoubtfulValues(Observer):
                 if each in live
                 else []
             )
-            if each == register or any(
-                made and made.instruction is None and not made.loading for made in origins
-            ):
+            if each == register or any(made and made.finding is None for made in origins):
                 names.append(self._plans.owners[id(instruction)].function.registers[each].name)
         if len(names) == 1:
             return f"register {names[0]}"
@@ -528,10 +482,8 @@ class DoubtfulValues(Observer):
         if instruction.parts[1] == "ld":
             what = "{who} load{s} from tensor memory"
             remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
-            made = _Origin(
-                "tcgen05.ld without wait", instruction, what, self._nobody(), remedy, space="tensor"
-            )
-            made.loading = True
+            finding = Finding("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
+            made = _Origin(finding, self._nobody(), loading=True)
             number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
             return
@@ -582,7 +534,8 @@ class DoubtfulValues(Observer):
         for register in live.keys() & set(flow.stored):
             taints = live[register][lanes]
             for number in np.unique(taints[taints > 0]).tolist():
-                if self._origins[number].kind in ("race", "narrow scope"):
+                finding = self._origins[number].finding
+                if finding is not None and finding.kind in ("race", "narrow scope"):
                     self._matter(number, lanes[taints == number], access.instruction, "hands it over")
 
     def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
-from ..hazard import HazardLog, line_name, line_text
+from ..hazard import Finding, HazardLog, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
@@ -55,11 +55,11 @@ class LocalMemory:
             missing = ~self._written[places]
             if missing.any():
                 where = access.addresses[missing] + byte
-                self._values.doubt(
+                self._values.doubt(Finding(
                     "uninitialised memory", access.instruction, access.threads[missing],
                     f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
                     space="local", addresses=(int(where.min()), int(where.max())),
-                )  # fmt: skip
+                ))  # fmt: skip
                 return
 
 
@@ -87,18 +87,18 @@ class ClusterPresence:
             return
         early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
         if len(early):
-            self._report.add(
-                "absent block", access.instruction, self._batch, piece.threads[early],
+            self._report.add(self._batch, Finding(
+                "absent block", access.instruction, piece.threads[early],
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
-            )  # fmt: skip
+            ))  # fmt: skip
         if access.kind == "atomic" and is_local_only(access.instruction.opcode):
-            self._report.add(
-                "not atomic", access.instruction, self._batch, piece.threads[remote],
+            self._report.add(self._batch, Finding(
+                "not atomic", access.instruction, piece.threads[remote],
                 f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
                 "ptxas makes it a load and a store",
                 remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
-            )  # fmt: skip
+            ))  # fmt: skip
         self._used[owners[remote]] = time
         self._instructions[time] = access.instruction
         for owner in np.unique(owners[remote]).tolist():
@@ -114,11 +114,11 @@ class ClusterPresence:
         left = np.flatnonzero(self._used > self._clocks.cluster_time)
         for time in np.unique(self._used[left]).tolist():
             users = [self._users[block] for block in left.tolist() if self._used[block] == time]
-            self._report.add(
-                "absent block", self._instructions[time], self._batch, np.unique(np.concatenate(users)),
+            self._report.add(self._batch, Finding(
+                "absent block", self._instructions[time], np.unique(np.concatenate(users)),
                 "{who} use{s} shared memory of another block of the cluster, which may have ended",
                 remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
-            )  # fmt: skip
+            ))  # fmt: skip
 
 
 # -- tensor memory -------------------------------------------------------------------------------------------
@@ -160,20 +160,20 @@ class TensorCheck(Observer):
         """What is left in tensor memory at the end of its block."""
         for instruction in dict.fromkeys(each for each, _ in self._allocated.values()):
             threads = [thread for each, thread in self._allocated.values() if each is instruction]
-            self._report.add(
-                "tensor memory kept", instruction, self._batch, np.array(sorted(threads)),
+            self._report.add(self._batch, Finding(
+                "tensor memory kept", instruction, np.array(sorted(threads)),
                 "{who} allocate{s} columns of tensor memory that nobody frees before the block ends",
                 remedy="execute tcgen05.dealloc with the same number of columns", space="tensor",
-            )  # fmt: skip
+            ))  # fmt: skip
 
     def tensor_accessed(self, access: TensorAccess) -> None:
         """Threads, or an instruction that a thread issues, read or write tensor memory."""
         if access.elsewhere:
-            self._report.add(
-                "lanes of warp 0", access.instruction, self._batch, access.threads,
+            self._report.add(self._batch, Finding(
+                "lanes of warp 0", access.instruction, access.threads,
                 "{who} name{s} lanes of tensor memory that only warp 0 of its warpgroup may touch",
                 space="tensor",
-            )  # fmt: skip
+            ))  # fmt: skip
         for flight in self._flights:
             same_issuer = access.asynchronous and flight.access.threads[0] == access.threads[0]
             if flight.touches(access) and not same_issuer:
@@ -194,15 +194,17 @@ class TensorCheck(Observer):
         columns = flight.access.columns
         name = ".".join(other.parts[:2])
         self._report.add(
-            "missing wait",
-            access.instruction,
             self._batch,
-            access.threads,
-            f"{{who}} {access.kind}{{s}} columns of tensor memory while {name} of {line_text(other)} may "
-            f"still write columns {columns.start} to {columns.stop - 1}",
-            remedy=remedy,
-            other=other,
-            space="tensor",
+            Finding(
+                "missing wait",
+                access.instruction,
+                access.threads,
+                f"{{who}} {access.kind}{{s}} columns of tensor memory while {name} of {line_text(other)} may "
+                f"still write columns {columns.start} to {columns.stop - 1}",
+                remedy=remedy,
+                other=other,
+                space="tensor",
+            ),
         )
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
@@ -307,9 +309,9 @@ class TensorMapCheck(Observer):
             else:
                 continue
             name = ".".join(event.instruction.parts[:4])
-            self._report.add(
-                "missing proxy fence", event.instruction, self._batch, event.threads[number : number + 1],
+            self._report.add(self._batch, Finding(
+                "missing proxy fence", event.instruction, event.threads[number : number + 1],
                 f"{{who}}: {name} uses a tensor map that {line_text(change.instruction)} changed through "
                 "another proxy",
                 remedy=remedy, other=change.instruction, space="global",
-            )  # fmt: skip
+            ))  # fmt: skip
