@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..gpu.arrays import GpuArray, GpuArrays
 from ..gpu.compiler import compile_kernel
-from ..gpu.device import device_target
+from ..gpu.device import device_target, processors
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand
 from ..simulator import Result
 from ..simulator.kernel import Kernel, kernel
+from .packed_matrices import Rows, pack
 from .source import RESULTS, compose
 
 CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 H200_PROCESSORS = 132
+WARPGROUP = 128  # threads
 MAX_SHARED = 227 << 10  # bytes of a block on sm_90
 _MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS", "PERSISTENT", "TMA_STORES")
 
@@ -104,13 +108,26 @@ class GemmKernel(ABC):
 
     @property
     @abstractmethod
-    def cluster(self) -> int:
-        """Blocks of a cluster."""
+    def stores_with_tma(self) -> bool:
+        """Whether TMA stores D, whose rows then begin at multiples of 16 bytes."""
 
     @property
-    @abstractmethod
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return math.prod(self.constants.get(name, 1) for name in ("CLUSTER", "CLUSTER_M", "CLUSTER_N"))
+
+    @property
+    def specialised(self) -> bool:
+        """Whether a warpgroup of its blocks only loads."""
+        return "PRODUCER_REGISTERS" in self.constants
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
+        if self.row.family.startswith("mma"):
+            return 32 * self.constants.get("WARPS_M", 1) * self.constants.get("WARPS_N", 1)
+        multiplying = self.constants["BLOCK_M"] // (self.constants.get("TILES_M", 1) * self.form.m)
+        return WARPGROUP * (multiplying + self.specialised)
 
     @property
     @abstractmethod
@@ -159,6 +176,23 @@ class GemmKernel(ABC):
         """D and what the simulator saw; options are those of `kernel.simulate`."""
         call = self.call(A, B, C, processors=processors)
         return call.D, call.simulate(self.kernel, **options)
+
+    def rows_of_product(self, call: GpuArrays, d: GpuArray) -> Rows:
+        """Where a launch stores D, which lies without gaps: there, or where TMA can store its rows."""
+        m, n = d.shape
+        pitch = n * d.itemsize
+        if not self.stores_with_tma or pitch % CHUNK == 0:
+            return Rows(d.pointer, m, pitch, pitch)
+        pitch = -(-pitch // CHUNK) * CHUNK
+        return Rows(call.scratch(m * pitch), m, pitch, pitch)
+
+    def queue(self, call: GpuArrays, arguments: Sequence[Any], stored: Rows, d: GpuArray) -> None:
+        """Queue a launch on the GPU, and what brings the product from where it is stored to D."""
+        m, n = d.shape
+        grid = self.grid(m, n, processors())
+        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
+        if stored.pointer != d.pointer:
+            pack(call, d.itemsize, stored.pointer, (m, n), (stored.pitch, d.itemsize), d.pointer, n)
 
     def check(self, name: str) -> None:
         """Refuse a type of D and constants that no kernel takes; messages call it by `name`."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
-from ..gpu.device import check_device, processors
+from ..gpu.device import check_device
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
@@ -26,6 +26,7 @@ from .gemm_kernel import (
     CHUNK,
     H200_PROCESSORS,
     STORE,
+    WARPGROUP,
     Call,
     GemmKernel,
     Row,
@@ -38,20 +39,17 @@ from .gemm_kernel import (
     stored_rows,
 )
 from .packed_matrices import (
-    Rows,
     address_bytes,
     check_matrices,
     copy_from_gpu,
     copy_to_gpu,
     map_bytes,
     operand_map,
-    pack,
     packed_rows,
 )
 from .source import RESULTS
 
 _ROW = 128  # bytes along K of a row in one stage of the wgmma kernels
-_WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
 _MOST = 1 << 31
 _ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
@@ -149,16 +147,6 @@ class Rung(GemmKernel):
         return self.constants["BLOCK_N"]
 
     @property
-    def cluster(self) -> int:
-        """Blocks of a cluster."""
-        return self.constants.get("CLUSTER_M", 1) * self.constants.get("CLUSTER_N", 1)
-
-    @property
-    def specialised(self) -> bool:
-        """Whether a warpgroup of its blocks only loads."""
-        return "PRODUCER_REGISTERS" in self.constants
-
-    @property
     def stores_with_tma(self) -> bool:
         """Whether TMA stores D, whose rows then begin at multiples of 16 bytes."""
         return bool(self.constants.get("TMA_STORES", 0))
@@ -181,14 +169,6 @@ class Rung(GemmKernel):
         return self.form.m, _ROW
 
     @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        if self.row.family == "mma":
-            return 32 * self.constants.get("WARPS_M", 1) * self.constants.get("WARPS_N", 1)
-        multiplying = self.block_m // (self.constants.get("TILES_M", 1) * self.form.m)
-        return _WARPGROUP * (multiplying + self.specialised)
-
-    @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory of a block."""
         stages = self.constants.get("STAGES", 1 if self.threads > 32 else 0)
@@ -196,7 +176,7 @@ class Rung(GemmKernel):
         if self.row.tensor_maps:
             size += 16 * stages  # two barriers each
         if self.stores_with_tma:
-            size += 2 * STORE * (self.threads // _WARPGROUP - 1)
+            size += 2 * STORE * (self.threads // WARPGROUP - 1)
         return size
 
     def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
@@ -291,14 +271,11 @@ class Rung(GemmKernel):
                 f"A {m}x{a.shape[1]} and B {b.shape[0]}x{n}: the kernels count rows, columns and bytes of a "
                 "row below 2^31"
             )
-        pitch, target = n * d.itemsize, d.pointer
-        if self.stores_with_tma and pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
-            pitch = -(-pitch // CHUNK) * CHUNK
-            target = call.scratch(m * pitch)
+        stored = self.rows_of_product(call, d)
         c = call.arrays.get("C")
         start = 0 if c is None else call.contiguous(c).pointer
         arguments: list[np.generic | bytes] = [
-            *(address_bytes(pointer) for pointer in (left.pointer, right.pointer, start, target)),
+            *(address_bytes(pointer) for pointer in (left.pointer, right.pointer, start, stored.pointer)),
             *(np.int32(size) for size in (m, n, left.length)),
         ]
         if maps:
@@ -306,11 +283,8 @@ class Rung(GemmKernel):
             arguments[0] = map_bytes(left, self.box_a, tf32=tf32)
             arguments[1] = map_bytes(right, self.box_b, tf32=tf32)
         if self.stores_with_tma:
-            arguments[3] = map_bytes(Rows(target, m, pitch, pitch), self.box_d)
-        grid = self.grid(m, n, processors())
-        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
-        if target != d.pointer:
-            pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+            arguments[3] = map_bytes(stored, self.box_d)
+        self.queue(call, arguments, stored, d)
 
 
 def ladder() -> tuple[Row, ...]:

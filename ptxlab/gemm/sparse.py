@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
-from ..gpu.device import check_device, device_target, processors
+from ..gpu.device import check_device, device_target
 from ..gpu.tensor_maps import encode_tensor_map
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
@@ -25,7 +25,6 @@ from ..memory import tensor_map
 from ..numerics import has, model_for
 from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
 from .gemm_kernel import (
-    CHUNK,
     H200_PROCESSORS,
     STORE,
     Call,
@@ -39,7 +38,7 @@ from .gemm_kernel import (
     start_codes,
     stored_rows,
 )
-from .packed_matrices import Rows, check_elements, lies_by_rows, operand_map, pack, packed_rows
+from .packed_matrices import Rows, check_elements, lies_by_rows, operand_map, packed_rows
 from .source import RESULTS
 
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
@@ -79,16 +78,9 @@ class SparseRung(GemmKernel):
         return self.row.family == "wgmma.sp"
 
     @property
-    def cluster(self) -> int:
-        """Blocks of a cluster."""
-        return self.constants.get("CLUSTER", 1)
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        if self.asynchronous:
-            return LANES * (1 + self.constants["BLOCK_M"] // (self.constants["TILES_M"] * self.form.m))
-        return 32 * self.constants["WARPS_M"] * self.constants["WARPS_N"]
+    def stores_with_tma(self) -> bool:
+        """Whether TMA stores D, whose rows then begin at multiples of 16 bytes."""
+        return self.asynchronous
 
     @property
     def steps(self) -> int:
@@ -191,21 +183,15 @@ class SparseRung(GemmKernel):
             left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
         start = np.uint64(0) if C is None else call.contiguous(C)
         sizes = [np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
-        pitch, target = n * d.itemsize, d.pointer
+        target = self.rows_of_product(call, d)
         arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
         if self.asynchronous:
-            if pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
-                pitch = -(-pitch // CHUNK) * CHUNK
-                target = call.scratch(m * pitch)
-            described = self.maps(left, right, Rows(target, m, pitch, pitch))
+            described = self.maps(left, right, target)
             encoded = [encode_tensor_map(each).tobytes() for each in described]
             arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
         else:
             arguments += [np.int32(left.pitch), np.int32(right.pitch)]
-        grid = self.grid(m, n, processors())
-        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
-        if target != d.pointer:
-            pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+        self.queue(call, arguments, target, d)
         return d
 
 
