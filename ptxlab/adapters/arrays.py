@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -204,14 +204,7 @@ def _placed(arguments: Sequence[object]) -> list[object]:
         for number, argument in enumerate(arguments)
         if isinstance(argument, np.ndarray) and argument.ndim and argument.size
     }
-    spans = sorted((*np.lib.array_utils.byte_bounds(array), number) for number, array in arrays.items())
-    while spans:
-        low, high, _ = spans[0]
-        numbers: list[int] = []  # of arrays that share memory, directly or through others
-        while spans and (not numbers or spans[0][0] < high):
-            _, end, number = spans.pop(0)
-            high = max(high, end)
-            numbers.append(number)
+    for low, high, numbers in _joined_spans(arrays):
         group = [arrays[number] for number in numbers]
         if all(array.flags.c_contiguous and array.nbytes == high - low for array in group):
             continue
@@ -220,6 +213,19 @@ def _placed(arguments: Sequence[object]) -> list[object]:
         for number in numbers:
             placed[number] = Pointer(memory, arrays[number].ctypes.data - low, low % _ALIGNMENT)
     return placed
+
+
+def _joined_spans(arrays: Mapping[int, NDArray[Any]]) -> Iterator[tuple[int, int, list[int]]]:
+    """Memory of arrays that share some, directly or through others: beginning, end, and the arrays' keys."""
+    spans = sorted((*np.lib.array_utils.byte_bounds(array), key) for key, array in arrays.items())
+    while spans:
+        low, high, key = spans.pop(0)
+        keys = [key]
+        while spans and spans[0][0] < high:
+            _, end, key = spans.pop(0)
+            high = max(high, end)
+            keys.append(key)
+        yield low, high, keys
 
 
 def _possible_table(argument: object) -> NDArray[np.uint64] | None:
@@ -309,14 +315,11 @@ class HostMemory:
         self._add(arrays)
 
     def _add(self, arrays: Sequence[NDArray[Any]]) -> None:
-        known = [memory for _, memory in self._blocks]
-        spans = sorted(np.lib.array_utils.byte_bounds(array) for array in (*known, *arrays) if array.size)
-        self._blocks.clear()
-        while spans:
-            low, high = spans.pop(0)
-            while spans and spans[0][0] < high:
-                high = max(high, spans.pop(0)[1])
-            self._blocks.append((low, array_at(low, (high - low,), (1,), np.dtype(np.uint8))))
+        every = [array for array in (*(memory for _, memory in self._blocks), *arrays) if array.size]
+        self._blocks = [
+            (low, array_at(low, (high - low,), (1,), np.dtype(np.uint8)))
+            for low, high, _ in _joined_spans(dict(enumerate(every)))
+        ]
 
     def pointer(self, address: int) -> Pointer | None:
         """A pointer to an address; None where no array is."""

@@ -203,52 +203,35 @@ def _changed_together(
 
 
 @builds(
-    "mbarrier.arrive", "mbarrier.arrive.expect_tx", "mbarrier.arrive_drop", "mbarrier.arrive_drop.expect_tx"
-)
-def _arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`arrive` and `arrive_drop`; with `.expect_tx` they announce bytes first."""
-    operands = list(instruction.operands)
-    result = Sink() if isinstance(operands[0], Address) else operands.pop(0)
-    place = barrier_place(operands.pop(0), instruction, context)
-    number = reader(operands[0], 32, instruction, context) if operands else None
-    write = writer(result, instruction)
+    "mbarrier.arrive", "mbarrier.arrive.expect_tx", "mbarrier.arrive_drop", "mbarrier.arrive_drop.expect_tx",
+    "mbarrier.expect_tx", "mbarrier.complete_tx",
+)  # fmt: skip
+def _count(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """`arrive` and `arrive_drop`, which announce bytes first with `.expect_tx`; bytes alone."""
     announces = "expect_tx" in instruction.parts
-    drop = instruction.parts[1] == "arrive_drop"
-    wanted = not isinstance(result, Sink)
+    arrives, drop = instruction.parts[1].startswith("arrive"), instruction.parts[1] == "arrive_drop"
+    operands = list(instruction.operands)
+    result = operands.pop(0) if arrives and not isinstance(operands[0], Address) else Sink()
+    place = barrier_place(operands.pop(0), instruction, context)
+    number = reader(operands[0], 32, instruction, context) if operands or not arrives else None
+    write, wanted = writer(result, instruction), not isinstance(result, Sink)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads)
-        count = np.ones(threads.count, dtype=np.int64)
-        amount = count if number is None else number(machine, frame, threads).astype(np.int64)
+        one = np.ones(threads.count, dtype=np.int64)
+        amount = one if number is None else number(machine, frame, threads).astype(np.int64)
         if announces:
             machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
-        else:
-            count = amount
-        machine.synchronised(instruction, "mbarrier.arrive", threads, places)
-        if announces:
-            update_barriers(machine, instruction, threads, places, BarrierChange.announce(amount))
-        change = BarrierChange.arrive(count, drop)
-        states = update_barriers(machine, instruction, threads, places, change, wanted)
-        if wanted:
-            write(frame, threads, states)
-
-    return MachineStep(instruction, execute)
-
-
-@builds("mbarrier.expect_tx", "mbarrier.complete_tx")
-def _count_bytes(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`expect_tx` and `complete_tx`."""
-    place = barrier_place(instruction.operands[0], instruction, context)
-    number = reader(instruction.operands[1], 32, instruction, context)
-    announces = instruction.parts[1] == "expect_tx"
-
-    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        places = place(machine, frame, threads)
-        amount = number(machine, frame, threads).astype(np.int64)
-        if announces:
-            machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
-        change = BarrierChange.announce(amount) if announces else BarrierChange.receive(amount)
-        update_barriers(machine, instruction, threads, places, change)
+        if arrives:
+            machine.synchronised(instruction, "mbarrier.arrive", threads, places)
+        if announces or not arrives:
+            change = BarrierChange.announce(amount) if announces else BarrierChange.receive(amount)
+            update_barriers(machine, instruction, threads, places, change)
+        if arrives:
+            change = BarrierChange.arrive(one if announces else amount, drop)
+            states = update_barriers(machine, instruction, threads, places, change, wanted)
+            if wanted:
+                write(frame, threads, states)
 
     return MachineStep(instruction, execute)
 

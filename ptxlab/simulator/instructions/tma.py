@@ -121,14 +121,6 @@ class Boxes:
                 yield _PlacedBoxes(some.tensors[number], some.starts[ours], some.inside[ours], places[ours])
 
 
-class _PlacedBox(NamedTuple):
-    """One of `_PlacedBoxes`."""
-
-    start: list[int]
-    address: int
-    place: int
-
-
 @dataclass(frozen=True)
 class _PlacedBoxes:
     """Boxes of one tensor map, and where they are in shared memory."""
@@ -138,9 +130,8 @@ class _PlacedBoxes:
     addresses: NDArray[np.int64]  # in the blocks that they belong to
     places: NDArray[np.int64]  # in the shared memory of all blocks
 
-    def __iter__(self) -> Iterator[_PlacedBox]:
-        columns = self.starts.tolist(), self.addresses.tolist(), self.places.tolist()
-        return (_PlacedBox(*values) for values in zip(*columns, strict=True))
+    def __iter__(self) -> Iterator[tuple[list[int], int, int]]:
+        return zip(self.starts.tolist(), self.addresses.tolist(), self.places.tolist(), strict=True)
 
 
 def _notify(
@@ -182,11 +173,10 @@ def load_boxes(memory: Memory, instruction: PtxInstruction, threads: Threads, bo
 def _load_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
     """`tile::gather4`: four rows of an array, wherever they are, as one box of four rows."""
     tensor = boxes.tensor
-    for box in boxes:
-        *rows, column = box.start
+    for (*rows, column), within_block, place in boxes:
         for number, row in enumerate(reversed(rows)):
             content = tensor.load(row, column)[: tensor.expect_tx]  # of one row: nothing is swizzled
-            memory.shared[box.place + _row_places(tensor, number, box.address)] = content
+            memory.shared[place + _row_places(tensor, number, within_block)] = content
 
 
 def _load(memory: Memory, boxes: _PlacedBoxes) -> None:
@@ -300,16 +290,16 @@ def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
     tensor = boxes.tensor
     unsigned = UNSIGNED[8 * tensor.array.itemsize]
     view: NDArray[Any] = tensor.array.view(unsigned)
-    for box in boxes:
-        along = box.start[-1] + np.arange(tensor.box[-1])
+    for start, within_block, place in boxes:
+        along = start[-1] + np.arange(tensor.box[-1])
         within = (along >= 0) & (along < tensor.array.shape[-1])
         if isinstance(tensor, Im2colMap):
-            rows, inside = tensor.pixels(tuple(box.start))
+            rows, inside = tensor.pixels(tuple(start))
         else:
-            rows = np.array(box.start[-2::-1])[:, None]
+            rows = np.array(start[-2::-1])[:, None]
             inside = ((rows >= 0) & (rows < tensor.array.shape[0]))[:, 0]
         for number in np.flatnonzero(inside).tolist():
-            content = memory.shared[box.place + _row_places(tensor, number, box.address)]
+            content = memory.shared[place + _row_places(tensor, number, within_block)]
             view[(*rows[number], along[within])] = content.view(unsigned)[within]
 
 
