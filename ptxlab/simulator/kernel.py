@@ -40,7 +40,7 @@ from .events import Observer
 from .hazard import HazardError, HazardLog
 from .memory import SHARED_START
 from .ptx.linker import joined, read_modules
-from .ptx.syntax import Function, Module, Special, plain_name
+from .ptx.syntax import Function, Module, plain_name
 from .result import Result
 from .simulate import Setup, simulate
 from .threads import LaunchGrid
@@ -273,11 +273,7 @@ class Kernel(Generic[R]):
         ]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
-        cooperative = any(  # grid.sync() of cooperative groups reads it
-            isinstance(operand, Special) and operand.name.startswith("%envreg")
-            for instruction in self.module.instructions
-            for operand in instruction.operands
-        )
+        cooperative = self.module.reads_special("%envreg")  # as grid.sync() of cooperative groups does
         blocks = shape.blocks
         if "blocksareclusters" in self.function.directives:  # the driver is told how many clusters
             blocks = as_grid(grid, block, shared).blocks

@@ -32,7 +32,7 @@ from .memory import (
     Memory,
     SimulatedBuffer,
 )
-from .ptx.syntax import Module, Sink, Special
+from .ptx.syntax import Module, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
@@ -139,7 +139,7 @@ class Run:
             image.static_shared + grid.shared,
             listeners,
             grid.cluster_size,
-            shared_start=0 if _reads_reserved_offset(image.module) else SHARED_START,
+            shared_start=0 if image.module.reads_special("%reserved_smem_offset") else SHARED_START,
         )
         self.buffers = memory.buffers
         self._traffic.watch(memory.buffers, maps)
@@ -213,15 +213,6 @@ def _may_wait(module: Module) -> bool:
         if parts[0] == "atom" and not isinstance(instruction.operands[0], Sink):
             return True
     return False
-
-
-def _reads_reserved_offset(module: Module) -> bool:
-    """Whether code asks where the reserved shared memory is."""
-    return any(
-        isinstance(operand, Special) and operand.name.startswith("%reserved_smem_offset")
-        for instruction in module.instructions
-        for operand in instruction.operands
-    )
 
 
 def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = False) -> int:

@@ -124,12 +124,11 @@ class Clocks:
         self._begun = time
         self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
         self.in_block, self.everywhere = Flags(batch, False), Flags(batch, told)
-        self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
-        self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # and its last fence.mbarrier_init
-        #: What it knew at its fence: the last barriers of its block and of its warp, what flags told it.
-        self._fenced_block = np.zeros(batch.size, dtype=np.int64)
-        self._fenced_warp = np.zeros(batch.size, dtype=np.int64)
-        self._fenced_flags = np.zeros(batch.size, dtype=np.int64)
+        self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
+        #: Its last fence.proxy.async, and what it knew by then: the last barriers of its block and of its
+        #: warp, what flags told it.
+        self._fences = np.zeros((4, batch.size), dtype=np.int64)
+        self.fenced = self._fences[0]
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
@@ -152,7 +151,7 @@ class Clocks:
         if owner not in self._columns:
             self._columns[owner] = len(self._columns)
             if len(self._columns) > self._work.shape[2]:
-                self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=2)
+                self._work = _doubled(self._work, 2)
         return self._columns[owner]
 
     def owner_of(self, column: int) -> _Owner:
@@ -207,13 +206,11 @@ class Clocks:
     def _copied(self, row: int) -> int:
         """A new row like another."""
         if self._rows == self._work.shape[1]:
-            self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
+            self._work = _doubled(self._work, 1)
             if self._matrix is not None:
-                self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)], axis=1)
+                self._matrix = _doubled(self._matrix, 1)
             if self._fenced_matrix is not None:
-                self._fenced_matrix = np.concatenate(
-                    [self._fenced_matrix, np.zeros_like(self._fenced_matrix)], axis=1
-                )
+                self._fenced_matrix = _doubled(self._fenced_matrix, 1)
         self._work[:, self._rows] = self._work[:, row]
         for matrix in (self._matrix, self._fenced_matrix):
             if matrix is not None:
@@ -283,10 +280,10 @@ class Clocks:
 
     def fence(self, threads: NDArray[Any], time: int) -> None:
         """Threads execute fence.proxy.async: it is for what they know of."""
-        self.fenced[threads] = time
-        self._fenced_block[threads] = self.block_time[threads // self.lanes]
-        self._fenced_warp[threads] = self.warp_time[threads >> 5]
-        self._fenced_flags[threads] = self.in_block.heard(self._matrix is not None)[threads >> 5]
+        heard = self.in_block.heard(self._matrix is not None)[threads >> 5]
+        known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5], heard)
+        for each, times in zip(self._fences, (time, *known), strict=True):
+            each[threads] = times
         if self._matrix is None:
             return
         for blocks, lanes in self._patterns(threads):
@@ -302,10 +299,10 @@ class Clocks:
 
         They must have known of it by then.
         """
-        fenced = [self.fenced, self._fenced_block, self._fenced_warp, self._fenced_flags]
+        fences, which = self._fences, threads
         if group > 1:
-            fenced = [np.repeat(each.reshape(-1, group).max(axis=1), group) for each in fenced]
-        when, block, warp, flags = (each[threads] for each in fenced)
+            fences, which = fences.reshape(4, -1, group).max(axis=2), threads // group
+        when, block, warp, flags = (each[which] for each in fences)
         near = threads >> 5 == writers >> 5
         known = (block >= times) | (near & (warp >= times))
         known |= np.minimum(self.in_block.published[writers >> 5], flags - 1) >= times
@@ -328,10 +325,7 @@ class Clocks:
         times += [
             *self.in_block.times,
             *self.everywhere.times,
-            self.fenced,
-            self._fenced_block,
-            self._fenced_warp,
-            self._fenced_flags,
+            *self._fences,
             self.init_fenced,
             self._work,
         ]
@@ -544,6 +538,11 @@ class Clocks:
             self._known_patterns.clear()
         self._known_patterns[id(threads)] = threads, patterns
         return patterns
+
+
+def _doubled(array: NDArray[np.int32], axis: int) -> NDArray[np.int32]:
+    """An array with as many zeros behind it along an axis."""
+    return np.concatenate([array, np.zeros_like(array)], axis=axis)
 
 
 def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

@@ -52,7 +52,6 @@ class Flow(NamedTuple):
 class RegisterPlan:
     """What to look at when an instruction is executed."""
 
-    function: str
     accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
     multiplies: int = -1  # its own set
     overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
@@ -283,7 +282,7 @@ class ModulePlans:
         members, metadata, constants = roles
         parts = instruction.parts
         read, written = instruction.effects
-        plan = RegisterPlan(function.name)
+        plan = RegisterPlan()
         if instruction.parts[:2] == ("wgmma", "mma_async"):
             plan.multiplies = self.sets[function.name, frozenset(_wgmma_registers(instruction))]
             plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)

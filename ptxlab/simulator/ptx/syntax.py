@@ -465,3 +465,11 @@ class Module:
     def instructions(self) -> Iterator[PtxInstruction]:
         """Those of all functions."""
         return chain.from_iterable(function.instructions for function in self.functions.values())
+
+    def reads_special(self, prefix: str) -> bool:
+        """Whether code reads a special register whose name begins so."""
+        return any(
+            isinstance(operand, Special) and operand.name.startswith(prefix)
+            for instruction in self.instructions
+            for operand in instruction.operands
+        )

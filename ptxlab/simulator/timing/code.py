@@ -46,7 +46,6 @@ class MachineInstruction:
     address: int
     opcode: str
     operands: str
-    predicated: bool
     idle: bool  # it never takes effect: it fills a slot
     origin: int
     stall: int
@@ -347,7 +346,6 @@ def _listed(text: str, words: bytes, labels: dict[str, int]) -> list[MachineInst
                 address,
                 match[4],
                 match[5].strip(),
-                match[3] is not None,
                 match[2] == "!" and match[3] in ("PT", "UPT"),
                 origin - 1,
                 control & 15,
