@@ -19,9 +19,9 @@ from ...gemm.matmul import matmul
 from ...gemm.source import source_files
 from ...instruction import mma_instruction
 from ...simulation import Profile, Simulation
-from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
 from ...simulator.peaks import Work
 from ...simulator.threads import LaunchGrid
+from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
 from ...views import Header, Picture
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
