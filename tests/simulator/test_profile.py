@@ -11,9 +11,10 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.explorer.kernel_steps import DATA, READ
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views.highlight import KINDS, highlighted_lines, token_colours, tokens
-from ptxlab.views.kernel_profile import DATA, READ, line_notes, margin
+from ptxlab.views.kernel_profile import line_notes, margin
 from ptxlab.views.palette import DARK, LIGHT, contrast, mix
 
 from .kernel_cases import CASES
