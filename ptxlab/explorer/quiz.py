@@ -154,13 +154,8 @@ class Quiz:
             "verdict": {},
         }
         if self.verdict is not None:
-            data["verdict"] = {
-                "right": self.verdict.right,
-                "sentence": self.verdict.sentence,
-                "cells": _cells(self.verdict.cells),
-                "chosen": _cells(self.verdict.chosen),
-                "skipped": self.verdict.skipped,
-            }
+            cells, chosen = _cells(self.verdict.cells), _cells(self.verdict.chosen)
+            data["verdict"] = {**vars(self.verdict), "cells": cells, "chosen": chosen}
         return data
 
 

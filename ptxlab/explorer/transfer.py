@@ -278,8 +278,9 @@ class TransferOperation(AnyOperation):
             return self.placed(*(at | {name: None if is_left_out else _number(name, text)}).values())
         if name == "element":
             return self.with_element(text)
-        if not is_name(name, part_names(self.ins)):
-            names = listing([*part_names(self.ins), *self.at_names, "element"])
+        parts = PARTS[self.ins.family]
+        if not is_name(name, parts):
+            names = listing([*parts, *self.at_names, "element"])
             raise PtxlabError(f"{self.ins.mnemonic} has no {quoted(name)} to choose; it has {names}")
         return self.with_form(with_part(self.ins, name, text), seed)
 
@@ -906,7 +907,7 @@ _FRAGMENT: dict[str, Callable[[Any], str]] = {
     "type": lambda ins: ins.type,
 }
 #: What can be chosen of a form, by the family: a name, and how it is read from a form.
-_PARTS: dict[str, Mapping[str, Callable[[Any], str]]] = {
+PARTS: dict[str, Mapping[str, Callable[[Any], str]]] = {
     "tcgen05.ld": {
         **_SHAPE,
         **_COUNT,
@@ -944,17 +945,7 @@ def choices(ins: AnyTransfer) -> dict[str, list[str]]:
     ['', 'warpx2::02_13', 'warpx2::01_23', 'warpx4']
     """
     forms = _forms(ins.family)
-    return {name: list(dict.fromkeys(map(read, forms))) for name, read in _PARTS[ins.family].items()}
-
-
-def part_names(ins: AnyTransfer) -> list[str]:
-    """The names of what can be chosen."""
-    return list(_PARTS[ins.family])
-
-
-def part_of(ins: AnyTransfer, name: str) -> str:
-    """What is chosen."""
-    return _PARTS[ins.family][name](ins)
+    return {name: list(dict.fromkeys(map(read, forms))) for name, read in PARTS[ins.family].items()}
 
 
 def with_part(ins: AnyTransfer, name: str, text: str) -> AnyTransfer:
@@ -964,7 +955,7 @@ def with_part(ins: AnyTransfer, name: str, text: str) -> AnyTransfer:
     >>> with_part(ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x128.b32"), "shape", "16x256b").mnemonic
     'tcgen05.ld.sync.aligned.16x256b.x32.b32'
     """
-    parts = _PARTS[ins.family]
+    parts = PARTS[ins.family]
     candidates = [each for each in _forms(ins.family) if parts[name](each) == text]
     if not candidates:
         there = listing([word for word in choices(ins)[name] if word], 30)

@@ -19,6 +19,7 @@ from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
 from .transfer import (
+    PARTS,
     CopyTransfer,
     LoadTransfer,
     MatrixTransfer,
@@ -26,7 +27,6 @@ from .transfer import (
     TensorMemoryTransfer,
     TransferOperation,
     choices,
-    part_of,
 )
 from .view import code_bytes
 
@@ -187,7 +187,7 @@ def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
     controls = []
     for name, texts in choices(form).items():
         if len(texts) > 1:
-            value = part_of(form, name)
+            value = PARTS[form.family][name](form)
             options = [(text or _LEFT_OUT.get(name, "none"), text) for text in texts]
             controls.append(_select(name, options, value))
     if isinstance(transfer, MatrixTransfer):
