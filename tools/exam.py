@@ -2,7 +2,7 @@
 
 `questions.md` is to hand out, `answers.md` to keep. The same seed gives the same exam. Every kind of question
 is a function that draws its numbers and asks the library for the answer; a part of the course has as many
-questions as `QUESTIONS` says, of its kinds in turn.
+questions as `PARTS` says, of its kinds in turn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.memory import Tile, conflicts, descriptor
 
-__all__ = ["KINDS", "QUESTIONS", "Question", "exam"]
+__all__ = ["PARTS", "Question", "exam"]
 
 
 class Question(NamedTuple):
@@ -79,10 +79,12 @@ def fragment_element(draw: Random) -> tuple[str, object]:
 
 
 def register_count(draw: Random) -> tuple[str, object]:
-    ins = _chosen(draw, "mma", "s4", "s8", "f16", "tf32", "e4m3", "b1")
-    counts = [ins.operand(name).registers for name in "ABD"]
+    return _registers(_chosen(draw, "mma", "s4", "s8", "f16", "tf32", "e4m3", "b1"))
+
+
+def _registers(ins: MmaForm) -> tuple[str, str]:
     text = f"`{ins.mnemonic}`: how many 32-bit registers does a lane use for A, for B and for D?"
-    return text, ", ".join(map(str, counts))
+    return text, ", ".join(str(ins.operand(name).registers) for name in "ABD")
 
 
 def decode(draw: Random) -> tuple[str, object]:
@@ -230,9 +232,7 @@ def metadata_place(draw: Random) -> tuple[str, object]:
 
 
 def sparse_registers(draw: Random) -> tuple[str, object]:
-    ins = _chosen(draw, "mma.sp", "s4", "s8", "f16", "tf32")
-    text = f"`{ins.mnemonic}`: how many 32-bit registers does a lane use for A, for B and for D?"
-    return text, ", ".join(str(ins.operand(name).registers) for name in "ABD")
+    return _registers(_chosen(draw, "mma.sp", "s4", "s8", "f16", "tf32"))
 
 
 # -- Numbers -------------------------------------------------------------------------------------------------
@@ -346,36 +346,31 @@ def cute_index(draw: Random) -> tuple[str, object]:
     return text, f"index {CuteLayout.read(layout)(lane, value)}, row {row}, column {col}"
 
 
-#: The kinds of question of each part of the course.
-KINDS: dict[str, tuple[Kind, ...]] = {
+#: How many of the thirty questions each part of the course has, and of which kinds.
+PARTS: dict[str, tuple[int, tuple[Kind, ...]]] = {
     "Reading instructions": (
-        *(fragment_place, decode, register_count, fragment_element, encode, packed_integers),
+        7,
+        (fragment_place, decode, register_count, fragment_element, encode, packed_integers),
     ),
     "Writing kernels": (
-        *(wavefronts, swizzled_offset, read_descriptor, warpgroup_place, ring_parity, ldmatrix_pitch),
-        *(write_descriptor, expected_bytes),
+        9,
+        (
+            *(wavefronts, swizzled_offset, read_descriptor, warpgroup_place, ring_parity, ldmatrix_pitch),
+            *(write_descriptor, expected_bytes),
+        ),
     ),
-    "Sparsity": (nibbles, metadata_place, kept_columns, sparse_registers),
-    "Numbers": (truncated_sum, saturated, signs_by_popc, targets),
-    "Blackwell": (scaled_sum, tensor_memory_place, scale_code, instruction_descriptor),
-    "Other languages": (cute_index,),
-}
-#: How many of the thirty each part has.
-QUESTIONS = {
-    "Reading instructions": 7,
-    "Writing kernels": 9,
-    "Sparsity": 5,
-    "Numbers": 4,
-    "Blackwell": 4,
-    "Other languages": 1,
+    "Sparsity": (5, (nibbles, metadata_place, kept_columns, sparse_registers)),
+    "Numbers": (4, (truncated_sum, saturated, signs_by_popc, targets)),
+    "Blackwell": (4, (scaled_sum, tensor_memory_place, scale_code, instruction_descriptor)),
+    "Other languages": (1, (cute_index,)),
 }
 
 
 def exam(seed: int) -> list[Question]:
     """The questions of an exam, in the order of the course; no two are the same."""
     draw, asked = Random(seed), dict[str, Question]()
-    for part, kinds in KINDS.items():
-        for kind in islice(cycle(kinds), QUESTIONS[part]):
+    for part, (count, kinds) in PARTS.items():
+        for kind in islice(cycle(kinds), count):
             text, answer = kind(draw)
             while text in asked:
                 text, answer = kind(draw)

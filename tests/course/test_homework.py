@@ -235,9 +235,9 @@ def test_the_answers_of_an_exam_are_right(seed: int) -> None:
     asked = exam.exam(seed)
     assert len(asked) == 30 == len({question.text for question in asked})
     assert [question.part for question in asked] == [
-        part for part, count in exam.QUESTIONS.items() for _ in range(count)
+        part for part, (count, _) in exam.PARTS.items() for _ in range(count)
     ]
-    assert exam.QUESTIONS.keys() == {lesson.part for lesson in LESSONS}
+    assert exam.PARTS.keys() == {lesson.part for lesson in LESSONS}
     for question in asked:
         by_hand = BY_HAND.get(question.kind)
         if question.kind == "decode":
@@ -251,7 +251,7 @@ def test_an_exam_is_drawn_by_its_seed() -> None:
     first, second = ({question.text for question in exam.exam(seed)} for seed in (1, 2))
     assert len(first & second) <= 3, "some kinds have few questions"
     questions, answers = (exam.sheet(1, answers=answers) for answers in (False, True))
-    assert questions.count("\n\n## ") == answers.count("\n\n## ") == len(exam.KINDS)
+    assert questions.count("\n\n## ") == answers.count("\n\n## ") == len(exam.PARTS)
     assert "\n30. " in questions and "\n30. " in answers
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...instruction import mma_instruction
 from ...isa.dtypes import dtype
 from ...isa.sparsity import STRUCTURES
-from ..answers import WrongForm, first_wrong, whole_numbers, whole_result_of
+from ..answers import first_wrong, function_table, numbers, whole_numbers
 from ..checking import Sentences, binary_hint, checks, correct, otherwise, place_hints, when
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -19,10 +19,7 @@ _RAW = 1 + 2.0**-10 + 2.0**-11
 
 @checks("17.1")
 def truncated(answer: object) -> Sentences:
-    try:
-        submitted = float(np.asarray(answer).item())
-    except (ValueError, TypeError, OverflowError):
-        raise WrongForm("the answer is one number, for example `1 + 2**-9`.") from None
+    (submitted,) = numbers(answer, "one number, for example `1 + 2**-9`", 1)
     tf32 = dtype("tf32")
     seen = float(tf32.decode(np.array([_RAW], dtype=np.float32).view(np.uint32))[0])
     rounded = float(tf32.decode(tf32.encode([_RAW]))[0])
@@ -102,10 +99,7 @@ def where_a(answer: object) -> Sentences:
 
 @checks("17.4")
 def first_column(answer: object) -> Sentences:
-    form = "`first_column(lane, i)` returns a column"
-    submitted = np.array(
-        [[whole_result_of(answer, lane, i, form=form) for i in range(4)] for lane in range(INS.lanes)]
-    )
+    submitted = function_table(answer, INS.lanes, 4, form="`first_column(lane, i)` returns a column")
     stored = INS.a.coords()[..., 1]
     where = first_wrong(submitted, 2 * stored, "lane {}, a{}")
     lane = int(np.argmax(submitted[:, 0] != 2 * stored[:, 0]))  # the first whose a0 is wrong
