@@ -568,12 +568,8 @@ def _chosen(module: Module, name: str | None) -> Function:
             raise PtxlabError(f"the source has {len(entries)} kernels; name one of them: {listing(entries)}")
         return module.functions[entries[0]]
     text = as_text(name, "name")
-    matching = [entry for entry in entries if entry == text or _is_mangled(entry, text)]
+    mangled = f"_Z{len(text)}{text}"  # how the name of a plain function begins
+    matching = [entry for entry in entries if entry == text or entry.startswith(mangled)]
     if len(matching) != 1:
         raise PtxlabError(f"name={quoted(text)}: the source has {listing(entries)}")
     return module.functions[matching[0]]
-
-
-def _is_mangled(entry: str, name: str) -> bool:
-    """Whether a mangled name is that of a plain function of this name."""
-    return entry.startswith(f"_Z{len(name)}{name}")

@@ -139,6 +139,11 @@ class _Waiting:
     index: int
     threads: Threads
 
+    @property
+    def step(self) -> MachineStep:
+        """The instruction, ready to execute."""
+        return self.frame.program.steps[self.index]
+
 
 class Machine:
     """One batch of blocks."""
@@ -436,7 +441,7 @@ class Machine:
                 continue
             words = np.packbits(lanes, bitorder="little").view("<u4")[waiting.threads.indices >> 5]
             if words.any():
-                instruction = _step_of(waiting).instruction
+                instruction = waiting.step.instruction
                 self.synchronised(
                     instruction, "passed by", waiting.threads.where(words > 0), words[words > 0]
                 )
@@ -455,7 +460,7 @@ class Machine:
         A barrier for all threads of the block does without those that have ended.
         """
         for position, waiting in list(self._partial_arrivals.items()):
-            step = _step_of(waiting)
+            step = waiting.step
             alone = np.isin(waiting.threads.indices >> 5, threads.indices >> 5)
             if step.control is None or len(step.instruction.operands) < 2 or not alone.any():
                 continue
@@ -544,11 +549,11 @@ class Machine:
     def _check_stuck(self) -> None:
         """Refuse an end at which threads still wait."""
         stuck = [
-            (_step_of(each).instruction, each.threads, self._missing_lanes(each))
+            (each.step.instruction, each.threads, self._missing_lanes(each))
             for each in self._converging.values()
         ]
         for each, _ in self._sleeping:
-            step = _step_of(each)
+            step = each.step
             why = "for the barrier of its cluster"
             if step.explain is not None:
                 why = step.explain(self, each.frame, each.threads)
@@ -667,7 +672,3 @@ def _failure(instruction: PtxInstruction, error: Exception) -> PtxlabError:
         f"{instruction.where}: {instruction.opcode}: the simulator fails at it ({text}): either the "
         "assembler takes no such operands, or this is to be reported"
     )
-
-
-def _step_of(waiting: _Waiting) -> MachineStep:
-    return waiting.frame.program.steps[waiting.index]

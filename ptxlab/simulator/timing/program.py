@@ -164,7 +164,9 @@ class Expansion:
         for version in result:
             for each_copy in version:  # what has no machine instruction and matters
                 there = {
-                    each.origin for each in each_copy if each.concerned >= 0 or self._is_group(each.origin)
+                    each.origin
+                    for each in each_copy
+                    if each.concerned >= 0 or self._group_of(each.origin) is not None
                 }
                 committed = any(self.opcodes[each.row] == "commit" for each in each_copy)
                 for number in range(start, end):
@@ -248,12 +250,9 @@ class Expansion:
             (_GROUPS[name] for size in (4, 3, 2) if (name := ".".join(parts[:size])) in _GROUPS), None
         )
 
-    def _is_group(self, number: int) -> bool:
-        return self._group_of(number) is not None
-
     def _matters(self, number: int) -> bool:
         instruction = self.instructions[number]
-        if self._is_group(number):
+        if self._group_of(number) is not None:
             return True
         parts = instruction.parts
         if parts[:3] == ("cp", "async", "mbarrier"):
@@ -269,9 +268,6 @@ class Expansion:
         elif self.instructions[number].parts[:3] == ("cp", "async", "mbarrier"):
             row[9] = 1
         return self._add(row, number, self.instructions[number].opcode)
-
-    def _is_event(self, step: _StreamStep) -> bool:
-        return self.rows[step.row][0] == EVENT
 
     def _left(self, number: int) -> int:
         """Groups that a wait leaves under way; -1 for all, committed or not."""
@@ -370,7 +366,7 @@ class Expansion:
             for each in steps:
                 last_address = last_address if each.address < 0 else each.address
                 leader = self._leader.get(last_address, -1)
-                held = pending.pop(leader, {}) if self._is_event(each) else pending.get(leader, {})
+                held = pending.pop(leader, {}) if self.rows[each.row][0] == EVENT else pending.get(leader, {})
                 pending[leader] = held  # at the end if it has a barrier: nothing moves across that
                 held.setdefault(last_address, []).append(each)
         return result + _in_order(pending)

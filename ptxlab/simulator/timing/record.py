@@ -22,7 +22,7 @@ from ..threads import Batch, Threads
 from ..traffic import PAST_L1, BankUse, bank_use, least_wavefronts, wavefronts
 
 #: What is executed again and again until it may go on.
-_SLEEPING = frozenset({"mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait"})
+_SLEEPING = (("mbarrier", "try_wait"), ("mbarrier", "test_wait"))
 #: Instructions that may have something to concern.
 _CONCERNED = frozenset({
     "atom", "bar", "barrier", "cp", "ld", "ldmatrix", "mbarrier", "red", "st", "stmatrix", "wmma",
@@ -148,7 +148,7 @@ class Recorder(Observer):
     def accessed(self, access: Access) -> None:
         """Warps read or write memory, or the counts of mbarriers."""
         instruction, parts = access.instruction, access.instruction.parts
-        if _is_of_mbarrier(access):
+        if "mbarrier" in (access.proxy, access.kind):
             places = access.pieces[0].offsets if access.pieces else access.addresses
             self._barriers = access.threads, places
             if access.kind != "read" and "init" not in parts:
@@ -330,11 +330,5 @@ class Recorder(Observer):
         self.forms[self.numbers[id(instruction)]] = operands.ins
 
 
-def _is_of_mbarrier(access: Access) -> bool:
-    """Whether it reads or changes the counts of mbarriers."""
-    return "mbarrier" in (access.proxy, access.kind)
-
-
 def _sleeps(instruction: PtxInstruction) -> bool:
-    parts = instruction.parts
-    return ".".join(parts[:2]) in _SLEEPING or parts[:3] == ("barrier", "cluster", "wait")
+    return instruction.parts[:2] in _SLEEPING or instruction.parts[:3] == ("barrier", "cluster", "wait")
