@@ -23,7 +23,7 @@ from ptxlab.course.exercises import gemm_ladder
 from ptxlab.gemm import Rung, ladder, rung
 from ptxlab.simulator.timing.launch_profile import REASONS, LaunchProfile
 
-FILE = Path(gemm_ladder.__file__).parent / gemm_ladder.PROFILES_FILE
+FILE = Path(reader_kernels.__file__).parent / gemm_ladder.PROFILES_FILE
 
 
 def profile(chosen: Rung, m: int, n: int, k: int) -> LaunchProfile:

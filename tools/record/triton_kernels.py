@@ -16,10 +16,11 @@ from types import ModuleType
 from typing import Any
 
 import ptxlab
+from ptxlab import course
 from ptxlab._util.files import write_atomically
 from ptxlab.course.exercises import from_triton
 
-FILE = Path(from_triton.__file__).parent / from_triton.PTX_FILE
+FILE = Path(course.__file__).parent / from_triton.PTX_FILE
 
 
 def _imported(source: str, folder: Path, name: str) -> ModuleType:
