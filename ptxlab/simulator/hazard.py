@@ -101,7 +101,7 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """What is wrong in some threads (indices into their batch), as checks find it; `what` is a sentence.
 
     In `what`, `{who}` stands for block, warp and lanes of the first warp that has it, `{lanes}` for warp and
@@ -118,13 +118,13 @@ class Finding:
     addresses: tuple[int, int] | None = None
 
 
-def hazard_of(batch: Batch, finding: Finding) -> Hazard:
-    """A finding as a hazard; block, warp and lanes are those of the first warp."""
-    instruction, threads, other = finding.instruction, finding.threads, finding.other
+def hazard_of(batch: Batch, violation: Violation) -> Hazard:
+    """A violation as a hazard; block, warp and lanes are those of the first warp."""
+    instruction, threads, other = violation.instruction, violation.threads, violation.other
     first = int(threads[0])
     return Hazard(
-        kind=finding.kind,
-        sentence=finding.what,
+        kind=violation.kind,
+        sentence=violation.what,
         line=instruction.source_line,
         text="",
         ptx_line=instruction.line,
@@ -132,9 +132,9 @@ def hazard_of(batch: Batch, finding: Finding) -> Hazard:
         block=batch.grid.block_of(int(batch.numbers[first // batch.block_lanes])),
         warp=first % batch.block_lanes // 32,
         lanes=tuple(int(lane) for lane in np.unique(threads[threads // 32 == first // 32] % 32)),
-        remedy=finding.remedy or KINDS[finding.kind].remedy,
-        space=finding.space,
-        addresses=finding.addresses,
+        remedy=violation.remedy or KINDS[violation.kind].remedy,
+        space=violation.space,
+        addresses=violation.addresses,
         other_line=None if other is None else other.source_line,
         count=len(threads),
     )
@@ -504,24 +504,25 @@ class HazardLog:
                 return f"shared bytes {first - start}..{last - start} of {name}"
         return f"shared bytes {first}..{last}"
 
-    def add(self, batch: Batch, finding: Finding) -> None:
-        """What was found in a batch; of one kind, and one pair of lines, it is one hazard."""
-        kind, instruction, remedy, what = finding.kind, finding.instruction, finding.remedy, finding.what
-        pair = (instruction, finding.other)
+    def add(self, batch: Batch, violation: Violation) -> None:
+        """What is wrong in a batch; of one kind, and one pair of lines, it is one hazard."""
+        kind, instruction, remedy = violation.kind, violation.instruction, violation.remedy
+        pair = (instruction, violation.other)
         key = (kind, tuple((each.source_line, each.call_line) for each in pair if each is not None))
         known = self._hazards.get(key)
         if known is not None:
-            known = replace(known, count=known.count + len(finding.threads))
+            known = replace(known, count=known.count + len(violation.threads))
             if not (key in self._in_warps and "__syncthreads()" in remedy):
                 self._hazards[key] = known
                 return  # otherwise it is more than a matter of one warp: say so
         (self._in_warps.add if "__syncwarp()" in remedy else self._in_warps.discard)(key)
         remedy = spelled(remedy or KINDS[kind].remedy, self._language)
-        hazard = hazard_of(batch, replace(finding, remedy=remedy))
+        hazard = hazard_of(batch, replace(violation, remedy=remedy))
         words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
         words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"
         if len(hazard.lanes) == 1:
             words |= {"{s}": "s", "{es}": "es"}
+        what = violation.what
         for word, text in words.items():
             what = what.replace(word, text)
         sentence = f"{line_text(instruction)}: {what}; {hazard.remedy}{self._remark}"

@@ -17,7 +17,7 @@ from ..errors import PtxlabError
 from .barriers import Barriers, BypassingLanes, ClusterBarriers
 from .deferred import MatrixQueue
 from .events import MatrixInputs, Observer, Piece, Synchronisation, TensorAccess
-from .hazard import Finding, HazardError, hazard_of, lanes_text, threads_text
+from .hazard import HazardError, Violation, hazard_of, lanes_text, threads_text
 from .memory import Memory, TensorMemory, TileRead
 from .ptx.syntax import Function, PtxInstruction, plain_name
 from .register_file import RegisterFile, SpecialRegisters
@@ -574,8 +574,8 @@ class Machine:
         )
         instruction, threads, _ = stuck[0]
         sentence = f"deadlock: {waits}{self._cluster_hint()}"
-        finding = Finding("deadlock", instruction, threads.indices, sentence)
-        raise HazardError(sentence, hazard_of(self.batch, finding))
+        violation = Violation("deadlock", instruction, threads.indices, sentence)
+        raise HazardError(sentence, hazard_of(self.batch, violation))
 
     def _cluster_hint(self) -> str:
         """What may be wrong if a kernel for clusters was launched without."""

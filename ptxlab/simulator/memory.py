@@ -16,7 +16,7 @@ from .._util.arguments import check_bytes
 from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece
-from .hazard import Finding, HazardError, hazard_of
+from .hazard import HazardError, Violation, hazard_of
 from .ptx.syntax import PtxInstruction
 from .spinning import Probe
 from .threads import UNSIGNED, Threads
@@ -538,8 +538,8 @@ class Memory:
             f"0x{start:x}, which {why}"
         )
         addresses = (start, start + width - 1)
-        finding = Finding(kind, instruction, threads.indices[wrong], sentence, addresses=addresses)
-        raise HazardError(sentence, hazard_of(threads.batch, finding))
+        violation = Violation(kind, instruction, threads.indices[wrong], sentence, addresses=addresses)
+        raise HazardError(sentence, hazard_of(threads.batch, violation))
 
 
 def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count: int) -> list[NDArray[Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..hazard import Finding, HazardLog, lanes_text, line_name, line_text
+from ..hazard import HazardLog, Violation, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 from .clocks import Clocks
@@ -136,19 +136,19 @@ class AccessReports:
 
     def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
-        touch, finding = unordered.touch, self._race(unordered)
+        touch, violation = unordered.touch, self._race(unordered)
         readers = (unordered.before & ID) - (self._launched if unordered.everywhere else 0)
 
-        def account(threads: NDArray[Any]) -> Finding:
+        def account(threads: NDArray[Any]) -> Violation:
             ours = self._entries_of(touch.threads if idle is None else readers, unordered.which, threads)
             return _named_once(self._race(unordered._replace(which=ours)))
 
         if idle is None:
-            self._add(touch, finding, account)
+            self._add(touch, violation, account)
         else:
-            self._values.doubt_idle(idle.uses, idle.threads, finding, account)
+            self._values.doubt_idle(idle.uses, idle.threads, violation, account)
 
-    def _race(self, unordered: Unordered) -> Finding:
+    def _race(self, unordered: Unordered) -> Violation:
         """A race in words; its bytes are those of the first two warps."""
         touch, lanes = unordered.touch, self._batch.block_lanes
         thread = int(touch.threads[unordered.which[0]])
@@ -161,7 +161,7 @@ class AccessReports:
             what, remedy = self._race_within_warp(unordered, thread, place)
         else:
             what, remedy = self._race_between_warps(unordered, thread, partner, place)
-        return self._finding(kind, touch, unordered.which, span, what, remedy, unordered.other)
+        return self._violation(kind, touch, unordered.which, span, what, remedy, unordered.other)
 
     def _race_between_blocks(
         self, unordered: Unordered, thread: int, partner: int, place: str
@@ -249,7 +249,7 @@ class AccessReports:
         touch, other = unordered.touch, unordered.other
         span = self._span(touch, unordered.first_pair)
         warp = (unordered.stamp & ID) % self._batch.block_lanes // 32
-        self._report.add(self._batch, Finding(
+        self._report.add(self._batch, Violation(
             "own rows of A", touch.access.instruction, touch.threads[unordered.which],
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
@@ -265,7 +265,7 @@ class AccessReports:
         doing = "writing" if unordered.other_verb == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        self._add(touch, self._finding("missing wait", touch, unordered.which, span, what, remedy, other))
+        self._add(touch, self._violation("missing wait", touch, unordered.which, span, what, remedy, other))
 
     def conflicting_writes(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
@@ -280,16 +280,16 @@ class AccessReports:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
             remedy = _WIDER
         instruction = touch.access.instruction
-        self._add(touch, self._finding("race", touch, which, span, what, remedy, instruction))
+        self._add(touch, self._violation("race", touch, which, span, what, remedy, instruction))
 
     def unwritten(self, touch: ShadowTouch, which: NDArray[np.intp]) -> None:
         """Bytes of shared memory are read that nobody wrote."""
 
-        def account(threads: NDArray[Any]) -> Finding:
+        def account(threads: NDArray[Any]) -> Violation:
             ours = self._entries_of(touch.threads, which, threads)
             span = self._span(touch, ours)
             what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
-            return _named_once(self._finding("uninitialised memory", touch, ours, span, what))
+            return _named_once(self._violation("uninitialised memory", touch, ours, span, what))
 
         threads = touch.threads[which]
         self._add(touch, replace(account(threads), threads=threads), account)
@@ -307,7 +307,7 @@ class AccessReports:
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
-        self._add(touch, self._finding(kind, touch, which, span, what, remedy, other))
+        self._add(touch, self._violation(kind, touch, which, span, what, remedy, other))
 
     def overtaken_load(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
         """A bulk copy over what a load, perhaps still under way, reads without a proxy fence after it."""
@@ -317,7 +317,7 @@ class AccessReports:
             f"{line_text(other)} reads through the generic proxy ({other.opcode}); the load may be under way"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
-        self._add(touch, self._finding("missing proxy fence", touch, which, span, what, remedy, other))
+        self._add(touch, self._violation("missing proxy fence", touch, which, span, what, remedy, other))
 
     def unfenced_barrier(
         self, touch: ShadowTouch, threads: NDArray[Any], place: int, other: PtxInstruction
@@ -325,7 +325,7 @@ class AccessReports:
         """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
         instruction = touch.access.instruction
         where = self._report.shared_place(place, place + 7)
-        self._report.add(self._batch, Finding(
+        self._report.add(self._batch, Violation(
             "mbarrier.init without fence", instruction, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
             f"{line_text(other)} initialised through the generic proxy",
@@ -335,7 +335,7 @@ class AccessReports:
 
     # -- parts of sentences ----------------------------------------------------------------------------------
 
-    def _finding(
+    def _violation(
         self,
         kind: str,
         touch: ShadowTouch,
@@ -344,20 +344,20 @@ class AccessReports:
         what: str,
         remedy: str = "",
         other: PtxInstruction | None = None,
-    ) -> Finding:
+    ) -> Violation:
         """What is wrong with some entries of an access."""
         access = touch.access
-        return Finding(
+        return Violation(
             kind, access.instruction, touch.threads[which], what, remedy, other, access.space, span
         )
 
-    def _add(self, touch: ShadowTouch, finding: Finding, account: Account | None = None) -> None:
-        """Report what was found, of a loaded value once that is used."""
+    def _add(self, touch: ShadowTouch, violation: Violation, account: Account | None = None) -> None:
+        """Report a violation, that of a loaded value once it is used."""
         access = touch.access
-        if finding.kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
-            self._values.doubt(finding, account)
+        if violation.kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
+            self._values.doubt(violation, account)
         else:
-            self._report.add(self._batch, finding)
+            self._report.add(self._batch, violation)
 
     def _entries_of(
         self, touching: NDArray[Any], which: NDArray[np.intp], threads: NDArray[Any]
@@ -394,10 +394,10 @@ class AccessReports:
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 
-def _named_once(finding: Finding) -> Finding:
+def _named_once(violation: Violation) -> Violation:
     """With each of its threads once, in the order in which they come."""
-    threads = finding.threads
-    return replace(finding, threads=np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype))
+    threads = violation.threads
+    return replace(violation, threads=np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype))
 
 
 def _action(unordered: Unordered, partners: str, verb: str) -> str:

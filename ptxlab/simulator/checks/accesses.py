@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
-from ..hazard import Finding, HazardLog, lanes_text
+from ..hazard import HazardLog, Violation, lanes_text
 from ..memory import RANK_SHIFT, SHARED_START, cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
@@ -91,7 +91,7 @@ class AccessCheck(Observer):
         for copies in self._work.copies:
             instruction = self._instructions[int(copies.stamps[0]) >> TIME_SHIFT & TIME]
             if copies.reads and instruction is not None:
-                self._report.add(self._batch, Finding(
+                self._report.add(self._batch, Violation(
                     "missing wait", instruction, np.unique(copies.threads),
                     "{who} end{s} while the copy may still be reading shared memory",
                     remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
@@ -634,7 +634,7 @@ class AccessCheck(Observer):
         """Threads synchronise with another block through an mbarrier: without `.cluster` it is for one."""
         named = "cta" in instruction.parts
         ending = "" if named else ", which counts where the instruction names none"
-        self._report.add(self._batch, Finding(
+        self._report.add(self._batch, Violation(
             "narrow scope" if named else "default scope", instruction, threads,
             f"{{who}} {what} with scope .cta{ending}", space="shared",
         ))  # fmt: skip
@@ -654,7 +654,7 @@ class AccessCheck(Observer):
         split = self._clocks.arrive(number, event.threads, "arrive" not in parts)
         aligned = parts[0] == "bar" or "aligned" in parts
         if aligned and split.any():
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "divergent barrier", event.instruction, event.threads[split],
                 f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
             ))  # fmt: skip
@@ -666,7 +666,7 @@ class AccessCheck(Observer):
         first = event.threads >> 5 == event.threads[0] >> 5
         lanes = lanes_text([lane for lane in range(32) if int(words[0]) >> lane & 1])
         passes = "passes" if lanes.startswith("lane ") else "pass"
-        self._report.add(self._batch, Finding(
+        self._report.add(self._batch, Violation(
             "divergent barrier" if barrier else "lanes missing",
             event.instruction, event.threads[first],
             f"{{who}} execute{{s}} {opcode}, which {lanes} of the same warp {passes} by",
@@ -682,7 +682,7 @@ class AccessCheck(Observer):
             return
         lacking = self._clocks.partial(number, event.threads)
         if lacking.any():
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "divergent barrier", event.instruction, event.threads[lacking],
                 f"{{who}} leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
             ))  # fmt: skip

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...isa.operand import MatrixOperand
 from ...isa.operand import Operand as MatrixInRegisters
 from ..events import Access, Inspection, MatrixInputs, Observer, Piece
-from ..hazard import Finding, HazardLog, line_text
+from ..hazard import HazardLog, Violation, line_text
 from ..instructions.warps import shuffle_lanes
 from ..ptx.syntax import (
     Immediate,
@@ -39,15 +39,15 @@ _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 
 _Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
-#: What is found in those threads alone in which a doubtful value matters: they are named, in that order.
-Account = Callable[[NDArray[Any]], Finding]
+#: The violation of those threads alone in which a doubtful value matters: they are named, in that order.
+Account = Callable[[NDArray[Any]], Violation]
 
 
 @dataclass
 class _Origin:
-    """Where a doubtful value comes from, and what is found once it matters."""
+    """Where a doubtful value comes from, and the violation that it is once it matters."""
 
-    finding: Finding | None  # None: a register that nobody wrote, and nothing has computed with
+    violation: Violation | None  # None: a register that nobody wrote, and nothing has computed with
     threads: NDArray[np.bool_]
     account: Account | None = None
     loading: bool = False  # by tcgen05.ld, which nobody has waited for
@@ -108,7 +108,7 @@ class DoubtfulValues(Observer):
         number = self._numbers.get(key)
         if number is None:
             number = len(self._origins) + 1
-            if make.finding is not None and "__syncthreads()" in make.finding.remedy:
+            if make.violation is not None and "__syncthreads()" in make.violation.remedy:
                 number += _MORE_THAN_A_WARP
             self._numbers[key], self._origins[number] = number, make
         self._origins[number].threads[threads] = True
@@ -117,11 +117,11 @@ class DoubtfulValues(Observer):
     def _nobody(self) -> NDArray[np.bool_]:
         return np.zeros(self._batch.size, dtype=np.bool_)
 
-    def doubt(self, finding: Finding, account: Account | None = None) -> None:
-        """Threads load what they should not use; the finding is reported once it matters."""
-        instruction, threads = finding.instruction, finding.threads
-        key = (finding.kind, id(instruction), id(finding.other), finding.remedy)
-        number = self._origin(key, threads, _Origin(finding, self._nobody(), account))
+    def doubt(self, violation: Violation, account: Account | None = None) -> None:
+        """Threads load what they should not use; the violation is reported once it matters."""
+        instruction, threads = violation.instruction, violation.threads
+        key = (violation.kind, id(instruction), id(violation.other), violation.remedy)
+        number = self._origin(key, threads, _Origin(violation, self._nobody(), account))
         flow = self._plans.flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
@@ -140,10 +140,12 @@ class DoubtfulValues(Observer):
         used = [*(self._used[key] for key in uses.uses), *(self._decided[key] for key in uses.decisions)]
         return any(bool((each[threads] > times).any()) for each in used)
 
-    def doubt_idle(self, uses: LoadUses, threads: NDArray[Any], finding: Finding, account: Account) -> None:
+    def doubt_idle(
+        self, uses: LoadUses, threads: NDArray[Any], violation: Violation, account: Account
+    ) -> None:
         """Threads hold what they should not use, as another instruction has just shown."""
-        key = (finding.kind, id(finding.instruction), id(finding.other), finding.remedy, "idle")
-        number = self._origin(key, threads, _Origin(finding, self._nobody(), account))
+        key = (violation.kind, id(violation.instruction), id(violation.other), violation.remedy, "idle")
+        number = self._origin(key, threads, _Origin(violation, self._nobody(), account))
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
 
@@ -170,18 +172,18 @@ class DoubtfulValues(Observer):
     def _matter(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         """A doubtful value is used in lanes: report it."""
         origin = self._origins[number]
-        finding = origin.finding
-        if finding is None or (number, id(where)) in self._reported:
+        violation = origin.violation
+        if violation is None or (number, id(where)) in self._reported:
             return
         self._reported.add((number, id(where)))
         guilty = lanes[origin.threads[lanes]]
         if origin.account is not None:
-            finding = replace(origin.account(guilty if len(guilty) else lanes), kind=finding.kind)
+            violation = replace(origin.account(guilty if len(guilty) else lanes), kind=violation.kind)
         else:
-            finding = replace(finding, threads=guilty if len(guilty) else np.flatnonzero(origin.threads))
-        if line_text(where) != line_text(finding.instruction):
-            finding = replace(finding, what=f"{finding.what}, and {line_text(where)} {use}")
-        self._report.add(self._batch, finding)
+            violation = replace(violation, threads=guilty if len(guilty) else np.flatnonzero(origin.threads))
+        if line_text(where) != line_text(violation.instruction):
+            violation = replace(violation, what=f"{violation.what}, and {line_text(where)} {use}")
+        self._report.add(self._batch, violation)
 
     def _use(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         for number in np.unique(taints[taints > 0]).tolist():
@@ -264,12 +266,12 @@ class DoubtfulValues(Observer):
         taints: _Taints = live[register][ours]
         for number in np.unique(taints[taints > 0]).tolist():
             origin = self._origins[number]
-            if origin.finding is not None and not origin.loading:
+            if origin.violation is not None and not origin.loading:
                 continue
             lanes = ours[taints == number]
             names = self._unwritten_names(live, register, instruction, ours)
             what = f"{{who}} execute{{s}} {instruction.opcode} with {names}, never written"
-            made = _Origin(Finding("uninitialised register", instruction, lanes, what), self._nobody())
+            made = _Origin(Violation("uninitialised register", instruction, lanes, what), self._nobody())
             if origin.loading:
                 self._matter(number, lanes, instruction, "uses it")
                 continue
@@ -288,7 +290,7 @@ class DoubtfulValues(Observer):
                 if each in live
                 else []
             )
-            if each == register or any(made and made.finding is None for made in origins):
+            if each == register or any(made and made.violation is None for made in origins):
                 names.append(self._plans.owners[id(instruction)].function.registers[each].name)
         if len(names) == 1:
             return f"register {names[0]}"
@@ -482,8 +484,8 @@ class DoubtfulValues(Observer):
         if instruction.parts[1] == "ld":
             what = "{who} load{s} from tensor memory"
             remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
-            finding = Finding("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
-            made = _Origin(finding, self._nobody(), loading=True)
+            violation = Violation("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
+            made = _Origin(violation, self._nobody(), loading=True)
             number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
             return
@@ -534,8 +536,8 @@ class DoubtfulValues(Observer):
         for register in live.keys() & set(flow.stored):
             taints = live[register][lanes]
             for number in np.unique(taints[taints > 0]).tolist():
-                finding = self._origins[number].finding
-                if finding is not None and finding.kind in ("race", "narrow scope"):
+                violation = self._origins[number].violation
+                if violation is not None and violation.kind in ("race", "narrow scope"):
                     self._matter(number, lanes[taints == number], access.instruction, "hands it over")
 
     def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
-from ..hazard import Finding, HazardLog, line_name, line_text
+from ..hazard import HazardLog, Violation, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
@@ -55,7 +55,7 @@ class LocalMemory:
             missing = ~self._written[places]
             if missing.any():
                 where = access.addresses[missing] + byte
-                self._values.doubt(Finding(
+                self._values.doubt(Violation(
                     "uninitialised memory", access.instruction, access.threads[missing],
                     f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
                     space="local", addresses=(int(where.min()), int(where.max())),
@@ -87,13 +87,13 @@ class ClusterPresence:
             return
         early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
         if len(early):
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "absent block", access.instruction, piece.threads[early],
                 "{who} use{s} shared memory of another block of the cluster, which may not have started",
                 remedy="wait at a barrier of the cluster first", space="shared",
             ))  # fmt: skip
         if access.kind == "atomic" and is_local_only(access.instruction.opcode):
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "not atomic", access.instruction, piece.threads[remote],
                 f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
                 "ptxas makes it a load and a store",
@@ -114,7 +114,7 @@ class ClusterPresence:
         left = np.flatnonzero(self._used > self._clocks.cluster_time)
         for time in np.unique(self._used[left]).tolist():
             users = [self._users[block] for block in left.tolist() if self._used[block] == time]
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "absent block", self._instructions[time], np.unique(np.concatenate(users)),
                 "{who} use{s} shared memory of another block of the cluster, which may have ended",
                 remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
@@ -160,7 +160,7 @@ class TensorCheck(Observer):
         """What is left in tensor memory at the end of its block."""
         for instruction in dict.fromkeys(each for each, _ in self._allocated.values()):
             threads = [thread for each, thread in self._allocated.values() if each is instruction]
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "tensor memory kept", instruction, np.array(sorted(threads)),
                 "{who} allocate{s} columns of tensor memory that nobody frees before the block ends",
                 remedy="execute tcgen05.dealloc with the same number of columns", space="tensor",
@@ -169,7 +169,7 @@ class TensorCheck(Observer):
     def tensor_accessed(self, access: TensorAccess) -> None:
         """Threads, or an instruction that a thread issues, read or write tensor memory."""
         if access.elsewhere:
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "lanes of warp 0", access.instruction, access.threads,
                 "{who} name{s} lanes of tensor memory that only warp 0 of its warpgroup may touch",
                 space="tensor",
@@ -195,7 +195,7 @@ class TensorCheck(Observer):
         name = ".".join(other.parts[:2])
         self._report.add(
             self._batch,
-            Finding(
+            Violation(
                 "missing wait",
                 access.instruction,
                 access.threads,
@@ -309,7 +309,7 @@ class TensorMapCheck(Observer):
             else:
                 continue
             name = ".".join(event.instruction.parts[:4])
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "missing proxy fence", event.instruction, event.threads[number : number + 1],
                 f"{{who}}: {name} uses a tensor map that {line_text(change.instruction)} changed through "
                 "another proxy",

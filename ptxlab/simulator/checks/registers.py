@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Inspection, Observer, Synchronisation
-from ..hazard import Finding, HazardLog, lanes_text
+from ..hazard import HazardLog, Violation, lanes_text
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
 from .plans import ModulePlans, RegisterPlan
@@ -64,7 +64,7 @@ class RegisterCheck(Observer):
         if outside.any():
             first = int(masks[outside][0])
             lanes = lanes_text([lane for lane in range(32) if first >> lane & 1]) if first else "nobody"
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "not in the mask", instruction, ours[outside],
                 f"{{who}} execute{{s}} {instruction.opcode} with a mask that names {lanes}",
             ))  # fmt: skip
@@ -124,7 +124,7 @@ class RegisterCheck(Observer):
             away = np.flatnonzero(missing[group])
             warp = int(away[0]) // 32
             names = lanes_text([int(lane) % 32 for lane in away if lane // 32 == warp])
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "lanes missing", instruction, ours,
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
             ))  # fmt: skip
@@ -153,7 +153,7 @@ class RegisterCheck(Observer):
         function, registers = list(self._plans.sets)[number]
         names = sorted(self._plans.names[function, each] for each in (read | written) & registers)
         where = flight.instruction.source_line
-        self._report.add(self._batch, Finding(
+        self._report.add(self._batch, Violation(
             "wgmma registers", instruction, ours[late],
             f"{{who}} {verb} {', '.join(names)}, which the wgmma of line {where} may still be using",
             remedy=remedy, other=flight.instruction,
@@ -167,7 +167,7 @@ class RegisterCheck(Observer):
         late = flight.computed[ours] > fenced
         if never.any() or late.any():
             why = "no wgmma.fence came before" if never.any() else "registers were computed after wgmma.fence"
-            self._report.add(self._batch, Finding(
+            self._report.add(self._batch, Violation(
                 "missing wgmma.fence", instruction, ours[never | late],
                 f"{{who}} execute{{s}} {'.'.join(instruction.parts[:2])}, but {why}",
             ))  # fmt: skip
