@@ -253,7 +253,7 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (gemm_ladder.below_roofs, (1, 3, 7, 10)),
     ]
     for number, (draw, values) in enumerate(sliders):
-        pages = [draw(value)._repr_html_() for value in one_in(4, tuple(values), number)]
+        pages = [draw(value)._repr_html_() for value in one_in(8, tuple(values), number)]
         assert len(set(pages)) == len(pages), "every value has a picture of its own"
     shown, folded = first_kernel.mistake(1)._repr_html_().split("<details>")
     for text in first_kernel.MISTAKES[1]:

@@ -31,7 +31,7 @@ NAMES = (
 
 
 def problem(
-    name: str, m: int = 37, n: int = 19, k: int = 150
+    name: str, m: int = 37, n: int = 19, k: int = 90
 ) -> tuple[Instruction, np.ndarray, np.ndarray, np.ndarray]:
     """Values that the instruction takes, A with its structure, in sizes that no tile divides."""
     ins, rng = ptxlab.instruction(name), np.random.default_rng(len(name))

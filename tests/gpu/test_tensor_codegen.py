@@ -59,7 +59,7 @@ def test_kernels_compile(target: str) -> None:
     every = [case for case in cases() if compiled(case, target)]
     if not every:
         pytest.skip(f"NVRTC is that of CUDA {'.'.join(map(str, gpu.compiler_version()))}")
-    some = one_in(211, every, 7)
+    some = one_in(422, every, 7)
     for first in range(0, len(some), 24):
         sources = [codegen.source(form, modifiers) for form, modifiers in some[first : first + 24]]
         assert gpu.compile(together(sources), target, cache=False).startswith(b"\x7fELF")
@@ -68,7 +68,7 @@ def test_kernels_compile(target: str) -> None:
 @pytest.mark.slow
 def test_every_form_has_a_kernel_and_a_line() -> None:
     """One instruction in the kernel; all of those around it are of the same CTA group."""
-    for form, modifiers in one_in(8, list(cases()), 1):
+    for form, modifiers in one_in(16, list(cases()), 1):
         assert codegen.ptx_line(form, modifiers).startswith(f"{form.mnemonic} ".rstrip())
         source = codegen.source(form, modifiers)
         assert f'"{form.mnemonic}' in source
@@ -78,7 +78,7 @@ def test_every_form_has_a_kernel_and_a_line() -> None:
 @pytest.mark.parametrize("target", ["sm_103a", "sm_107a"])
 def test_modules_assemble(target: str) -> None:
     forms = [form for form in ptxlab.catalog("tcgen05", target) if form.supports(target)]
-    for form in one_in(120, forms, 5):
+    for form in one_in(240, forms, 5):
         text = codegen.ptx_module(form, target)
         assert assembler.NEWEST.assemble(text, target) is None, text
 

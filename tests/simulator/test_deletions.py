@@ -191,7 +191,7 @@ def test_what_is_deleted_is_missed(name: str) -> None:
     before = launch.findings(launch.ptx, run)
     cases = list(deletions(launch, run.lines))
     unnoticed = [
-        opcode for opcode, ptx in one_in(1 + len(cases) // 4, cases) if not launch.findings(ptx) - before
+        opcode for opcode, ptx in one_in(1 + len(cases) // 2, cases) if not launch.findings(ptx) - before
     ]
     assert cases
     for beginning, (most, _) in NOT_NEEDED.get(name, {}).items():
