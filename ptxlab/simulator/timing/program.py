@@ -1,10 +1,10 @@
-"""Streams of machine instructions: what each warp issues, from the PTX instructions that it came to."""
+"""Streams of machine instructions: what each warp issues, from the PTX instructions that it executed."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -39,7 +39,7 @@ from .replay import (
 from .units import Clockwork, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
-_SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
+_WGMMA_SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
 _KINDS = {
     **dict.fromkeys(["LDS", "STS", "LDSM", "STSM", "ATOMS", "SHFL", "STAS", "REDAS"], SHARED),
     **dict.fromkeys(["LDG", "LD", "LDL", "ATOMG", "ATOM"], LOAD),
@@ -51,7 +51,7 @@ _KINDS = {
     **dict.fromkeys(["BAR", "SYNCS", "UCGABAR_ARV", "UCGABAR_WAIT", "ARRIVES"], EVENT),
     "EXIT": EXIT,
 }
-#: Instructions of the PTX that matter even where no machine instruction stands for them: kind, group.
+#: PTX instructions that `replay` needs even if no machine instruction stands for them: (kind, group).
 _GROUPS = {
     "cp.async.commit_group": (COMMIT, 0),
     "cp.async.wait_group": (WAIT, 0),
@@ -61,19 +61,35 @@ _GROUPS = {
     "cp.async.bulk.commit_group": (COMMIT, 2),
     "cp.async.bulk.wait_group": (WAIT, 2),
 }
-#: Instructions of the PTX of which the machine has one as well: of several, the others are copies. What is
-#: part of its name there.
+#: PTX opcodes that become one machine instruction, and a part of its name: where there are several, the
+#: assembler has unrolled the loop.
 _ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl": "SHFL", "tanh": "MUFU"}
 _EVENTS = ("bar", "barrier", "mbarrier")
 
 
+class _Row(NamedTuple):
+    """A row of `replay`'s `op`."""
+
+    kind: float
+    unit: float = BRANCH
+    interval: float = 0
+    latency: float = 0
+    stall: float = 0
+    writes: float = 7  # no scoreboard
+    reads: float = 7
+    waits: float = 0
+    group: float = 0  # or the kind of an event
+    amount: float = 0  # groups that a wait leaves
+    is_long: float = 0  # whether waiting for it is
+
+
 class _StreamStep(NamedTuple):
-    """A machine instruction of a copy; `concerned` is the PTX instruction whose touch it takes, or -1."""
+    """A machine instruction of a copy; `touches` is the PTX instruction whose access it performs, or -1."""
 
     row: int
     origin: int
-    concerned: int
-    address: int = -1  # of the instruction, or of the one that it stands behind; -1 for none
+    touches: int
+    address: int = -1  # its own, or that of the one before it; -1 for none
 
 
 @dataclass(frozen=True)
@@ -106,12 +122,12 @@ class Expansion:
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
         self.forms = forms
-        self.rows: list[list[float]] = []
+        self.rows: list[_Row] = []
         self.origins: list[int] = []
         self.opcodes: list[str] = []
         self._block: dict[int, int] = {}  # number of an instruction -> the first of its basic block
         self._ends: dict[int, int] = {}
-        self.nothing = self._add([EXIT, BRANCH, 1, 1, 1, 7, 7, 0, 0, 0, 0], -1, "EXIT")
+        self.exit_row = self._add(_Row(EXIT, interval=1, latency=1, stall=1), -1, "EXIT")
         base = 0
         for function in module.functions.values():
             for start, end in basic_blocks(function).items():
@@ -124,17 +140,17 @@ class Expansion:
         for each in code.instructions:
             leader = each.address if each.leads else leader
             self._leader[each.address] = leader
-        rare = {
+        slow_paths = {  # calls that the PTX does not have: what a division does with a denormal number
             self._leader[each.address]
             for each in code.instructions
             if each.name == "CALL" and self._opcode(each.origin) != "call"
-        }  # what a division does with a denormal number
+        }
         for each in code.instructions:
-            if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in rare:
+            if 0 <= each.origin < len(self.instructions) and self._leader[each.address] not in slow_paths:
                 by_block[self._block[each.origin]].append(each)
-        #: For each basic block of the PTX the versions that the machine code has of it, and their copies.
+        #: For each basic block of the PTX: its versions in the machine code, each a list of unrolled copies.
         self.copies: dict[int, list[list[list[_StreamStep]]]] = {}
-        #: Machine instructions that stand before the loop which the block is in.
+        #: Machine instructions that the assembler has moved out of the loop around a block.
         self.before: dict[int, list[_StreamStep]] = {}
         for start, end in self._ends.items():
             self.copies[start] = self._copies(start, end, by_block.get(start, []))
@@ -162,15 +178,15 @@ class Expansion:
                 _StreamStep(self._row(each), each.origin, -1, each.address) for each in before
             ]
         for version in result:
-            for each_copy in version:  # what has no machine instruction and matters
-                there = {
+            for each_copy in version:  # what is needed and has no machine instruction
+                present = {
                     each.origin
                     for each in each_copy
-                    if each.concerned >= 0 or self._group_of(each.origin) is not None
+                    if each.touches >= 0 or self._group_of(each.origin) is not None
                 }
                 committed = any(self.opcodes[each.row] == "commit" for each in each_copy)
                 for number in range(start, end):
-                    if number in there or not self._matters(number):
+                    if number in present or not self._is_needed(number):
                         continue
                     if committed and self._group_of(number) == (COMMIT, 1):
                         continue
@@ -178,11 +194,13 @@ class Expansion:
                         (i for i, each in enumerate(each_copy) if each.origin > number), len(each_copy)
                     )
                     address = each_copy[max(place - 1, 0)].address if each_copy else -1
-                    each_copy.insert(place, _StreamStep(self._pseudo(number), number, number, address))
+                    each_copy.insert(
+                        place, _StreamStep(self._row_without_code(number), number, number, address)
+                    )
         return result
 
     def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
-        """Machine instructions of which a copy of the block has one, and how often they are there."""
+        """Machine instructions that each copy of the block has once, and how often the code has them."""
         idle = {(each.origin, each.opcode) for each in code if each.idle}
         anchors: Counter[tuple[int, str]] = Counter()
         for (origin, opcode), count in Counter((each.origin, each.opcode) for each in code).most_common():
@@ -197,21 +215,21 @@ class Expansion:
         return anchors
 
     def _versions(self, code: list[MachineInstruction]) -> list[tuple[int, list[MachineInstruction]]]:
-        """How many copies the basic blocks of the machine code hold, where each holds whole ones."""
+        """Copies in each basic block of the machine code, if all hold whole ones; else in all together."""
         anchors = self._anchors(code)
         together = [(self._copy_count(anchors, anchors), code)]
         parts: dict[int, list[MachineInstruction]] = defaultdict(list)
         for each in code:
             parts[self._leader[each.address]].append(each)
-        found = []
+        apart = []
         for part in parts.values():
             times = Counter((each.origin, each.opcode) for each in part)
             if any(times[anchor] for anchor in anchors):
-                found.append((self._copy_count(anchors, times), part))
-        numbers = {copies for copies, _ in found}
+                apart.append((self._copy_count(anchors, times), part))
+        numbers = {copies for copies, _ in apart}
         if len(numbers) < 2 or 0 in numbers:
             return together
-        return sorted(found, key=lambda version: -version[0])
+        return sorted(apart, key=lambda version: -version[0])
 
     def _copy_count(self, anchors: Iterable[tuple[int, str]], times: Counter[tuple[int, str]]) -> int:
         """Copies of a block, from how often its anchors are there: as often as most of them.
@@ -234,13 +252,13 @@ class Expansion:
             key = each.origin, each.opcode
             copy = min(seen[key] * unrolled // times[key], unrolled - 1)
             seen[key] += 1
-            concerned = -1
+            touches = -1
             if each.name in _KINDS and not each.idle and (copy, each.origin) not in taken:
-                concerned = each.origin
+                touches = each.origin
                 taken.add((copy, each.origin))
-            version[copy].append(_StreamStep(self._row(each), each.origin, concerned, each.address))
+            version[copy].append(_StreamStep(self._row(each), each.origin, touches, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
-                commit = self._add([COMMIT, BRANCH, 0, 0, 0, 7, 7, 0, 1, 0, 0], each.origin, "commit")
+                commit = self._add(_Row(COMMIT, group=1), each.origin, "commit")
                 version[copy].append(_StreamStep(commit, -1, -1, each.address))
         return version
 
@@ -250,7 +268,7 @@ class Expansion:
             (_GROUPS[name] for size in (4, 3, 2) if (name := ".".join(parts[:size])) in _GROUPS), None
         )
 
-    def _matters(self, number: int) -> bool:
+    def _is_needed(self, number: int) -> bool:
         instruction = self.instructions[number]
         if self._group_of(number) is not None:
             return True
@@ -259,17 +277,17 @@ class Expansion:
             return True
         return parts[0] in _EVENTS and parts[:2] not in (("bar", "warp"), ("mbarrier", "init"))
 
-    def _pseudo(self, number: int) -> int:
+    def _row_without_code(self, number: int) -> int:
         """A row for a PTX instruction without a machine instruction of its own."""
-        row = [EVENT, BRANCH, 0, 2, 1, 7, 7, 0, self._event_kind(number), 0, 0]
+        row = _Row(EVENT, latency=2, stall=1, group=self._event_kind(number))
         group = self._group_of(number)
         if group is not None:
-            row[0], row[8], row[9] = group[0], group[1], self._left(number)
+            row = row._replace(kind=group[0], group=group[1], amount=self._groups_left(number))
         elif self.instructions[number].parts[:3] == ("cp", "async", "mbarrier"):
-            row[9] = 1
+            row = row._replace(amount=1)
         return self._add(row, number, self.instructions[number].opcode)
 
-    def _left(self, number: int) -> int:
+    def _groups_left(self, number: int) -> int:
         """Groups that a wait leaves under way; -1 for all, committed or not."""
         instruction = self.instructions[number]
         operand = instruction.operands[0] if instruction.operands else None
@@ -284,68 +302,68 @@ class Expansion:
         parts = self.instructions[each.origin].parts
         if each.name == "UBLKCP":
             kind = BULK if "mbarrier::complete_tx::bytes" in parts else BULK_STORE
-        interval, latency, group, count, slow = pipe.interval, pipe.latency, 0, 0, 0
+        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0
         form = self._form(each)
         if (form is not None and each.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")) or kind == WGMMA:
-            interval, latency = self._product(form, kind == WGMMA, each.opcode, interval, latency)
-        if kind == LOAD:
-            latency, slow = self.chip.l1_latency, 1
+            interval, latency = self._matrix_timing(form, kind == WGMMA, each.opcode, interval, latency)
+        is_load = kind == LOAD
+        if is_load:
+            latency = self.chip.l1_latency
         elif kind == EVENT:
             group, latency = self._event_kind(each.origin), 12
-        found = self._group_of(each.origin)
-        if found is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
-            kind, group = found
-            count = self._left(each.origin) if kind == WAIT else 0
-        row = [
+        kind_and_group = self._group_of(each.origin)
+        if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
+            kind, group = kind_and_group
+            count = self._groups_left(each.origin) if kind == WAIT else 0
+        row = _Row(
             kind, pipe.unit, interval, latency, each.stall, each.writes, each.reads, each.waits, group, count,
-            slow,
-        ]  # fmt: skip
+            is_load,
+        )  # fmt: skip
         return self._add(row, each.origin, each.opcode)
 
     def _form(self, each: MachineInstruction) -> ProductForm | None:
-        """What a matrix instruction multiplies: that of its line, or else one of its shape."""
+        """The form of a matrix instruction: that of its PTX instruction, else one with the same N."""
         form = self.forms.get(each.origin)
-        shape = _SHAPE.search(each.opcode)
+        shape = _WGMMA_SHAPE.search(each.opcode)
         if form is None and shape is not None:
             n = int(shape[1])
             form = next((known for known in self.forms.values() if known.n == n), None)
         return form
 
-    def _product(
+    def _matrix_timing(
         self, form: ProductForm | None, warpgroup: bool, opcode: str, interval: float, latency: float
     ) -> tuple[float, float]:
-        """Cycles of a matrix instruction in its sub-partition, and until its result is there; as measured.
+        """Cycles that a matrix instruction keeps the tensor core of its sub-partition, and its latency.
 
-        Where the chip has no such instruction, several others stand for it, and what was measured is their
-        time together: the tensor core takes as long as for the same opcode of one that it has.
+        As measured. An emulated form becomes several machine instructions, and was measured as a whole: each
+        of them takes as long as the same opcode of a native form.
         """
         if form is None:
             return interval, latency
-        found, count = measured(chip=self.chip.measured).get(form), form.mma_count
-        if found is not None and not found.native:
-            found, count = _native(self.chip.measured).get(opcode), 1
-        if found is None:
+        measurement, count = measured(chip=self.chip.measured).get(form), form.mma_count
+        if measurement is not None and not measurement.native:
+            measurement, count = _native(self.chip.measured).get(opcode), 1
+        if measurement is None:
             return interval, latency
-        return found.cycles * (1 if warpgroup else 4) / count, found.latency or latency
+        return measurement.cycles * (1 if warpgroup else 4) / count, measurement.latency or latency
 
-    def _add(self, row: Sequence[float], origin: int, opcode: str) -> int:
-        self.rows.append([float(value) for value in row])
+    def _add(self, row: _Row, origin: int, opcode: str) -> int:
+        self.rows.append(row)
         self.origins.append(origin)
         self.opcodes.append(opcode)
         return len(self.rows) - 1
 
     def stream(self, runs: list[list[int]]) -> list[tuple[int, int]]:
-        """(row, PTX instruction whose touch it takes, or -1) of what a warp issues."""
+        """(row, PTX instruction whose access it performs, or -1) of what a warp issues."""
         result: list[tuple[int, int]] = []
         visits: Counter[int] = Counter()
-        pieces = self._pieces(runs)
-        left, entries = self._iterations_left(pieces)
+        block_runs = self._block_runs(runs)
+        left, entries = self._iterations_left(block_runs)
         under_way: dict[int, list[list[_StreamStep]]] = {}
-        pending: dict[
-            int, dict[int, list[_StreamStep]]
-        ] = {}  # by basic block of the machine code, by address
+        # by basic block of the machine code, by address
+        pending: dict[int, dict[int, list[_StreamStep]]] = {}
         last_address = 0
-        for number, (first, last) in enumerate(pieces):
+        for number, (first, last) in enumerate(block_runs):
             block = self._block[first]
             versions, ends = self.copies[block], last == self._ends[block]
             version = under_way.get(block, versions[0])
@@ -366,20 +384,21 @@ class Expansion:
             for each in steps:
                 last_address = last_address if each.address < 0 else each.address
                 leader = self._leader.get(last_address, -1)
-                held = pending.pop(leader, {}) if self.rows[each.row][0] == EVENT else pending.get(leader, {})
-                pending[leader] = held  # at the end if it has a barrier: nothing moves across that
-                held.setdefault(last_address, []).append(each)
+                is_event = self.rows[each.row].kind == EVENT
+                by_address = pending.pop(leader, {}) if is_event else pending.get(leader, {})
+                pending[leader] = by_address  # with a barrier it is now the last: nothing moves across that
+                by_address.setdefault(last_address, []).append(each)
         return result + _in_order(pending)
 
-    def _iterations_left(self, pieces: list[tuple[int, int]]) -> tuple[dict[int, int], set[int]]:
-        """For visits to unrolled blocks: how often the warp comes there before it leaves the loop.
+    def _iterations_left(self, block_runs: list[tuple[int, int]]) -> tuple[dict[int, int], set[int]]:
+        """For each visit to an unrolled block: the visits left before the warp leaves the loop.
 
         And which visits are the first of a loop.
         """
         watched = self._several | self.before.keys()
         if not watched:
             return {}, set()
-        blocks = [self._block[first] for first, _ in pieces]
+        blocks = [self._block[first] for first, _ in block_runs]
         jumps = {(after, before) for before, after in pairwise(blocks) if after <= before}
         loops: dict[int, tuple[int, int]] = {}
         for block in watched:
@@ -389,7 +408,7 @@ class Expansion:
         entries: dict[int, int] = {}
         first_visits: set[int] = set()
         counts = dict.fromkeys(watched, 0)
-        for number in range(len(pieces) - 1, -1, -1):
+        for number in range(len(blocks) - 1, -1, -1):
             for block, (first, last) in loops.items():
                 if counts[block] and not first <= blocks[number] <= last:
                     counts[block] = 0
@@ -400,26 +419,26 @@ class Expansion:
                 left[number] = counts[block]
         return left, first_visits | set(entries.values())
 
-    def _pieces(self, runs: list[list[int]]) -> list[tuple[int, int]]:
-        """Parts of basic blocks that follow each other: first instruction, behind the last."""
-        pieces: list[tuple[int, int]] = []
+    def _block_runs(self, runs: list[list[int]]) -> list[tuple[int, int]]:
+        """Runs of consecutive instructions within basic blocks: (first, last + 1)."""
+        block_runs: list[tuple[int, int]] = []
         first = previous = -1
         for run in runs:
             for number in run:
                 if number != previous + 1 or number in self._ends or first < 0:
                     if first >= 0:
-                        pieces.append((first, previous + 1))
+                        block_runs.append((first, previous + 1))
                     first = number
                 previous = number
         if first >= 0:
-            pieces.append((first, previous + 1))
-        return pieces
+            block_runs.append((first, previous + 1))
+        return block_runs
 
 
 def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:
-    """Instructions of basic blocks of the machine code, into which the assembler joins several of the PTX."""
+    """By address in each basic block of the machine code, which may have been several of the PTX."""
     return [
-        (each.row, each.concerned)
+        (each.row, each.touches)
         for block in pending.values()
         for address in sorted(block)
         for each in block[address]
@@ -427,7 +446,7 @@ def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[in
 
 
 def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], caches: list[Cache]) -> Streams:
-    """The streams of the warps of each sampled cluster, and what they concern; `caches` of its SMs."""
+    """The streams of the warps of each sampled cluster, with their touches; `caches` are those of its SMs."""
     stream: list[tuple[int, int]] = []
     bounds: list[tuple[int, int]] = []
     touches: list[Touch] = []
@@ -447,7 +466,7 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
                     taken[number] += 1
                 stream.append((row, about))
             if len(stream) == first:
-                stream.append((expansion.nothing, -1))
+                stream.append((expansion.exit_row, -1))
             bounds.append((first, len(stream)))
     touch = np.zeros((max(len(touches), 1), 5))
     links = np.zeros((max(len(touches), 1), 4), dtype=np.int64)
@@ -458,7 +477,7 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
         linked += [*each.signals, *each.waits]
     for _, sm, number in sorted(order):  # about as they happen: warps go on side by side
         touch[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
-    counts = np.array([recorder.signals or [0]] * len(warps), dtype=np.int32)
+    events = np.array([recorder.signals or [0]] * len(warps), dtype=np.int32)
     return Streams(
         np.array(expansion.rows),
         tuple(expansion.origins),
@@ -468,23 +487,23 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
         touch,
         links,
         np.array([*linked, 0], dtype=np.int32),
-        counts,
+        events,
     )
 
 
-class Recent:
-    """Keys and where they come from: of so many the one that was least recently used goes."""
+class _LruCache:
+    """At most `room` keys, each with the touch that fetched it; the least recently used is evicted."""
 
     def __init__(self, room: float) -> None:
         self._room = max(int(room), 1)
         self._kept: OrderedDict[Hashable, int] = OrderedDict()
 
     def find(self, key: Hashable, source: int) -> int | None:
-        """What was kept for a key; if nothing, `source` is from now on."""
-        found = self._kept.get(key)
-        if found is not None:
+        """The touch that is kept for a key; None if there is none, and `source` is kept from now on."""
+        kept = self._kept.get(key)
+        if kept is not None:
             self._kept.move_to_end(key)
-            return found
+            return kept
         self._kept[key] = source
         if len(self._kept) > self._room:
             self._kept.popitem(last=False)
@@ -498,16 +517,18 @@ class Cache:
     """
 
     def __init__(self, chip: Clockwork, l1: float, l2: float, from_dram: float, shared: float) -> None:
-        """`l1`, `l2`: bytes of each that are the SM's."""
-        self._chip = chip
-        self._l1, self._l2 = Recent(l1 / 32), Recent(l2 / 64)
-        self._from_dram = from_dram  # of what an SM is the first to touch
-        self._shared = shared  # how much less L2 takes for what several SMs ask for
+        """`l1`, `l2` are the SM's share of each, in bytes.
+
+        Of what it is the first to touch, the part `from_dram` comes from DRAM; L2's time is multiplied by
+        `shared` where several SMs read the same.
+        """
+        self._chip, self._from_dram, self._shared = chip, from_dram, shared
+        self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
-        """Sectors that L1 takes as long for, cycles of L2 if all SMs ask for as much, sectors from DRAM.
+        """L1's time in sectors, cycles of L2 if all SMs ask for as much, sectors from DRAM.
 
-        And the touch that fetches what is in L1 or on its way there, -1 for none.
+        And the touch that fetches what L1 has or waits for, -1 for none.
         """
         if not touch.sectors:
             return 0.0, 0.0, 0.0, -1
@@ -522,9 +543,9 @@ class Cache:
         fetched, fresh = -1, 0
         for sector in sectors:
             if touch.cached:
-                found = self._l1.find(sector, number)
-                if found is not None:
-                    fetched = max(fetched, found)
+                source = self._l1.find(sector, number)
+                if source is not None:
+                    fetched = max(fetched, source)
                     continue
             past.append(sector)
             if self._l2.find((writes, sector >> 1), number) is None:
