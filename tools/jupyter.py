@@ -247,7 +247,7 @@ class Book:
     def run(self, index: int, code: str | None = None, seconds: float = 30) -> str:
         """Run one cell by keyboard, with other code where some is given, and return its printed text."""
         cell = self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
-        before = cell.locator(".jp-InputPrompt").first.inner_text()
+        before = cell.locator(".jp-InputPrompt").first.text_content()
         cell.locator(".cm-content").click()
         if code is not None:
             self.page.keyboard.press("Control+a")
@@ -255,11 +255,12 @@ class Book:
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function(
             """([cell, before]) => {
-              const now = cell.querySelector('.jp-InputPrompt').innerText;
+              const now = cell.querySelector('.jp-InputPrompt').textContent;
               return now !== before && !now.includes('*');
             }""",
             arg=[cell.element_handle(), before],
             timeout=seconds * 1000,
+            polling=100,  # not every frame, for which JupyterLab would be drawn
         )
         self.page.wait_for_timeout(100)
         output = cell.locator(".jp-OutputArea-output")
@@ -275,7 +276,7 @@ def until(condition: Callable[[], object], page: Any, what: str, seconds: float 
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"after {seconds} s still not: {what}"
-        page.wait_for_timeout(20)
+        page.wait_for_timeout(50)
 
 
 class Shown:

@@ -44,6 +44,7 @@ def count(page: Any, number: int) -> None:
         "number => document.querySelectorAll('.ptx-explorer [data-pane=D]').length === number",
         arg=number,
         timeout=60_000,
+        polling=100,
     )
 
 
