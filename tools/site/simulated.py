@@ -86,7 +86,7 @@ def page() -> Page:
     )
     required = [
         (
-            code(row.what.replace("|", " \u2223 ")),
+            code(row.pattern.replace("|", " \u2223 ")),
             code(row.supported[0]) + " and later" if row.supported[0] == row.targets else _named(row),
             "" if row.version == (0, 0) else f"{row.version[0]}.{row.version[1]}",
         )
