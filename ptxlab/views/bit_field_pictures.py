@@ -106,7 +106,8 @@ _FIELDS: tuple[_Row, ...] = (
 #: The same of tcgen05, whose bits 46 to 48 say 1.
 _TCGEN05_FIELDS: tuple[_Row, ...] = (
     ("swizzle", 61, 3, 14, _tcgen05_swizzle),
-    ("", 53, 8, None, str),
+    ("", 54, 7, None, str),
+    ("B seg", 53, 1, 2, str),  # of .decompress::lut::b
     ("LBO mode", 52, 1, 22, str),
     ("base offset", 49, 3, 18, str),
     ("version", 46, 3, 10, str),

@@ -13,7 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import views
 from ptxlab.instruction import mma_instruction, mma_instructions
-from ptxlab.memory import Descriptor, Tile, tensor_map
+from ptxlab.memory import Descriptor, Tcgen05Descriptor, Tile, tensor_map
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import trace
 from ptxlab.views.charts import bars, table
@@ -463,6 +463,13 @@ def test_a_descriptor_shows_each_bit_once_and_what_its_fields_say(rng: np.random
         assert upper.at(2, 0).text == ("none", "128 B", "64 B", "32 B")[number >> 62]
         hues = {cell.lane for grid in (upper, lower) for cell in grid.cells if cell.lane is not None}
         assert len({hue // 4 for hue in hues}) == 5  # one for each field
+
+
+def test_tcgen05s_descriptor_has_the_segment_of_a_compressed_b() -> None:
+    for segment in (0, 1):
+        picture = views.descriptor(Tcgen05Descriptor(0x400, 128, 512, 64, segment=segment).code)
+        tooltips = [str(text) for grid in picture.grids for text in grid.hover.ravel()]
+        assert f"B seg, bits [53]\n{segment:#x}: {segment}" in tooltips
 
 
 @each(
