@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -93,6 +93,7 @@ class Kernel(Generic[R]):
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._remark = remark  # about lines, in reports
         self._image: Image | None = None
+        self._codes: dict[str, bytes] = {}  # machine code by target: launches are many
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_image": None}  # it is made of functions, and made again
@@ -355,9 +356,12 @@ class Kernel(Generic[R]):
         return read_sass(disassemble(self._machine_code(target), lines=True), target, self.name).listing
 
     def _machine_code(self, target: str) -> bytes:
-        if len(self._texts) > 1 or not self._is_cuda:
-            return _linked_code(self._texts, target)
-        return _machine_code(self.source, target, self.options, self._expression)
+        if target not in self._codes:
+            if len(self._texts) > 1 or not self._is_cuda:
+                self._codes[target] = link_modules(self._texts, target)
+            else:
+                self._codes[target], _ = compile_kernel(self.source, target, self.options, self._expression)
+        return self._codes[target]
 
     def _on_host(self, argument: object, name: str, on_gpu: dict[str, GpuArray]) -> object:
         """The argument with addresses in place of arrays on the GPU, which are listed by name."""
@@ -527,17 +531,6 @@ def _add_earlier(error: PtxlabError, report: HazardLog) -> None:
     if isinstance(error, HazardError) and error.hazard is not None:
         error.hazard = report.with_text(error.hazard)
         error.hazards = [*earlier, error.hazard]
-
-
-@lru_cache(maxsize=64)
-def _machine_code(source: str, target: str, options: tuple[str, ...], expression: str | None) -> bytes:
-    """What a launch loads; launches are many."""
-    return compile_kernel(source, target, options, expression)[0]
-
-
-@lru_cache(maxsize=64)
-def _linked_code(texts: tuple[str, ...], target: str) -> bytes:
-    return link_modules(texts, target)
 
 
 def _as_modules(link: object) -> tuple[str, ...]:
