@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .._util.arguments import as_text
@@ -67,7 +68,7 @@ class _Chip(NamedTuple):
     generation: str
     versions: dict[str, tuple[int, int]]
     products: tuple[str, ...] = ()
-    code_of: str = ""
+    code_of: str | None = None
     has_tcgen05: bool = False
     has_model: bool = True  # whether anything is known of its arithmetic
 
@@ -83,9 +84,13 @@ _CHIPS = {
     "sm_89": _Chip("Ada", {"": (7, 8)}, ("L4", "L40", "RTX 4090")),
     "sm_90": _Chip("Hopper", {"": (7, 8), "a": (8, 0)}, ("H100", "H200")),
     "sm_100": _Chip("Blackwell", {"": (8, 6), "a": (8, 6), "f": (8, 8)}, ("B200",), has_tcgen05=True),
-    "sm_103": _Chip("Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("B300",), "sm_100", True),
+    "sm_103": _Chip(
+        "Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("B300",), "sm_100", has_tcgen05=True
+    ),
     "sm_107": _Chip("Rubin", {"": (9, 4), "a": (9, 4), "f": (9, 4)}, has_tcgen05=True, has_model=False),
-    "sm_110": _Chip("Blackwell", {"": (9, 0), "a": (9, 0), "f": (9, 0)}, ("Jetson Thor",), "sm_100", True),
+    "sm_110": _Chip(
+        "Blackwell", {"": (9, 0), "a": (9, 0), "f": (9, 0)}, ("Jetson Thor",), "sm_100", has_tcgen05=True
+    ),
     "sm_120": _Chip("RTX Blackwell", {"": (8, 7), "a": (8, 7), "f": (8, 8)}, ("RTX 5090",)),
     "sm_121": _Chip("RTX Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("DGX Spark",), "sm_120"),
 }
@@ -116,7 +121,7 @@ TCGEN05 = tuple(name + suffix for name, chip in _CHIPS.items() if chip.has_tcgen
 
 #: The generation of each chip that has arithmetic of its own; a chip is what `model=` names.
 GENERATIONS: dict[str, str] = {
-    name: chip.generation for name, chip in _CHIPS.items() if chip.has_model and not chip.code_of
+    name: chip.generation for name, chip in _CHIPS.items() if chip.has_model and chip.code_of is None
 }
 
 
@@ -125,12 +130,17 @@ def _full_target(name: str) -> str:
     return f"{name}a" if "a" in _CHIPS[name].versions else name
 
 
-#: For each generation since Turing one chip, the first, and the target that has all of its instructions.
-CHIPS: dict[str, str] = {
-    name: _full_target(name)
-    for number, (name, chip) in enumerate(GENERATIONS.items())
-    if _CHIPS[name].versions and chip not in list(GENERATIONS.values())[:number]
-}
+def _first_chips() -> Iterable[str]:
+    """The first chip of each generation that has a target."""
+    first: dict[str, str] = {}
+    for name, each in GENERATIONS.items():
+        if _CHIPS[name].versions:
+            first.setdefault(each, name)
+    return first.values()
+
+
+#: For each generation since Turing one chip, and the target that has all of its instructions.
+CHIPS: dict[str, str] = {name: _full_target(name) for name in _first_chips()}
 
 #: Well-known products with each target.
 PRODUCTS: dict[str, tuple[str, ...]] = {
@@ -217,7 +227,8 @@ def chip_of_target(target: str) -> str | None:
     name = as_text(target, "target").rstrip("af")
     if name in GENERATIONS:
         return name
-    return _CHIPS[name].code_of or None if name in _CHIPS else None
+    chip = _CHIPS.get(name)
+    return None if chip is None else chip.code_of
 
 
 def generation(target: str) -> str:
