@@ -99,17 +99,14 @@ def plain_python(ins: Instruction, count: int = 8) -> float:
         ins.b.unpack_codes(operands.b).tolist(),
         ins.c.unpack_codes(operands.c).tolist(),
     ]
-    start = time.perf_counter()
-    results = [
-        scalar.mma(
-            a, b, c, (ins.a_type, ins.b_type, ins.c_type), rule.fraction_bits, rule.result_bits, rule.floor
-        )
-        for a, b, c in zip(*codes, strict=True)
-    ]
-    taken = time.perf_counter() - start
-    if not np.array_equal(results, ins.d.unpack_codes(emulate(operands))):
+    types, numbers = (ins.a_type, ins.b_type, ins.c_type), (rule.fraction_bits, rule.result_bits, rule.floor)
+
+    def simulate() -> list[Any]:
+        return [scalar.mma(a, b, c, types, *numbers) for a, b, c in zip(*codes, strict=True)]
+
+    if not np.array_equal(simulate(), ins.d.unpack_codes(emulate(operands))):
         raise AssertionError("the scalar simulator and the emulator disagree")
-    return count / taken
+    return count / by_turns({"plain Python": simulate})["plain Python"]
 
 
 def measure(batch: int = 4096, tell: Callable[[str], None] = print) -> dict[str, Any]:
