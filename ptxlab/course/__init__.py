@@ -1,4 +1,5 @@
 """The course behind the notebooks: how answers are read and checked, the syllabus, and the reader's progress.
 
-Each lesson has a module with its exercises in `ptxlab.course.exercises`. Users import `ptxlab.lessons`.
+The exercises of `notebooks/20-sparse-gemm.ipynb` are in `exercises/sparse_gemm.py`, and so for every lesson.
+Users import `ptxlab.lessons`.
 """

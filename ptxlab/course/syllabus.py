@@ -5,7 +5,6 @@ The minutes are the authors' estimates: no readers were timed.
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,23 +14,6 @@ from .._util.files import notebooks
 from ..errors import PtxlabError, listing, quoted
 from . import exercises
 from .checking import REGISTERED, Exercise
-
-for module in pkgutil.iter_modules(exercises.__path__):  # each registers its own
-    import_module(f"{exercises.__name__}.{module.name}")
-
-#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
-EXERCISES: dict[str, Exercise] = dict(sorted(REGISTERED.items()))
-
-
-def exercise(name: str) -> Exercise:
-    """The exercise of that name.
-
-    >>> print(exercise("00.1").task)
-    Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**
-    """
-    if not is_name(name, EXERCISES):
-        raise PtxlabError(f"there is no exercise {quoted(name)}; there are {listing(EXERCISES, 40)}")
-    return EXERCISES[name]
 
 
 @dataclass(frozen=True)
@@ -151,6 +133,36 @@ _PARTS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
+
+
+def module_name(slug: str) -> str:
+    """The module of a lesson in `ptxlab.course.exercises`: named after its notebook, without the number.
+
+    >>> module_name("sparse-wgmma-m64nNk64")
+    'sparse_wgmma_m64nnk64'
+    """
+    return slug.replace("-", "_").lower()
+
+
+_ROWS = [(part, name, *row) for part, rows in _PARTS.items() for name, row in rows.items()]
+for _, _slug, _, _ in _ROWS:
+    import_module(f"{exercises.__name__}.{module_name(_slug)}")  # registers the lesson's exercises
+
+#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
+EXERCISES: dict[str, Exercise] = dict(sorted(REGISTERED.items()))
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    >>> print(exercise("00.1").task)
+    Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**
+    """
+    if not is_name(name, EXERCISES):
+        raise PtxlabError(f"there is no exercise {quoted(name)}; there are {listing(EXERCISES, 40)}")
+    return EXERCISES[name]
+
+
 #: What the first cell of a notebook promises.
 _PROMISE = re.compile(r"\*\*After this lesson you can\*\* (.*)\. \(We estimate (\d+) minutes\.\)")
 
@@ -167,7 +179,6 @@ def _lesson(file: str, question: str, part: str = "", needs: tuple[str, ...] = (
     return Lesson(number, slug, question, goals, int(promise[2]), part, needs)
 
 
-_ROWS = [(part, name, *row) for part, rows in _PARTS.items() for name, row in rows.items()]
 LESSONS: tuple[Lesson, ...] = (
     *(
         _lesson(f"{number:02d}-{name}", question, part, tuple(needs.split()))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ptxlab import lessons
+from ptxlab.course.syllabus import module_name
 
 __all__ = ["ONLY_IN_NOTEBOOKS", "RIGHT", "SECRET", "SOLUTIONS", "WRONG"]
 
@@ -34,9 +35,9 @@ def _forms(answer: Any) -> list[Any]:
     return [*forms, np.array(numbers), *(map(np.array, numbers) if len(numbers) == 1 else ())]
 
 
-#: One for each lesson, named after its notebook.
+#: One for each lesson, named after its notebook like the module of its exercises.
 _MODULES = tuple(
-    import_module(f"{__name__}.answers.{lesson.slug.replace('-', '_').lower()}")
+    import_module(f"{__name__}.answers.{module_name(lesson.slug)}")
     for lesson in lessons.LESSONS
     if lesson.number
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -15,24 +16,27 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gemm, lessons
-from ptxlab.course import reader_kernels
+from ptxlab.course import exercises, reader_kernels
 from ptxlab.course.exercises import (
-    asynchronous_mistakes,
+    a_product_in_four_bits,
     attention,
-    block_scaled_tcgen05,
     epilogue,
-    first_kernel,
-    from_triton,
-    gemm_ladder,
-    layouts,
-    machine_code,
+    layouts_in_other_words,
     mbarriers,
-    shared_memory,
+    one_thread_multiplies,
+    scale_factors_in_tensor_memory,
+    shared_memory_and_banks,
     sparse_gemm,
     tensor_memory,
     what_goes_wrong,
+    what_goes_wrong_asynchronously,
+    what_the_chip_runs,
 )
-from ptxlab.lessons import EXERCISES, Exercise, Verdict
+from ptxlab.course.exercises import from_instruction_to_gemm as gemm_ladder
+from ptxlab.course.exercises import from_triton_to_registers as from_triton
+from ptxlab.course.exercises import your_first_tensor_core_kernel as first_kernel
+from ptxlab.course.syllabus import module_name
+from ptxlab.lessons import EXERCISES, Exercise, Lesson, Verdict
 from ptxlab.tcgen05_instruction import TensorInstruction
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
@@ -46,10 +50,16 @@ def test_every_exercise_is_covered() -> None:
     assert list(EXERCISES) == sorted(EXERCISES)
 
 
-@each("name", EXERCISES)
-def test_a_module_says_which_lesson_it_is(name: str) -> None:
-    module = sys.modules[EXERCISES[name]._check.__module__]
-    assert name[:2] in str(module.__doc__).splitlines()[0]
+@each("lesson", [lesson for lesson in lessons.LESSONS if lesson.exercises])
+def test_a_module_is_named_after_its_notebook(lesson: Lesson) -> None:
+    (module,) = {sys.modules[exercise._check.__module__] for exercise in lesson.exercises}
+    assert module.__name__ == f"{exercises.__name__}.{module_name(lesson.slug)}"
+    assert str(module.__doc__).startswith(f"Lesson {lesson.number}: ")
+
+
+def test_every_module_is_of_a_lesson() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(exercises.__path__)}
+    assert modules == {module_name(lesson.slug) for lesson in lessons.LESSONS if lesson.number}
 
 
 @pytest.mark.slow
@@ -168,7 +178,7 @@ def test_kernels_of_lessons_without_a_compiler(
     assert lessons.check("03.1", by_hand)
     assert "replaced" in lessons.check("03.1", by_hand.replace("+=", "=")).text
     assert lessons.check("03.1", by_hand.replace("threadIdx.x", "threadIdx.y")).state == "not yet"
-    assert asynchronous_mistakes.broken(2).simulate().hazards[0].line == 13
+    assert what_goes_wrong_asynchronously.broken(2).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
     assert capsys.readouterr().out.count(" come with the PTX") == 2  # the lesson's, and the reader's
 
@@ -195,14 +205,14 @@ def test_usual_answers_come_with_their_ptx(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_slider_has_a_unit_and_shows_its_step() -> None:
     slider = pytest.importorskip("ptxlab.course.slider").Slider
-    played = slider(shared_memory.eight_rows, unit="bytes", pitch=range(128, 161, 16))
+    played = slider(shared_memory_and_banks.eight_rows, unit="bytes", pitch=range(128, 161, 16))
     assert (played.label, played.names) == ("pitch", ["128", "144", "160"])
     assert played.captions == ["pitch 128 bytes", "pitch 144 bytes", "pitch 160 bytes"]
     played.set_state({"step": 1, "shown": "<script>"})
     assert played.value == 144 and "144 bytes apart" in played.shown, "the page chooses the step only"
     played.set_state({"step": 9})
     assert played.value == 160
-    skipped = slider(tensor_memory.masked, unit="columns", skip=range(1, 3))
+    skipped = slider(one_thread_multiplies.masked, unit="columns", skip=range(1, 3))
     assert skipped.captions == ["skip 1 column", "skip 2 columns"]
     assert slider(epilogue.waiting, wait=epilogue.WAITS).captions[0] == "wait: wait_group 0"
 
@@ -218,20 +228,20 @@ def test_pictures_for_every_value_of_their_sliders() -> None:
         (tensor_memory.accessible, range(8)),
         (tensor_memory.data_path, tensor_memory.LAYOUTS),
         (tensor_memory.registers, tensor_memory.LOADS),
-        (tensor_memory.masked, range(1, 9)),
-        (tensor_memory.without, tensor_memory.STEPS),
-        (lambda part: tensor_memory.part(kernel, part), tensor_memory.PARTS),
-        (block_scaled_tcgen05.scale_words, (64, 128, 192, 256)),
-        (block_scaled_tcgen05.errors, range(-12, 13, 2)),
-        (block_scaled_tcgen05.sub_columns, range(0, 256, 32)),
-        (block_scaled_tcgen05.part_of_kernel, block_scaled_tcgen05.PARTS),
-        (layouts.three_ways, layouts.OPERANDS),
-        (asynchronous_mistakes.phase, (512, 768, 1024)),
-        (asynchronous_mistakes.without, asynchronous_mistakes.STEPS),
-        (layouts.index_sum, range(32)),
-        (layouts.in_memory, layouts.MEMORIES),
-        (layouts.tiled_mma, layouts.WARPS),
-        (layouts.bit_matrix, layouts.BITS),
+        (one_thread_multiplies.masked, range(1, 9)),
+        (one_thread_multiplies.without, one_thread_multiplies.STEPS),
+        (lambda part: one_thread_multiplies.part(kernel, part), one_thread_multiplies.PARTS),
+        (scale_factors_in_tensor_memory.scale_words, (64, 128, 192, 256)),
+        (a_product_in_four_bits.errors, range(-12, 13, 2)),
+        (scale_factors_in_tensor_memory.sub_columns, range(0, 256, 32)),
+        (a_product_in_four_bits.part_of_kernel, a_product_in_four_bits.PARTS),
+        (layouts_in_other_words.three_ways, layouts_in_other_words.OPERANDS),
+        (what_goes_wrong_asynchronously.phase, (512, 768, 1024)),
+        (what_goes_wrong_asynchronously.without, what_goes_wrong_asynchronously.STEPS),
+        (layouts_in_other_words.index_sum, range(32)),
+        (layouts_in_other_words.in_memory, layouts_in_other_words.MEMORIES),
+        (layouts_in_other_words.tiled_mma, layouts_in_other_words.WARPS),
+        (layouts_in_other_words.bit_matrix, layouts_in_other_words.BITS),
         (epilogue.stores, epilogue.STORES),
         (epilogue.to_shared, epilogue.WAYS),
         (epilogue.waiting, epilogue.WAITS),
@@ -282,8 +292,8 @@ def test_the_wrong_line_of_a_mistake_gives_the_picture_of_it(number: int) -> Non
 
 def test_exercise_23_5_states_the_counts_that_were_recorded() -> None:
     task = lessons.exercise("23.5").task
-    blocks = {block.splitlines()[0]: block for block in machine_code.RUNS.split("\n\n")}
-    for form, target in machine_code.CLASSIFIED:
+    blocks = {block.splitlines()[0]: block for block in what_the_chip_runs.RUNS.split("\n\n")}
+    for form, target in what_the_chip_runs.CLASSIFIED:
         (line,) = (line for line in blocks[form].splitlines()[1:] if target in line.partition(":")[0])
         counts = line.split(": ")[-1].replace("| ", "and ")
         assert f"`{form}` for {target}: {counts}" in task
@@ -337,7 +347,10 @@ def test_what_lesson_31_says_of_its_kernels() -> None:
     )
     race = from_triton.run("add_up")
     (hazard,) = race.hazards
-    assert {hazard.line, hazard.other_line} == {from_triton.SEEN, from_triton.line_of("tl.atomic_xchg(count")}
+    assert {hazard.line, hazard.other_line} == {
+        from_triton.SEEN,
+        from_triton.line_of("tl.atomic_xchg(count"),
+    }
     by_line = race.by_line()
     assert by_line[from_triton.line_of("tl.atomic_cas")].by_opcode["bar.sync"]
     assert not by_line[from_triton.line_of("tl.atomic_xchg(count")].by_opcode["bar.sync"]

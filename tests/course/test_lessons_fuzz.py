@@ -483,7 +483,7 @@ def test_what_the_sentence_says(name: str, answer: Any, words: str) -> None:
 
 
 def test_a_machine_that_was_tampered_with_is_judged_as_it_was() -> None:
-    from ptxlab.course.exercises.real_gpu import INS
+    from ptxlab.course.exercises.on_a_real_gpu import INS
 
     def probe(machine: Any) -> Any:
         machine._order[:] = INS.d.coords()

@@ -12,7 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu
-from ptxlab.course.exercises import machine_code
+from ptxlab.course.exercises import what_the_chip_runs
 from ptxlab.gpu.sass import nvdisasm, sass, survey
 from ptxlab.instruction import mma_instructions, register_instructions
 from ptxlab.isa.dtypes import DTYPES
@@ -341,9 +341,9 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
 
 def test_the_lesson_shows_what_is_recorded() -> None:
     """Lesson 23 keeps a part of the record and some listings for readers without the tools."""
-    shown = {key: runs.run_of(summary) for key, summary in machine_code.summaries().items()}
+    shown = {key: runs.run_of(summary) for key, summary in what_the_chip_runs.summaries().items()}
     assert shown == {key: run for key, run in record().items() if key[0] in {form for form, _ in shown}}
-    listings = machine_code._listings()
+    listings = what_the_chip_runs._listings()
     assert listings
     for form, target in listings:
-        assert runs.run_of(machine_code.recorded(form, target)) == record()[form, target]
+        assert runs.run_of(what_the_chip_runs.recorded(form, target)) == record()[form, target]

@@ -7,7 +7,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxlab.course.exercises import shared_memory
+from ptxlab.course.exercises import shared_memory_and_banks
 from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
 from tests.cases import each
@@ -95,9 +95,9 @@ def recorded(name: str, stride: int) -> float:
 def test_lesson_15_shows_the_recorded_cycles() -> None:
     lesson = (FOLDER.parent.parent / "notebooks" / "04-shared-memory-and-banks.ipynb").read_text()
     assert f"{sum(CYCLES[name].size for name in CYCLES):,} accesses on an H200" in lesson
-    for pitch, cycles in shared_memory.CYCLES_BY_PITCH.items():
+    for pitch, cycles in shared_memory_and_banks.CYCLES_BY_PITCH.items():
         assert cycles == round(recorded("ldmatrix.x4", pitch))
-    for width, of_width in shared_memory.CYCLES_AT_ONE_ADDRESS.items():
+    for width, of_width in shared_memory_and_banks.CYCLES_AT_ONE_ADDRESS.items():
         assert of_width == {
             "load": round(recorded(f"ld.{8 * width}", 0)),
             "store": round(recorded(f"st.{8 * width}", 0)),

@@ -19,7 +19,7 @@ import numpy as np
 
 from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels
-from ptxlab.course.exercises import gemm_ladder
+from ptxlab.course.exercises import from_instruction_to_gemm as gemm_ladder
 from ptxlab.gemm import Rung, ladder, rung
 from ptxlab.simulator.timing.launch_profile import REASONS, LaunchProfile
 

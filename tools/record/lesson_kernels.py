@@ -21,14 +21,14 @@ from ptxlab import PtxlabError, lessons
 from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels
 from ptxlab.course.exercises import (
-    asynchronous_mistakes,
+    a_product_in_four_bits,
     attention,
-    block_scaled_tcgen05,
     epilogue,
-    gemm_ladder,
+    from_instruction_to_gemm,
     mbarriers,
     sparse_gemm,
     what_goes_wrong,
+    what_goes_wrong_asynchronously,
 )
 from tests.course import RIGHT, WRONG
 
@@ -39,8 +39,8 @@ NOTEBOOKS = ("03-your-first-tensor-core-kernel", "04-shared-memory-and-banks", "
 WRITTEN = ("03", "04", "07", "08", "09", "11", "12", "13")
 #: Lessons with kernels of their own.
 MODULES = (
-    what_goes_wrong, asynchronous_mistakes, gemm_ladder, sparse_gemm, epilogue, attention, mbarriers,
-    block_scaled_tcgen05,
+    what_goes_wrong, what_goes_wrong_asynchronously, from_instruction_to_gemm, sparse_gemm, epilogue,
+    attention, mbarriers, a_product_in_four_bits,
 )  # fmt: skip
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
@@ -118,7 +118,7 @@ def main() -> None:
     recorded = json.loads(bz2.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
     for source in parts_and_sources()[1]:
-        target = "sm_100a" if source == block_scaled_tcgen05.KERNEL else "sm_90a"
+        target = "sm_100a" if source == a_product_in_four_bits.KERNEL else "sm_90a"
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source, target=target).ptx)
     for source in answers():

@@ -18,7 +18,7 @@ from typing import Any
 import ptxlab
 from ptxlab import course
 from ptxlab._util.files import write_atomically
-from ptxlab.course.exercises import from_triton
+from ptxlab.course.exercises import from_triton_to_registers as from_triton
 
 FILE = Path(course.__file__).parent / from_triton.PTX_FILE
 

@@ -1,4 +1,4 @@
-"""A module for each lesson: the checks of its exercises with their hints, and what its notebook shows.
+"""A module for each lesson, named after its notebook: its checks with their hints, and what the lesson shows.
 
-Its first line says which lesson it is; `ptxlab.course.syllabus` imports all of them.
+`ptxlab.course.syllabus` imports them all.
 """

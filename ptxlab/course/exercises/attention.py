@@ -36,8 +36,8 @@ from ..reader_kernels import (
     source_parts,
 )
 from ..spans import Span, over_time
-from .first_kernel import INS, LOAD, MMA
-from .gemm_ladder import first_own_line
+from .from_instruction_to_gemm import first_own_line
+from .your_first_tensor_core_kernel import INS, LOAD, MMA
 
 _Floats = NDArray[np.float64]
 _Halves = NDArray[np.float16]

@@ -30,9 +30,9 @@ from ..reader_kernels import (
     where,
 )
 from ..spans import Span, over_time
-from .first_kernel import INS, LOAD, MMA
-from .gemm_ladder import RATES
-from .shared_memory import transfer
+from .from_instruction_to_gemm import RATES
+from .shared_memory_and_banks import transfer
+from .your_first_tensor_core_kernel import INS, LOAD, MMA
 
 # -- sources: parts that the lesson shows, its kernels, and the parts of a whole epilogue --------------------
 

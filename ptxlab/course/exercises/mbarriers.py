@@ -33,7 +33,7 @@ from ..reader_kernels import (
     source_parts,
     where,
 )
-from .first_kernel import INS, LOAD, MMA, STORE
+from .your_first_tensor_core_kernel import INS, LOAD, MMA, STORE
 
 # -- the kernels ---------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from ...views.charts import bars
 from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when
-from .gemm_ladder import Climb, simulated_rung
+from .from_instruction_to_gemm import Climb, simulated_rung
 
 MMA = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16")

@@ -31,7 +31,7 @@ from ..reader_kernels import (
     source_parts,
     where,
 )
-from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
+from .your_first_tensor_core_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 
 # -- the kernels ---------------------------------------------------------------------------------------------
 

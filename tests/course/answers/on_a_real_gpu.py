@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.course.exercises.real_gpu import COL, ROW, OtherMachine, mystery
+from ptxlab.course.exercises.on_a_real_gpu import COL, ROW, OtherMachine, mystery
 
 INS = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 ZERO = np.zeros((32, 4), dtype=np.uint32)

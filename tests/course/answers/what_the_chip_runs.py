@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.course.exercises import machine_code
+from ptxlab.course.exercises import what_the_chip_runs
 from tools.record import sass as runs
 
 U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
 U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
 M = 0x0F0F0F0F
 _RECORD = runs.read()
-_WORDS = [_RECORD[key].how for key in machine_code.CLASSIFIED]
+_WORDS = [_RECORD[key].how for key in what_the_chip_runs.CLASSIFIED]
 
 
 def chained(a: Any, b: Any, c: Any) -> Any:

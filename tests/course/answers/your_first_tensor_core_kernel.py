@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxlab.course.exercises.first_kernel import LOAD, MMA, STORE
+from ptxlab.course.exercises.your_first_tensor_core_kernel import LOAD, MMA, STORE
 from tests.course.answers import completed
 
 _I = "int i = blockIdx.x * blockDim.x + threadIdx.x; "

@@ -18,7 +18,7 @@ from ...views.labels import index_range
 from ..answers import whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 from ..reader_kernels import compiled, normal_numbers, simulated, where
-from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE, TILED
+from .your_first_tensor_core_kernel import INS, LDMATRIX, LOAD, MMA, STORE, TILED
 
 
 def transfer(name: str) -> Transfer:

@@ -12,7 +12,6 @@ from ...views.charts import table
 from .. import timeline
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import first_hazard, normal_numbers, where
-from .first_kernel import INS
 from .what_goes_wrong import (
     BrokenKernel,
     ExpectedLaunch,
@@ -23,6 +22,7 @@ from .what_goes_wrong import (
     product,
     repaired,
 )
+from .your_first_tensor_core_kernel import INS
 
 WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 
