@@ -26,7 +26,7 @@ from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
 from ..views.grid import Entry
-from ..views.kernel_profile import source_html
+from ..views.annotated_source import source_html
 from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when, with_code
 
@@ -285,6 +285,11 @@ def first_hazard(result: Simulation) -> str:
     return textwrap.shorten(
         with_names(result.hazards[0].sentence, result.source), _LONGEST, placeholder=" ..."
     )
+
+
+def reported(result: Simulation) -> Sentences:
+    """The hint that repeats what the simulation found first."""
+    return {when(result.hazards): f"The simulator reports: {first_hazard(result)}."}
 
 
 def never_written(result: Simulation) -> Sentences:

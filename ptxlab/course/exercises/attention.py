@@ -20,17 +20,17 @@ from ...simulator import HazardError
 from ...views import Cell, Picture
 from ...views.charts import bars
 from ...views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
-from ...views.kernel_profile import profile_html, source_html
+from ...views.annotated_source import profile_html, source_html
 from ..answers import numbers, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when, with_code
 from ..reader_kernels import (
     ExplainedPart,
     compiled,
     explained_part,
-    first_hazard,
     kernel,
     never_written,
     normal_numbers,
+    reported,
     same,
     simulated,
     source_parts,
@@ -725,7 +725,7 @@ def _rescale(answer: object) -> Sentences:
         "or made with the new m: l, O and the weights. It is the heart of FlashAttention, and it needs no "
         "more registers than m and l.",
         **never_written(result),
-        when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
+        **reported(result),
         when(np.isnan(output).any() or np.isnan(L).any()): "There are NaNs. m starts at -inf: is the factor "
         "2^(old - new), which is then 0, or its inverse, which makes 0 * inf? And -inf minus -inf is NaN.",
         when(not np.isfinite(M).all()): "m is still -inf in some lanes: the new maximum has to be kept "
@@ -820,7 +820,7 @@ def _mask(answer: object) -> Sentences:
         result = simulated(made, (1, 1), 32, (S, np.int32(query), np.int32(key)), "`s` has 8 elements.")
         found[query, key] = S
         if result.hazards:
-            return {otherwise: f"The simulator found a hazard: {first_hazard(result)}."}
+            return reported(result)
 
     def is_like(hidden: Any, value: float = -np.inf) -> bool:
         return all(

@@ -15,7 +15,7 @@ from ...simulator.peaks import find_chip
 from ...views import Header, Picture, banks
 from ...views.charts import Line, LineChart, table
 from ...views.grid import Entry, uniform_grid
-from ...views.kernel_profile import profile_html
+from ...views.annotated_source import profile_html
 from ..answers import number_of, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
@@ -24,6 +24,7 @@ from ..reader_kernels import (
     judged,
     kernel,
     normal_numbers,
+    reported,
     same,
     simulated,
     source_parts,
@@ -466,7 +467,7 @@ def _leave(answer: object) -> Sentences:
         "executes your wait, and how many groups may still be in flight after it?",
         when("missing wait" in kinds): "The block may end, and its shared memory with it, while TMA still "
         "reads the tile.",
-        when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
+        **reported(result),
         when(size > right.nbytes): f"D is stored {size // right.nbytes} times over: every thread that calls "
         "`tma_store` stores the whole tile.",
         when(np.isnan(D).any() and not np.isnan(D[:, :64]).any()): "Only the first block's tile has arrived. "
@@ -528,7 +529,7 @@ def _send(answer: object) -> Sentences:
         "*one* store may still be reading.",
         when("race" in kinds): "The simulator found a race: TMA reads a tile that other warps may not have "
         "written yet, or they have not met since.",
-        when(result.hazards): f"The simulator found a hazard: {first_hazard(result)}.",
+        **reported(result),
         when(first.all() and all(each.all() for each in others)): "Nothing was stored.",
         when(not first.any() and all(each.all() for each in others)): "Only the first 64 columns are stored: "
         "tile i goes to column 64 * i.",

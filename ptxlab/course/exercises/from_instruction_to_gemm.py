@@ -25,12 +25,21 @@ from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
 from ...views import Header, Picture
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
-from ...views.kernel_profile import profile_html
+from ...views.annotated_source import profile_html
 from ...views.launch_profile import roofline
 from ...views.timeline_picture import Timeline, timeline
 from ..answers import number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when
-from ..reader_kernels import compiled, first_hazard, kernel, normal_numbers, read_record, simulated, where
+from ..reader_kernels import (
+    compiled,
+    first_hazard,
+    kernel,
+    normal_numbers,
+    read_record,
+    reported,
+    simulated,
+    where,
+)
 from ..spans import Span
 from ..spans import over_time as spans_over_time
 
@@ -416,7 +425,6 @@ def _iteration(answer: object) -> Sentences:
     result = simulated(made, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
     expected = matmul(A, B, instruction=MMA, show=False)
     wrong = expected != call.D
-    kinds = {hazard.kind for hazard in result.hazards}
     text = "".join(str(answer).split())
     return {
         correct(not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text): "One wait, one "
@@ -429,7 +437,7 @@ def _iteration(answer: object) -> Sentences:
         "about those of the others?",
         when("load(" not in text): "Tiles 0 and 1 were requested before the loop. Where are the others "
         "requested?",
-        when(kinds): f"The simulator found a hazard: {first_hazard(result)}.",
+        **reported(result),
         otherwise: f"{where(wrong)}. Which tile belongs in the stage that has become free?",
     }
 

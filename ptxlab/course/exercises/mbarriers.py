@@ -20,7 +20,7 @@ from ...simulator.hazard import Hazard
 from ...simulator.kernel import Kernel
 from ...views import Grid, Picture
 from ...views.grid import Entry, uniform_grid
-from ...views.kernel_profile import source_html
+from ...views.annotated_source import source_html
 from ..answers import readers_time, result_of, whole_numbers
 from ..barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
 from ..checking import Sentences, checks, correct, otherwise, when, with_code

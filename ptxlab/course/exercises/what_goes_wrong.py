@@ -17,15 +17,15 @@ from ...simulator import HazardError
 from ...simulator.kernel import Kernel
 from ...views import Picture
 from ...views.grid import Entry, uniform_grid
-from ...views.kernel_profile import profile_html, source_html
+from ...views.annotated_source import profile_html, source_html
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
     compiled,
-    first_hazard,
     judged,
     kernel,
     normal_numbers,
+    reported,
     same,
     simulated,
     source_parts,
@@ -291,7 +291,7 @@ def line_verdict(
 
 
 def repaired(
-    answer: object, kernel: BrokenKernel, advice: str
+    answer: object, kernel: BrokenKernel, advice: str = ""
 ) -> tuple[Simulation, NDArray[np.bool_], ExpectedLaunch]:
     """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
     try:
@@ -311,6 +311,20 @@ def is_right(result: Simulation, wrong: NDArray[np.bool_]) -> bool:
     return not wrong.any() and not result.hazards
 
 
+def repair_verdict(
+    answer: object, kernel: BrokenKernel, why: str, hints: dict[str, str], nudge: str, advice: str = ""
+) -> Sentences:
+    """The verdict on a repair; `hints` are for kinds of hazards, `advice` is for a simulation that stops."""
+    result, wrong, _ = repaired(answer, kernel, advice)
+    kinds = {hazard.kind for hazard in result.hazards}
+    return {
+        correct(is_right(result, wrong)): why,
+        **{when(kind in kinds): hint for kind, hint in hints.items()},
+        **reported(result),
+        otherwise: f"{where(wrong)}. {nudge}",
+    }
+
+
 @checks("08.1")
 def _second_barrier(answer: object) -> Sentences:
     result, wrong, _ = repaired(answer, broken(1), "All threads of the block have to reach a barrier.")
@@ -323,7 +337,7 @@ def _second_barrier(answer: object) -> Sentences:
         "the tile that others may not have written yet: the barrier that was there is needed as well.",
         when(races): "A fast warp still fills the tile for the next iteration while a slow one reads it. "
         "What separates the `ldmatrix` of one iteration from the copy of the next, in *every* iteration?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        **reported(result),
         otherwise: f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
     }
 
@@ -373,7 +387,7 @@ def _fragment_index(answer: object) -> Sentences:
 
 @checks("08.4")
 def _accumulators(answer: object) -> Sentences:
-    result, wrong, launch = repaired(answer, broken(4), "")
+    result, wrong, launch = repaired(answer, broken(4))
     A, B, D = launch.arrays
     last = matmul(A[:, -16:], B.T[-16:], instruction=INS)
     return {
@@ -403,7 +417,7 @@ def _missing_lanes(answer: object) -> Sentences:
         "the loads and the stores depend on the row.",
         when(any(hazard.kind == "not in the mask" for hazard in result.hazards)): "It finishes now, but "
         "some lanes execute a shuffle whose mask does not name them. How many lanes do 5 rows have?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        **reported(result),
         when(wrong.all()): "No row has its largest element. Do all rows still get loaded, compared twice, "
         "and stored?",
         otherwise: f"{where(wrong, 'most')}. Each row needs the numbers of all four lanes of its group.",

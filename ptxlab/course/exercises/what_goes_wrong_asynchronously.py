@@ -11,7 +11,7 @@ from ...views import Picture
 from ...views.charts import table
 from .. import timeline
 from ..checking import Sentences, checks, correct, otherwise, when
-from ..reader_kernels import first_hazard, normal_numbers, where
+from ..reader_kernels import normal_numbers, reported, where
 from .what_goes_wrong import (
     BrokenKernel,
     ExpectedLaunch,
@@ -20,6 +20,7 @@ from .what_goes_wrong import (
     is_right,
     line_verdict,
     product,
+    repair_verdict,
     repaired,
 )
 from .your_first_tensor_core_kernel import INS
@@ -141,19 +142,20 @@ def without(left_out: str) -> Picture:
 
 @checks("09.1")
 def _proxy_fence(answer: object) -> Sentences:
-    result, wrong, _ = repaired(answer, broken(1), "")
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(is_right(result, wrong)): "The usual order is store, fence, barrier, copy: each thread "
-        "makes its own stores visible to the async proxy, then all meet, and one thread starts the copy. "
-        "(On an H200 a fence by that one thread, after the barrier, works as well.) The same order is "
-        "needed before a `wgmma` that reads a tile written by threads.",
-        when("race" in kinds): "The fence does not wait for other lanes: the barrier is needed as well.",
-        when("missing proxy fence" in kinds): "The copy still reads what the stores wrote through the "
-        "other proxy. Which threads execute your fence, and have they stored already?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. Every line that was there is still needed.",
-    }
+    return repair_verdict(
+        answer,
+        broken(1),
+        "The usual order is store, fence, barrier, copy: each thread makes its own stores visible to the "
+        "async proxy, then all meet, and one thread starts the copy. (On an H200 a fence by that one thread, "
+        "after the barrier, works as well.) The same order is needed before a `wgmma` that reads a tile "
+        "written by threads.",
+        {
+            "race": "The fence does not wait for other lanes: the barrier is needed as well.",
+            "missing proxy fence": "The copy still reads what the stores wrote through the other proxy. "
+            "Which threads execute your fence, and have they stored already?",
+        },
+        "Every line that was there is still needed.",
+    )
 
 
 @checks("09.2")
@@ -178,40 +180,39 @@ def _too_early(answer: object) -> Sentences:
 
 @checks("09.3")
 def _fence_again(answer: object) -> Sentences:
-    result, wrong, _ = repaired(answer, broken(3), "")
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(is_right(result, wrong)): "Whenever threads have touched registers of a `wgmma`, a "
-        "`wgmma.fence` comes before the next one: `wgmma` does not wait for the multiplications of the "
-        "threads by itself. Attention rescales its accumulators in this way, tile by tile.",
-        when("wgmma registers" in kinds): "Now threads touch the accumulators while the first `wgmma` may "
-        "still write them: its wait is needed.",
-        when("missing wgmma.fence" in kinds): "The second `wgmma` may still use accumulators from before "
-        "they were halved. A fence orders what came *before* it: where is yours?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. Both products and the halving are needed; only their order was not "
-        "safe.",
-    }
+    return repair_verdict(
+        answer,
+        broken(3),
+        "Whenever threads have touched registers of a `wgmma`, a `wgmma.fence` comes before the next one: "
+        "`wgmma` does not wait for the multiplications of the threads by itself. Attention rescales its "
+        "accumulators in this way, tile by tile.",
+        {
+            "wgmma registers": "Now threads touch the accumulators while the first `wgmma` may still write "
+            "them: its wait is needed.",
+            "missing wgmma.fence": "The second `wgmma` may still use accumulators from before they were "
+            "halved. A fence orders what came *before* it: where is yours?",
+        },
+        "Both products and the halving are needed; only their order was not safe.",
+    )
 
 
 @checks("09.4")
 def _too_few_bytes(answer: object) -> Sentences:
-    advice = (
+    return repair_verdict(
+        answer,
+        broken(4),
+        "The phase ends when the bytes of *both* copies have come. With too few it ends early, and the "
+        "kernel is right only as long as the second copy is fast; whatever comes later is missing in the "
+        "next phase.",
+        {
+            "uninitialised memory": "Now nobody copies B: both tiles are needed.",
+            "missing wait": "A tile is still read before its copy is known to be complete. Which bytes does "
+            "the wait cover?",
+        },
+        "The tiles and the product were right; only the announcement was not.",
         "How many bytes do the two copies bring together? A phase ends when exactly as many have come as "
-        "were announced, and every thread that `mbarrier_init` counts has arrived."
+        "were announced, and every thread that `mbarrier_init` counts has arrived.",
     )
-    result, wrong, _ = repaired(answer, broken(4), advice)
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(is_right(result, wrong)): "The phase ends when the bytes of *both* copies have come. With "
-        "too few it ends early, and the kernel is right only as long as the second copy is fast; whatever "
-        "comes later is missing in the next phase.",
-        when("uninitialised memory" in kinds): "Now nobody copies B: both tiles are needed.",
-        when("missing wait" in kinds): "A tile is still read before its copy is known to be complete. "
-        "Which bytes does the wait cover?",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. The tiles and the product were right; only the announcement was not.",
-    }
 
 
 @checks("09.5")
@@ -224,7 +225,7 @@ def _too_many_bytes(answer: object) -> Sentences:
         "full.)",
         when(any(hazard.kind == "missing wait" for hazard in result.hazards)): "Now the chunk is read "
         "before its copy is known to be complete. The wait is right; what it waits for was not.",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
+        **reported(result),
         when(not wrong[:128].any()): "The first two chunks are right. The last 32 numbers are needed as "
         "well.",
         otherwise: f"{where(wrong, 'y')}. Every number has to be copied once.",
@@ -238,38 +239,41 @@ _PHASES = (
 
 @checks("09.6")
 def _wrong_parity(answer: object) -> Sentences:
-    result, wrong, _ = repaired(answer, broken(6), _PHASES)
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(is_right(result, wrong)): "Every iteration waits for its own phase: 0, 1, 0, 1. With the "
-        "same parity in every iteration, each second wait asks for a phase that has ended already: while "
-        "the copy is under way it returns at once, and the loads find the old tile, or half of the new "
-        "one.",
-        when("missing wait" in kinds): "Nothing waits for the copy now: the loads may find the tile of "
-        "the iteration before.",
-        when("race" in kinds): "The parity is right. But now TMA may write the next tile while lanes "
-        "still read this one.",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. The tiles and the products were right. {_PHASES}",
-    }
+    return repair_verdict(
+        answer,
+        broken(6),
+        "Every iteration waits for its own phase: 0, 1, 0, 1. With the same parity in every iteration, each "
+        "second wait asks for a phase that has ended already: while the copy is under way it returns at "
+        "once, and the loads find the old tile, or half of the new one.",
+        {
+            "missing wait": "Nothing waits for the copy now: the loads may find the tile of the iteration "
+            "before.",
+            "race": "The parity is right. But now TMA may write the next tile while lanes still read this "
+            "one.",
+        },
+        f"The tiles and the products were right. {_PHASES}",
+        _PHASES,
+    )
 
 
 @checks("09.7")
 def _empty_at_first(answer: object) -> Sentences:
-    advice = (
-        "Go through the first iteration of both: who waits for whom? Nobody can free a stage that has never "
-        "been filled."
+    overwritten = (
+        "Now the producer does not wait for the consumers: a stage may be overwritten while it is read."
     )
-    result, wrong, _ = repaired(answer, broken(7), advice)
-    kinds = {hazard.kind for hazard in result.hazards}
-    return {
-        correct(is_right(result, wrong)): "At first all stages are empty, although nobody has arrived at "
-        "`empty`. So the producer begins with the phase *before* the first, which counts as ended, and is "
-        "one phase behind the consumers from then on. CUTLASS starts its producers like that, too.",
-        when("uninitialised memory" in kinds): "Now the consumers read a stage that nobody has filled: their "
-        "wait was right.",
-        when("race" in kinds or "missing wait" in kinds): "Now the producer does not wait for the "
-        "consumers: a stage may be overwritten while it is read.",
-        when(result.hazards): f"The simulator reports: {first_hazard(result)}.",
-        otherwise: f"{where(wrong)}. The tiles and the products were right; only who waits when was not.",
-    }
+    return repair_verdict(
+        answer,
+        broken(7),
+        "At first all stages are empty, although nobody has arrived at `empty`. So the producer begins with "
+        "the phase *before* the first, which counts as ended, and is one phase behind the consumers from "
+        "then on. CUTLASS starts its producers like that, too.",
+        {
+            "uninitialised memory": "Now the consumers read a stage that nobody has filled: their wait was "
+            "right.",
+            "race": overwritten,
+            "missing wait": overwritten,
+        },
+        "The tiles and the products were right; only who waits when was not.",
+        "Go through the first iteration of both: who waits for whom? Nobody can free a stage that has never "
+        "been filled.",
+    )
