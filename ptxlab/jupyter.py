@@ -19,7 +19,7 @@ from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
 from .simulator.ptx.syntax import plain_name
 from .views.highlight import cell_script
-from .views.kernel_profile import KernelListings, listings
+from .views.kernel_listings import KernelListings, listings
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult

@@ -78,14 +78,14 @@ class Simulation(Result):
         player._ipython_display_()
 
     def _repr_html_(self) -> str:
-        from .views.kernel_profile import profile_html
+        from .views.annotated_source import profile_html
 
         return profile_html(self)
 
     @staticmethod
     def kernel_html(title: str, source: str, lines: Collection[int]) -> str:
         """A kernel in a notebook: its source with the numbers of its lines."""
-        from .views.kernel_profile import kernel_lines, source_html
+        from .views.annotated_source import kernel_lines, source_html
 
         return source_html(source, title=title, part=kernel_lines(source, lines))
 

@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from ..simulator import Result
-from ..views.kernel_profile import profile_html
+from ..views.annotated_source import profile_html
 from ..views.static_fallback import StaticFallback
 from .bundle import script
 from .kernel_steps import first_state, player_style, step_state

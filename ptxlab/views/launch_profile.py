@@ -318,7 +318,7 @@ def _swatch(reason: str) -> str:
 
 def launch_html(profile: LaunchProfile) -> str:
     """What a notebook shows: head line, units, stall reasons, and the source with both in its margin."""
-    from .kernel_profile import profile_css
+    from .annotated_source import profile_css
 
     style = f"<style>{profile_css()}\n{_reason_css()}</style>{cell_script()}"
     head, *facts = (html.escape(fact) for fact in _facts(profile))
@@ -365,7 +365,7 @@ def _stack(reasons: Mapping[str, float]) -> str:
 
 
 def _source_html(profile: LaunchProfile) -> str:
-    from .kernel_profile import code_html, kernel_lines, lines_near
+    from .annotated_source import code_html, kernel_lines, lines_near
 
     source = profile.source
     if not source:

@@ -24,7 +24,8 @@ from ptxlab.adapters.source import PythonLines
 from ptxlab.simulation import Simulation
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
-from ptxlab.views.kernel_profile import listings, margin
+from ptxlab.views.kernel_listings import listings
+from ptxlab.views.kernel_profile import margin
 from tests.cases import each
 
 FOLDER = Path(__file__).parent / "ptx"
