@@ -32,10 +32,10 @@ _MAX_IN_CLUSTER = 16  # blocks; more than 8 are for some chips only
 
 @dataclass(frozen=True)
 class Pointer:
-    """An address inside of memory that several arguments may share: so many bytes behind its beginning.
+    """An address `offset` bytes into an array, which several arguments may share.
 
-    The memory, an array, begins `phase` bytes behind a multiple of 256. Where it holds addresses, `reaches`
-    has what lies there; then all memory of the launch is at its addresses of the host.
+    The array begins `phase` bytes after a multiple of 256. If it holds addresses, `reaches` has the memory at
+    these; then all arrays of the launch keep their host addresses.
     """
 
     memory: NDArray[Any]
@@ -44,13 +44,13 @@ class Pointer:
     reaches: tuple[NDArray[np.uint8], ...] = ()
 
 
-#: What a parameter, or a part of a struct, is: memory, the bytes of a value, or a tensor map.
+#: A parameter, or a member of a struct: memory, the bytes of a value, or a tensor map.
 _Value: TypeAlias = Pointer | bytes | TensorMap | MapPointer
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct with pointers in it: its size, and its members: offset, value, what messages call it."""
+    """A struct: its size, and its members as offset, value, and name in messages."""
 
     size: int
     members: tuple[tuple[int, _Value, str], ...]
@@ -61,7 +61,7 @@ KernelArgument: TypeAlias = _Value | Struct
 
 
 def values_of(arguments: Sequence[KernelArgument]) -> Iterator[tuple[str, _Value]]:
-    """All arguments and members of structs, with what messages call them."""
+    """All arguments and members of structs, with their names in messages."""
     for number, argument in enumerate(arguments, 1):
         if isinstance(argument, Struct):
             for _, value, name in argument.members:
@@ -139,19 +139,19 @@ def as_cluster(cluster: object, function: Function) -> tuple[int, int, int]:
                 f"has 1 to {_MAX_IN_CLUSTER}"
             )
         return x, y, z
-    given = _as_sizes(cluster, "cluster", (_MAX_IN_CLUSTER,) * 3)
+    size = _as_sizes(cluster, "cluster", (_MAX_IN_CLUSTER,) * 3)
     most = min([_MAX_IN_CLUSTER, *directives.get("maxclusterrank", ())])
-    if math.prod(given) > most:
+    if math.prod(size) > most:
         raise PtxlabError(
-            f"cluster={quoted(cluster)}: {math.prod(given)} blocks; a cluster of this kernel has at most "
+            f"cluster={quoted(cluster)}: {math.prod(size)} blocks; a cluster of this kernel has at most "
             f"{most}"
         )
-    if stated is not None and given != as_cluster(None, function):
+    if stated is not None and size != as_cluster(None, function):
         raise PtxlabError(
             f"cluster={quoted(cluster)}: the kernel states clusters of {as_cluster(None, function)} itself "
             "(__cluster_dims__, .reqnctapercluster); leave out cluster="
         )
-    return given
+    return size
 
 
 def _as_sizes(value: object, what: str, most: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -168,7 +168,7 @@ def _as_sizes(value: object, what: str, most: tuple[int, int, int]) -> tuple[int
 
 
 def check_arguments(function: Function, arguments: Sequence[object], title: str) -> list[KernelArgument]:
-    """Arguments as the kernel's parameters take them, or a sentence about the first that does not fit."""
+    """Arguments as the kernel's parameters take them; the first that does not fit is an error."""
     parameters = function.parameters
     if len(arguments) != len(parameters):
         listed = ", ".join(_describe(parameter) for parameter in parameters) or "none"
@@ -182,26 +182,26 @@ def check_arguments(function: Function, arguments: Sequence[object], title: str)
 
 
 def _with_joined_views(arguments: list[KernelArgument], title: str) -> list[KernelArgument]:
-    """Arrays of the same bytes are one argument; those that share some of them cannot be device memory."""
+    """The arguments with arrays over the same bytes as one buffer; a partial overlap is an error."""
     values = list(values_of(arguments))
     order = {name: number for number, (name, _) in enumerate(values)}
     sized = [(name, value) for name, value in values if isinstance(value, Pointer) and value.memory.nbytes]
     sized.sort(key=lambda each: (each[1].memory.ctypes.data, each[1].memory.nbytes, order[each[0]]))
-    same: dict[int, Pointer] = {}  # which one an array is, by its id
-    for (name, one), (other, two) in pairwise(sized):
-        start, next_start = (each.memory.ctypes.data for each in (one, two))
-        if next_start >= start + one.memory.nbytes:
+    same: dict[int, Pointer] = {}  # the pointer that stands for an array, by the array's id
+    for (left_name, left), (right_name, right) in pairwise(sized):
+        left_start, right_start = left.memory.ctypes.data, right.memory.ctypes.data
+        if right_start >= left_start + left.memory.nbytes:
             continue
-        if (start, one.memory.nbytes) != (next_start, two.memory.nbytes):
-            first, second = sorted((name, other), key=order.__getitem__)
+        if (left_start, left.memory.nbytes) != (right_start, right.memory.nbytes):
+            first, second = sorted((left_name, right_name), key=order.__getitem__)
             raise PtxlabError(
                 f"arguments {first} and {second} of {title}: the arrays share a part of their memory; pass "
                 "one array and where to begin in it, or copies"
             )
-        if one.memory is not two.memory:
-            one = same.get(id(one.memory), one)
-            chosen = one if one.memory.flags.writeable else two
-            same |= {id(each.memory): chosen for each in (one, two)}
+        if left.memory is not right.memory:
+            left = same.get(id(left.memory), left)
+            chosen = left if left.memory.flags.writeable else right
+            same |= {id(each.memory): chosen for each in (left, right)}
 
     def joined(value: _Value) -> _Value:
         if not isinstance(value, Pointer):
@@ -254,7 +254,7 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
 
 
 def _plain(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """The array itself, without what np.matrix and other classes of their own make of it."""
+    """The array as a plain np.ndarray, without np.matrix and other subclasses."""
     if type(array) is np.ndarray:
         return array
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
@@ -304,7 +304,7 @@ def _as_struct(argument: object, parameter: Variable, what: str) -> bytes:
 
 
 def _as_members(argument: tuple[object, ...], parameter: Variable, what: str) -> Struct:
-    """A tuple is a struct: its elements in order, each at a multiple of its alignment, as C++ has it."""
+    """A tuple as a struct: its elements in order, each at a multiple of its alignment, as in C++."""
     size, alignment, members = _laid_out(argument, what, "")
     whole = -(-size // alignment) * alignment
     if parameter.size not in (size, whole):
@@ -319,7 +319,7 @@ def _as_members(argument: tuple[object, ...], parameter: Variable, what: str) ->
 def _laid_out(
     elements: tuple[object, ...], what: str, path: str
 ) -> tuple[int, int, list[tuple[int, _Value, str]]]:
-    """Bytes and alignment of a struct, and its members; those of a struct in it are among them."""
+    """Bytes and alignment of a struct, and its members, with those of nested structs."""
     if path.count("[") == _MAX_NESTED:
         raise PtxlabError(f"{what}: more than {_MAX_NESTED} structs in each other")
     size, most = 0, 1

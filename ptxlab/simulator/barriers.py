@@ -14,19 +14,19 @@ from .ptx.syntax import Function, PtxInstruction
 from .threads import Batch, Threads
 
 _COUNT = 16
-Place = TypeVar("Place")  # where threads go on
+Place = TypeVar("Place")  # where threads resume
 
 
 class Barriers(Generic[Place]):
-    """How many threads of each block have arrived at each barrier, and who waits there."""
+    """How many threads of each block have arrived at each barrier, and which of them wait there."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._arrived = np.zeros((batch.count, _COUNT), dtype=np.int64)
-        self._expected = np.zeros((batch.count, _COUNT), dtype=np.int64)  # 0: all threads that still run
+        self._expected = np.zeros((batch.count, _COUNT), dtype=np.int64)  # 0: all running threads
         self._waiting: list[tuple[Place, int, Threads]] = []
         self._votes = np.zeros((batch.count, _COUNT), dtype=np.int64)
-        self.last_votes = np.zeros((batch.count, _COUNT), dtype=np.int64)  # of the barrier that was completed
+        self.last_votes = np.zeros((batch.count, _COUNT), dtype=np.int64)  # of the last completed phase
         self.last_totals = np.zeros((batch.count, _COUNT), dtype=np.int64)
 
     def vote(self, numbers: NDArray[Any], threads: Threads, predicate: NDArray[np.bool_]) -> None:
@@ -35,9 +35,9 @@ class Barriers(Generic[Place]):
         np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
 
     def turns(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
-        """Threads that come to barriers with a count, in the order of their warps: who completes which round.
+        """Threads that reach barriers with a count, grouped by the phase in which they arrive.
 
-        Those that a barrier does not expect any more are the first of its next round.
+        They arrive in the order of their warps; once a phase is complete, the rest belongs to the next.
         """
         keys = threads.blocks * _COUNT + np.clip(numbers.astype(np.int64), 0, _COUNT - 1)
         order = np.argsort(keys, kind="stable")
@@ -46,8 +46,8 @@ class Barriers(Generic[Place]):
         rank = np.empty(len(keys), dtype=np.int64)
         rank[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
         arrived = self._arrived.reshape(-1)[keys] + rank
-        turn = arrived // np.maximum(counts.astype(np.int64), 1)
-        return [threads.where(turn == number) for number in np.unique(turn)] if turn.any() else [threads]
+        phase = arrived // np.maximum(counts.astype(np.int64), 1)
+        return [threads.where(phase == number) for number in np.unique(phase)] if phase.any() else [threads]
 
     def arrive(
         self,
@@ -57,7 +57,7 @@ class Barriers(Generic[Place]):
         waits: bool,
         resume: Place,
     ) -> list[tuple[Place, int, Threads]]:
-        """Threads arrive; gives all that go on now."""
+        """Threads arrive; returns those that may go on now."""
         _check_number(number)
         if threads.index is None and count is None and waits and not self._arrived[:, number].any():
             self._complete(np.s_[:, number], threads.batch.grid.block_size)
@@ -70,7 +70,7 @@ class Barriers(Generic[Place]):
         return self.released()
 
     def released(self) -> list[tuple[Place, int, Threads]]:
-        """Those whose barrier is complete; it begins anew."""
+        """The waiting threads whose barrier is complete; the barrier starts over."""
         if not self._arrived.any():
             return []
         living = self._batch.alive.reshape(self._batch.count, -1).sum(axis=1)
@@ -81,16 +81,16 @@ class Barriers(Generic[Place]):
         self._complete(complete, self._arrived[complete])
         released, waiting = [], []
         for place, number, threads in self._waiting:
-            goes = complete[threads.blocks, number]
-            if goes.any():
-                released.append((place, number, threads.where(goes)))
-            if not goes.all():
-                waiting.append((place, number, threads.where(~goes)))
+            may_go = complete[threads.blocks, number]
+            if may_go.any():
+                released.append((place, number, threads.where(may_go)))
+            if not may_go.all():
+                waiting.append((place, number, threads.where(~may_go)))
         self._waiting = waiting
         return released
 
     def _complete(self, where: Any, totals: Any) -> None:
-        """Barriers begin anew; what was voted is kept until those that waited have read it."""
+        """Start barriers over; the votes are kept until the released threads have read them."""
         self.last_votes[where] = self._votes[where]
         self.last_totals[where] = totals
         self._votes[where] = 0
@@ -104,7 +104,7 @@ class Barriers(Generic[Place]):
         return int(self._arrived[block, number]), int(self._expected[block, number]) or living
 
     def waiting(self) -> list[tuple[Place, int, Threads]]:
-        """Those that still wait."""
+        """The threads that still wait."""
         return list(self._waiting)
 
 
@@ -114,24 +114,24 @@ def _check_number(number: int) -> None:
 
 
 class ClusterBarriers:
-    """How many threads of each cluster have arrived at its barrier, and how often it was complete."""
+    """How many threads of each cluster have arrived at its barrier, and how often it was completed."""
 
     def __init__(self, batch: Batch) -> None:
         clusters = batch.count // batch.grid.cluster_size
         self._batch = batch
         self._arrived = np.zeros(clusters, dtype=np.int64)
         self._phases = np.zeros(clusters, dtype=np.int64)
-        self._phase_of = np.zeros(batch.size, dtype=np.int64)  # at which each thread arrived
+        self._phase_of = np.zeros(batch.size, dtype=np.int64)  # in which each thread arrived
 
     def arrive(self, threads: Threads) -> bool:
-        """Threads arrive; whether they complete a barrier."""
+        """Threads arrive; returns whether they complete a barrier."""
         clusters = threads.blocks // self._batch.grid.cluster_size
         self._phase_of[threads.indices] = self._phases[clusters]
         self._arrived += np.bincount(clusters, minlength=len(self._arrived))
         return self.complete()
 
     def complete(self) -> bool:
-        """Begin barriers anew at which all threads that still run have arrived; whether there are any."""
+        """Start barriers over at which all running threads have arrived; returns whether there are any."""
         living = self._batch.alive.reshape(len(self._arrived), -1).sum(axis=1)
         complete = (self._arrived > 0) & (self._arrived >= living)
         if not complete.any():
@@ -150,12 +150,12 @@ class ClusterBarriers:
 
 
 class BypassingLanes:
-    """Those of a batch, by the position at which others wait for them."""
+    """Lanes of a batch that have passed by a place where others wait for them, by its position."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._lanes: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-        self._behind: dict[tuple[int, int], frozenset[int]] = {}
+        self._reachable_from: dict[tuple[int, int], frozenset[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._lanes)
@@ -168,47 +168,47 @@ class BypassingLanes:
         elsewhere: int,
         threads: Threads,
     ) -> None:
-        """Threads that others wait for at `index` of a function are elsewhere in it.
+        """Note threads that others wait for at `index` of a function, and that are elsewhere in it.
 
-        Those that have left for code of their own, such as an early return, do not count.
+        Threads that have branched off for good, such as to an early return, do not count.
         """
         if threads.count and elsewhere in self._reachable(function, index):
-            noted = self._lanes.setdefault(position, np.zeros(self._batch.size, dtype=np.bool_))
-            noted[threads.indices] = True
+            lanes = self._lanes.setdefault(position, np.zeros(self._batch.size, dtype=np.bool_))
+            lanes[threads.indices] = True
 
-    def pop(self, ended: Threads) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_]]]:
-        """Which of the threads that end have passed by, by position; they are forgotten."""
-        for position, noted in list(self._lanes.items()):
+    def pop(self, exited: Threads) -> Iterator[tuple[tuple[int, ...], NDArray[np.bool_]]]:
+        """Which of the exited threads have passed by, by position; they are forgotten."""
+        for position, lanes in list(self._lanes.items()):
             bypassing = np.zeros(self._batch.size, dtype=np.bool_)
-            bypassing[ended.indices] = noted[ended.indices]
-            noted[ended.indices] = False
+            bypassing[exited.indices] = lanes[exited.indices]
+            lanes[exited.indices] = False
             yield position, bypassing
 
     def forget(self, position: tuple[int, ...]) -> None:
-        """Nobody waits there any more."""
+        """Forget a position at which no thread waits any more."""
         del self._lanes[position]
 
     def _reachable(self, function: Function, index: int) -> frozenset[int]:
-        """Instructions that threads may come to behind one; the end of the kernel does not count."""
+        """Instructions that threads may reach from one; the end of the kernel does not count."""
         key = (id(function), index)
-        if key not in self._behind:
+        if key not in self._reachable_from:
             instructions = function.instructions
             reachable: set[int] = set()
-            open_ends = [index]
-            while open_ends:
-                following = set(successors(instructions, open_ends.pop())) - reachable
+            frontier = [index]
+            while frontier:
+                following = set(successors(instructions, frontier.pop())) - reachable
                 following = {each for each in following if each < len(instructions)}
                 reachable |= following
-                open_ends += following
-            self._behind[key] = frozenset(reachable - _ends(instructions))
-        return self._behind[key]
+                frontier += following
+            self._reachable_from[key] = frozenset(reachable - _ends(instructions))
+        return self._reachable_from[key]
 
 
 def _ends(instructions: tuple[PtxInstruction, ...]) -> set[int]:
-    """`ret`, `exit`, and what only leads there and stands in no line of the source.
+    """`ret`, `exit`, and instructions without a source line that only lead there.
 
-    Where the kernel ends with the same store as an early return before a barrier does, NVRTC makes one of
-    the two and says that it is in line 0.
+    If the kernel ends with the same store as an early return before a barrier, NVRTC merges the two and puts
+    them on line 0.
     """
     ends: set[int] = set()
     for index in reversed(range(len(instructions))):

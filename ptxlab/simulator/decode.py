@@ -1,4 +1,4 @@
-"""A module, ready to run: addresses of its variables, and its functions as steps that the assembler takes."""
+"""A module, ready to run: its variables with addresses, its functions as steps, checked as ptxas does."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from .ptx.syntax import (
 from .spinning import has_effect
 from .threads import MAX_SHARED, UNSIGNED, Threads
 
-_MAX_STATIC = 48 << 10  # bytes of shared memory that variables of a fixed size may take: ptxas refuses more
-#: Between two arrays or variables, so that an index past the end hits nothing else.
+_MAX_STATIC = 48 << 10  # bytes of static shared memory: ptxas refuses more
+#: Bytes between two arrays or variables, so that an index past the end of one does not hit the next.
 _GAP = 4096
 _ALIGNMENT = 256
-_CODE = 0x100_0000  # where functions are, for pointers to them
+_CODE = 0x100_0000  # the address of the first function, for function pointers
 
 
 def _aligned(address: int, alignment: int) -> int:
@@ -55,7 +55,7 @@ def _aligned(address: int, alignment: int) -> int:
 
 
 def address_behind(end: int) -> int:
-    """Where the next array or variable of global memory begins, behind one that ends here."""
+    """Where the next array or variable in global memory begins after one that ends at `end`."""
     return _aligned(end + _GAP, _ALIGNMENT)
 
 
@@ -66,7 +66,7 @@ def variable_title(name: str) -> str:
 
 @dataclass
 class Image:
-    """A module with one of its kernels: where everything is, and its functions, decoded at first use."""
+    """A module with one of its kernels: addresses of all symbols, and functions decoded at first use."""
 
     module: Module
     entry: Function
@@ -74,12 +74,11 @@ class Image:
     symbols: dict[str, int] = field(default_factory=dict)
     spaces: dict[str, str] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)
-    parameters: dict[str, int] = field(default_factory=dict)  # offsets of the kernel's
+    parameters: dict[str, int] = field(default_factory=dict)  # offsets of the kernel's parameters
     parameter_size: int = 0
-    static_shared: int = SHARED_START  # where dynamic shared memory begins
-    declared_shared: int = 0  # bytes of variables of a fixed size
-    shared_alignment: int = 16
-    next_free: int = 0  # in global memory, behind all variables
+    dynamic_start: int = SHARED_START  # where dynamic shared memory begins
+    static_bytes: int = 0  # static shared memory
+    next_free: int = 0  # in global memory, after all variables
     _programs: dict[str, Program] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,41 +99,41 @@ class Image:
             elif variable.space == "shared" and variable.count is None:
                 dynamic.append(variable)
             elif variable.space == "shared":
-                self.static_shared = _aligned(self.static_shared, variable.align)
-                self.symbols[variable.name] = self.static_shared
-                self.static_shared += variable.size
+                self.dynamic_start = _aligned(self.dynamic_start, variable.align)
+                self.symbols[variable.name] = self.dynamic_start
+                self.dynamic_start += variable.size
             self.spaces[variable.name] = variable.space
         check_bytes(self.next_free - GLOBAL_START, "the module's variables")
-        static = self.declared_shared = self.static_shared - SHARED_START
+        static = self.static_bytes = self.dynamic_start - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
-        if static > _MAX_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
+        if static > _MAX_STATIC and len(kernels) == 1:  # only ptxas knows which of several uses a variable
             raise PtxlabError(
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
             )
         if static >> RANK_SHIFT:
             raise PtxlabError(f"the module declares {static} bytes of shared memory, which no block has")
-        self.shared_alignment = max([16, *(variable.align for variable in dynamic)])
-        self.static_shared = _aligned(self.static_shared, self.shared_alignment)
+        alignment = max([16, *(variable.align for variable in dynamic)])
+        self.dynamic_start = _aligned(self.dynamic_start, alignment)
         for variable in dynamic:
-            self.symbols[variable.name] = self.static_shared
+            self.symbols[variable.name] = self.dynamic_start
 
     def check_shared(self, dynamic: int) -> None:
-        """Refuse a launch with more dynamic shared memory than the static leaves of a block's."""
-        if dynamic and self.declared_shared + dynamic > MAX_SHARED:
+        """Refuse a launch whose static and dynamic shared memory exceed that of a block."""
+        if dynamic and self.static_bytes + dynamic > MAX_SHARED:
             raise PtxlabError(
-                f"shared={dynamic}: {plain_name(self.entry.name)} declares {self.declared_shared} bytes as "
+                f"shared={dynamic}: {plain_name(self.entry.name)} declares {self.static_bytes} bytes as "
                 f"well, and a block has at most {MAX_SHARED}"
             )
 
     @cached_property
     def plans(self) -> ModulePlans:
-        """What checks know of its code."""
+        """What the checks derive from its code."""
         return ModulePlans(self.module)
 
     @cached_property
     def _variables(self) -> list[Variable]:
-        """Those of the module and of its functions; shared memory that only other kernels name is theirs."""
+        """Variables of the module and its functions, without shared memory that only other kernels use."""
         functions = [each for each in self.module.functions.values() if each is self.entry or not each.entry]
         named = {
             symbol.name
@@ -199,10 +198,10 @@ class Image:
     def _decoded(self, function: Function) -> Program:
         local: dict[str, int] = {}
         size = 0
-        own = [variable for variable in function.variables if variable.space in ("local", "param")]
+        variables = [variable for variable in function.variables if variable.space in ("local", "param")]
         if not function.entry:
-            own += [each for each in (*function.parameters, *function.returns) if each.space == "param"]
-        for variable in own:
+            variables += [each for each in (*function.parameters, *function.returns) if each.space == "param"]
+        for variable in variables:
             size = _aligned(size, max(variable.align, 1))
             local[variable.name] = size
             size += variable.size
@@ -232,9 +231,9 @@ class Image:
 
 
 def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it.
+    """A decoded instruction; one that is not simulated is an error only if a thread reaches it.
 
-    One that the assembler refuses is an error at once, since it refuses the whole module.
+    One that the assembler refuses is an error at once, since it makes the whole module illegal.
     """
     check_legal(instruction, context.module)
     try:
@@ -242,7 +241,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
         step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)
     except IllegalError:
         raise
-    except Exception as error:  # operands that no builder expects
+    except Exception as error:  # the builder does not expect these operands
         reason = error if isinstance(error, PtxlabError) else PtxlabError(
             f"{instruction.where}: {instruction.opcode} has operands that are not understood"
         )  # fmt: skip
@@ -260,16 +259,17 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 def _refusal(reason: PtxlabError) -> Any:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        raise PtxlabError(*reason.args)  # a run of its own may add notes to it
+        raise PtxlabError(*reason.args)  # a new one each time: a run may add notes to it
 
     return execute
 
 
 # -- what the assembler refuses ------------------------------------------------------------------------------
 
-#: An instruction of another target or of a later PTX, qualifiers in a wrong order, a type that an instruction
-#: does not have, a result that is thrown away where it may not be: whatever the operands are, the simulator
-#: refuses it, too. Compared with ptxas in the tests.
+# The simulator refuses these as well, whatever the operands are: an instruction of another target or of a
+# later PTX version, qualifiers in a wrong order, a type that the instruction does not have, a result that may
+# not be discarded. Tests compare this with ptxas.
+
 #: Instructions whose targets are in the catalogue, by the first part of their opcodes.
 _CATALOGUED = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05")
 
@@ -303,9 +303,9 @@ def _check_target(instruction: PtxInstruction, module: Module) -> None:
 
 
 def _span(targets: tuple[str, ...]) -> str:
-    """Targets in few words."""
-    since = TARGETS[TARGETS.index(targets[0]) :] if targets else ()
-    return f"{targets[0]} and later" if targets == since else listing(targets, 4)
+    """A list of targets, in words."""
+    later = TARGETS[TARGETS.index(targets[0]) :] if targets else ()
+    return f"{targets[0]} and later" if targets == later else listing(targets, 4)
 
 
 def _catalogued(instruction: PtxInstruction) -> tuple[str, tuple[str, ...], PtxVersion] | None:
@@ -314,7 +314,7 @@ def _catalogued(instruction: PtxInstruction) -> tuple[str, tuple[str, ...], PtxV
         return None
     try:
         form = parse_any(instruction.opcode)
-    except PtxlabError:  # which the instruction's builder explains
+    except PtxlabError:  # the instruction's builder explains it
         return None
     return form.mnemonic, form.targets, form.ptx_version
 
@@ -326,18 +326,16 @@ def _tabulated(instruction: PtxInstruction, target: str) -> tuple[str, tuple[str
     last = instruction.operands[-1] if instruction.operands else None
     if isinstance(last, Negated) or (isinstance(last, Register) and last.type == "pred"):
         features.add("/pred")
-    return _found_in_table(instruction.opcode, frozenset(features), target)
+    return _look_up(instruction.opcode, frozenset(features), target)
 
 
 @lru_cache(maxsize=4096)
-def _found_in_table(
-    opcode: str, features: frozenset[str], target: str
-) -> tuple[str, tuple[str, ...], PtxVersion]:
-    known = availability(opcode, features)
+def _look_up(opcode: str, features: frozenset[str], target: str) -> tuple[str, tuple[str, ...], PtxVersion]:
+    entry = availability(opcode, features)
     special = sorted(each for each in features if each.startswith("%"))
-    plain = availability(opcode, features.difference(special))
-    name = opcode if known == plain else f"{opcode} of {listing(special)}"
-    return name, known.targets, known.version(target)
+    plain_entry = availability(opcode, features.difference(special))
+    name = opcode if entry == plain_entry else f"{opcode} of {listing(special)}"
+    return name, entry.targets, entry.version(target)
 
 
 def _special(operand: Operand) -> Iterator[str]:
@@ -352,8 +350,8 @@ def _special(operand: Operand) -> Iterator[str]:
 
 # -- the order of qualifiers ---------------------------------------------------------------------------------
 
-#: What belongs directly behind the name of an instruction; ptxas takes other qualifiers in any order.
-_DIRECTLY_BEHIND = {
+#: Qualifiers that must follow the name of an instruction directly; ptxas takes others in any order.
+_FIRST_QUALIFIERS = {
     "bar": ("sync", "arrive", "red", "warp", "cta"),
     "cp": ("async", "reduce"),
     "cvta": ("to",),
@@ -365,11 +363,11 @@ _DIRECTLY_BEHIND = {
 
 def _order_fault(instruction: PtxInstruction) -> str | None:
     name, *qualifiers = instruction.parts
-    behind = _DIRECTLY_BEHIND.get(name, ())
-    for place, qualifier in enumerate(qualifiers):
-        if qualifier in behind and qualifiers[0] not in behind:
+    first = _FIRST_QUALIFIERS.get(name, ())
+    for position, qualifier in enumerate(qualifiers):
+        if qualifier in first and qualifiers[0] not in first:
             return f".{qualifier} belongs directly behind {name}"
-        if name == "bar" and qualifier == "aligned" and place:
+        if name == "bar" and qualifier == "aligned" and position:
             return "bar is always aligned and takes no .aligned, which barrier does"
     return None
 
@@ -377,8 +375,8 @@ def _order_fault(instruction: PtxInstruction) -> str | None:
 # -- types ---------------------------------------------------------------------------------------------------
 
 _INTEGERS = "b16 b32 b64 u16 u32 u64 s16 s32 s64"
-#: The types of instructions that `ptxlab.numerics.scalar` does not have, by name and qualifiers; of several
-#: entries the one with the most qualifiers counts.
+#: The types of instructions that `ptxlab.numerics.scalar` does not have, by name and qualifiers; the entry
+#: with the most qualifiers counts.
 _TYPES = {
     "mov": f"pred {_INTEGERS} b128 f32 f64",
     "selp": f"{_INTEGERS} f32 f64",
@@ -418,22 +416,22 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     """
     if "async" in parts or (parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)):
         return None  # these have other types
-    named = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
-    entries = [entry for entry in named if set(entry.split(".")) <= set(parts)]
+    same_name = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
+    entries = [entry for entry in same_name if set(entry.split(".")) <= set(parts)]
     return tuple(_TYPES[max(entries, key=len)].split()) if entries else None
 
 
 def _type_fault(instruction: PtxInstruction) -> str | None:
-    found, types = instruction.parts[-1], types_of(instruction.parts)
-    if types is None or found in types or type_bits(found) is None:
+    type_name, types = instruction.parts[-1], types_of(instruction.parts)
+    if types is None or type_name in types or type_bits(type_name) is None:
         return None
-    return f"found .{found}; it takes {listing(f'.{name}' for name in types)}"
+    return f"found .{type_name}; it takes {listing(f'.{name}' for name in types)}"
 
 
-# -- results that are not wanted -----------------------------------------------------------------------------
+# -- missing operands and discarded results ------------------------------------------------------------------
 
 
-#: Operands of instructions that checks look at, also where no thread executes them.
+#: The fewest operands of instructions that checks inspect even where no thread executes them.
 _FEWEST_OPERANDS = {
     "bar": 1, "elect": 2, "match": 2, "mov": 2, "redux": 2, "shfl": 2, "st": 2, "stmatrix": 2, "vote": 2,
 }  # fmt: skip
@@ -441,13 +439,13 @@ _FEWEST_OPERANDS = {
 
 def _operand_fault(instruction: PtxInstruction) -> str | None:
     """Operands that are missing, or ``_`` in place of a result."""
-    found, fewest = len(instruction.operands), _FEWEST_OPERANDS.get(instruction.parts[0], 0)
-    if found < fewest:
-        return f"it has at least {counted(fewest, 'operand')}, found {found or 'none'}"
+    count, fewest = len(instruction.operands), _FEWEST_OPERANDS.get(instruction.parts[0], 0)
+    if count < fewest:
+        return f"it has at least {counted(fewest, 'operand')}, found {count or 'none'}"
     result = instruction.operands[0] if instruction.operands else None
     if isinstance(result, Vector) and result.items:
-        unwanted = all(isinstance(item, Sink) for item in result.items)
-        return "one of its results at least is a register, not _" if unwanted else None
+        all_discarded = all(isinstance(item, Sink) for item in result.items)
+        return "at least one of its results must be a register, not _" if all_discarded else None
     first, second = (result.first, result.second) if isinstance(result, Pair) else (result, None)
     if isinstance(first, Sink) and (isinstance(second, Sink) or not _may_discard(instruction)):
         return "its result is a register, not _"

@@ -1,9 +1,9 @@
-"""Registers whose values come later: matrix instructions are computed together, while threads go on.
+"""Registers whose values are computed later: matrix instructions are batched while threads go on.
 
-An `mma` of all warps is put aside until another one needs its D, or until somebody reads that. All that came
-before, with the same opcode, none of which needs the others, are computed together, where that is worth it in
-a thread of its own. When that thread has fallen behind, it computes several turns of a loop in one call: D of
-one is C of the next.
+An `mma` of all warps is deferred until another one needs its D, or until D is read. Then all deferred
+instructions with the same opcode that do not depend on each other are computed together, in a thread of
+their own if they are large enough. When that thread has fallen behind, it computes several iterations of a
+loop in one call: D of one is C of the next.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
 from ..numerics.emulate import accumulate, model_of
 
-_MAX_TOGETHER = 16  # matrix instructions that are computed in one call
-_BYTES_TOGETHER = 16 << 20  # of their registers
-_WORTH_A_THREAD = 1 << 20  # products of numbers
-_BYTES_AHEAD = 64 << 20  # of registers that may wait for the thread
-_MAX_TURNS = 4  # that are computed in one call: not more than what takes a moment
+_MAX_GROUP = 16  # matrix instructions in a group
+_MAX_GROUP_BYTES = 16 << 20  # of their registers
+_THREAD_PRODUCTS = 1 << 20  # multiplications that are worth a thread
+_MAX_BYTES_AHEAD = 64 << 20  # registers that may wait for the thread
+_MAX_ITERATIONS = 4  # that are computed in one call, so that it does not take long
 
 
 class Deferred:
-    """What a register of all threads will hold; it is computed when somebody reads it."""
+    """The values of a register in all threads, computed when they are read."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ Values: TypeAlias = NDArray[Any] | Deferred
 
 
 def values_of(register: Values) -> NDArray[Any]:
-    """The values, computed now if they were not yet."""
+    """The values of a register, computed now if they are deferred."""
     return register.get() if isinstance(register, Deferred) else register
 
 
@@ -71,25 +71,25 @@ class RegisterOperands:
         return sum(len(each) for each in self.registers.values()) * 4 * self.threads
 
     def computed(self) -> RegisterOperands:
-        """The same with nothing left to be computed."""
+        """The same without deferred registers."""
         registers: dict[str, list[Values]] = {
-            name: [values_of(register) for register in those] for name, those in self.registers.items()
+            name: [values_of(register) for register in operand] for name, operand in self.registers.items()
         }
         return RegisterOperands(self.ins, self.modifiers, registers, self.threads)
 
     def item(self, index: int) -> Operation:
-        """Those of one warp, [lanes, registers]."""
+        """The operands of one warp, [lanes, registers]."""
         lanes = slice(32 * index, 32 * index + 32)
         arrays = {
-            name: np.stack([values_of(register)[lanes] for register in those], axis=-1)
-            for name, those in self.registers.items()
+            name: np.stack([values_of(register)[lanes] for register in operand], axis=-1)
+            for name, operand in self.registers.items()
         }
         return Operation(self.ins, modifiers=self.modifiers, **arrays)
 
 
 @dataclass(frozen=True)
 class WarpgroupOperands:
-    """What a wgmma reads in some warpgroups: C as registers or still to come, A, B and metadata."""
+    """What a wgmma reads in some warpgroups: C as registers, perhaps not computed yet, A, B and metadata."""
 
     ins: MmaForm
     modifiers: Modifiers
@@ -108,17 +108,17 @@ class WarpgroupOperands:
         return size + sum(array.nbytes for array in self.arrays.values())
 
     def computed(self) -> Operation:
-        """The same with nothing left to be computed."""
+        """The same with C computed."""
         c = self.c.result() if isinstance(self.c, Future) else self.c
         return Operation(self.ins, modifiers=self.modifiers, c=c, **self.arrays)
 
     def item(self, index: int) -> Operation:
-        """Those of one warpgroup."""
+        """The operands of one warpgroup."""
         return self.computed().item(index)
 
 
-class _Later(Future[NDArray[Any]]):
-    """D of a task; while somebody waits for it, the queue's thread may use all cores."""
+class _TaskFuture(Future[NDArray[Any]]):
+    """D of a task; while the simulation waits for it, the queue's thread may use all cores."""
 
     def __init__(self, queue: MatrixQueue) -> None:
         super().__init__()
@@ -138,10 +138,10 @@ class _Later(Future[NDArray[Any]]):
 
 
 class _Group:
-    """Instructions of warps with the same opcode, none of which needs the others, and their D to come."""
+    """Warp-level instructions with the same opcode that do not depend on each other, and their future D."""
 
     def __init__(self, queue: MatrixQueue, operands: RegisterOperands) -> None:
-        self.future = _Later(queue)
+        self.future = _TaskFuture(queue)
         self.ins, self.modifiers, self.threads = operands.ins, operands.modifiers, operands.threads
         self.items: list[dict[str, list[Values]]] = []
         self.count = 0
@@ -149,16 +149,16 @@ class _Group:
         self._queue = queue
         self._d: NDArray[Any] | None = None
         self._size = operands.nbytes
-        self._most = max(1, min(_MAX_TOGETHER, _BYTES_TOGETHER // operands.nbytes))
+        self._max_count = max(1, min(_MAX_GROUP, _MAX_GROUP_BYTES // operands.nbytes))
 
     @property
     def is_full(self) -> bool:
-        """Whether no more are to be added."""
-        return self.count == self._most
+        """Whether no more instructions may be added."""
+        return self.count == self._max_count
 
     @property
     def products(self) -> int:
-        """How many numbers are multiplied."""
+        """The number of multiplications."""
         return self.count * (self.threads // 32) * self.ins.m * self.ins.n * self.ins.k
 
     @property
@@ -167,7 +167,7 @@ class _Group:
         return self.count * self._size
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
-        """One more; gives the registers of its D."""
+        """Add an instruction; returns the registers of its D."""
         self.items.append(operands.registers)
         self.count += 1
         return [_Result(self, self.count - 1, number) for number in range(self.ins.d.registers)]
@@ -180,14 +180,14 @@ class _Group:
         return self._d
 
     def continues(self, before: _Task) -> bool:
-        """Whether C is D of another task, and nothing else is to be computed before."""
+        """Whether C is D of the task before, and no other operand is still to be computed."""
         if not isinstance(before, _Group) or (self.ins, self.modifiers) != (before.ins, before.modifiers):
             return False
         return before.is_all([registers["c"] for registers in self.items]) and not any(
             isinstance(register, _Result) and not register.group.future.done()
             for registers in self.items
-            for name, those in registers.items()
-            for register in those
+            for name, operand in registers.items()
+            for register in operand
             if name != "c"
         )
 
@@ -199,7 +199,7 @@ class _Group:
         groups = [self, *(each for each in others if isinstance(each, _Group))]
         arrays = {}
         for name in self.items[0]:
-            rows = self._start() if name == "c" else self._gathered(name, groups)
+            rows = self._initial_c() if name == "c" else self._gathered(name, groups)
             arrays[name] = np.moveaxis(rows.reshape(*rows.shape[:-2], -1, 32), -3, -1)
         with np.errstate(all="ignore"):
             d = accumulate(Operation(self.ins, modifiers=self.modifiers, **arrays), model=model)
@@ -213,11 +213,11 @@ class _Group:
         columns = [[operands[name] for operands in group.items] for group in groups]
         shape = len(columns), len(columns[0][0]), len(columns[0]), self.threads
         array = np.empty(shape, dtype=np.uint32)
-        for rows, those in zip(array, columns, strict=True):
-            _fill(rows, those)
+        for rows, operands in zip(array, columns, strict=True):
+            _fill(rows, operands)
         return array
 
-    def _start(self) -> NDArray[Any]:
+    def _initial_c(self) -> NDArray[Any]:
         """Registers of C, [registers, instructions, threads]."""
         columns = [operands["c"] for operands in self.items]
         first = columns[0][0]
@@ -252,7 +252,7 @@ class _Result(Deferred):
         self.group, self.item, self.number = group, item, number
 
     def is_at(self, group: _Group, item: int, number: int) -> bool:
-        """Whether it is this register of D of this instruction of a group."""
+        """Whether it is register `number` of D of instruction `item` of a group."""
         return self.group is group and self.item == item and self.number == number
 
     def get(self) -> NDArray[Any]:
@@ -261,15 +261,15 @@ class _Result(Deferred):
 
 
 class _Warpgroups:
-    """A wgmma of some warpgroups, and its D to come."""
+    """A wgmma of some warpgroups, and its future D."""
 
     def __init__(self, queue: MatrixQueue, operands: WarpgroupOperands) -> None:
-        self.future = _Later(queue)
+        self.future = _TaskFuture(queue)
         self.operands = operands
 
     @property
     def products(self) -> int:
-        """How many numbers are multiplied."""
+        """The number of multiplications."""
         ins = self.operands.ins
         return self.operands.count * ins.m * ins.n * ins.k
 
@@ -279,7 +279,7 @@ class _Warpgroups:
         return self.operands.nbytes
 
     def continues(self, before: _Task) -> bool:
-        """Whether C is D of another task, and nothing else is to be computed before."""
+        """Whether C is D of the task before."""
         if not isinstance(before, _Warpgroups) or self.operands.c is not before.future:
             return False
         ours, theirs = self.operands, before.operands
@@ -301,45 +301,45 @@ _Task: TypeAlias = _Group | _Warpgroups
 
 
 def _next_tasks(waiting: deque[_Task]) -> list[_Task]:
-    """Take the task that came first, and those that continue it."""
+    """Take the oldest task, and those that continue it."""
     tasks: list[_Task] = []
-    while waiting and len(tasks) < _MAX_TURNS and (not tasks or waiting[0].continues(tasks[-1])):
+    while waiting and len(tasks) < _MAX_ITERATIONS and (not tasks or waiting[0].continues(tasks[-1])):
         tasks.append(waiting.popleft())
     return tasks
 
 
 def _fail(tasks: Sequence[_Task], error: BaseException) -> None:
-    """Leave an error to whoever reads a result."""
+    """Let the error be raised where a result is read."""
     for task in tasks:
         task.future.set_exception(error)
 
 
 class MatrixQueue:
-    """The matrix instructions of a batch of blocks that are not computed yet."""
+    """The deferred matrix instructions of a batch of blocks."""
 
     def __init__(self, model: str | None) -> None:
         self._model = model
         self._open: dict[MmaForm, _Group] = {}
         self._waiting: deque[_Task] = deque()  # for the thread
-        self._put_off: deque[_Task] = deque()  # where there is none
-        self._ahead: deque[tuple[_Task, int]] = deque()  # what is not known to be computed, and its bytes
+        self._postponed: deque[_Task] = deque()  # if there is no thread
+        self._ahead: deque[tuple[_Task, int]] = deque()  # tasks that may not be computed yet, and their bytes
         self._bytes_ahead = 0
-        self.is_awaited = False  # somebody waits for a result
+        self.is_awaited = False  # the simulation waits for a result
 
     def add(self, operands: RegisterOperands) -> list[Deferred]:
-        """Put a matrix instruction aside; gives the registers of its D."""
-        for those in operands.registers.values():
-            for number, register in enumerate(those):
+        """Defer a matrix instruction; returns the registers of its D."""
+        for registers in operands.registers.values():
+            for number, register in enumerate(registers):
                 if isinstance(register, _Result):
-                    self.close(register.group)  # what it needs is not computed together with it
+                    self.close(register.group)  # it cannot be in the group whose D it reads
                 elif isinstance(register, Deferred):
-                    those[number] = register.get()
+                    registers[number] = register.get()
         group = self._open.get(operands.ins)
         if group is not None and group.modifiers != operands.modifiers:
             self.close(group)
             group = None
         if group is None:
-            model_of(operands.ins, self._model)  # an instruction that the chip lacks is an error here
+            model_of(operands.ins, self._model)  # an error if the chip lacks the instruction
             group = self._open[operands.ins] = _Group(self, operands)
         results = group.add(operands)
         if group.is_full:
@@ -347,7 +347,7 @@ class MatrixQueue:
         return results
 
     def close(self, group: _Group) -> None:
-        """Add no more to a group: compute it, or let the thread do so after those before it."""
+        """Close a group: compute it, or let the thread do so after those before it."""
         if group.is_closed:
             return
         group.is_closed = True
@@ -362,19 +362,19 @@ class MatrixQueue:
         return task.future
 
     def _submit(self, task: _Task) -> None:
-        """Compute a task, or let the thread do so after all that came before."""
-        if thread_count() == 1 and not self._ahead:  # there is no thread: what comes next may continue it
-            self._put_off.append(task)
-            if len(self._put_off) == _MAX_TURNS:
+        """Compute a task, or let the thread do so after all earlier ones."""
+        if thread_count() == 1 and not self._ahead:  # there is no thread: the next task may continue it
+            self._postponed.append(task)
+            if len(self._postponed) == _MAX_ITERATIONS:
                 self.catch_up()
             return
-        if task.products < _WORTH_A_THREAD:
+        if task.products < _THREAD_PRODUCTS:
             self._run([task])
             return
         size = task.nbytes
-        while self._ahead and self._bytes_ahead + size > _BYTES_AHEAD:
-            oldest, its_size = self._ahead.popleft()
-            self._bytes_ahead -= its_size
+        while self._ahead and self._bytes_ahead + size > _MAX_BYTES_AHEAD:
+            oldest, oldest_size = self._ahead.popleft()
+            self._bytes_ahead -= oldest_size
             oldest.future.result()
         self._ahead.append((task, size))
         self._bytes_ahead += size
@@ -382,19 +382,19 @@ class MatrixQueue:
         self._thread.submit(self._work)
 
     def catch_up(self) -> None:
-        """Compute what was put off, if there is no thread that does."""
-        while self._put_off:
-            self._run(_next_tasks(self._put_off))
+        """Compute the postponed tasks, if there is no thread for them."""
+        while self._postponed:
+            self._run(_next_tasks(self._postponed))
 
     def _work(self) -> None:
-        """In the thread: compute the task that came first, and those that continue it."""
+        """In the thread: compute the oldest task, and those that continue it."""
         tasks = _next_tasks(self._waiting)
         if not tasks:
             return  # it was computed together with the one before it
         leave_cores(0 if self.is_awaited else 1)
         try:
             self._run(tasks)
-        except BaseException as error:  # nobody else would hear of it
+        except BaseException as error:  # the executor would drop it
             _fail(tasks, error)
 
     def _run(self, tasks: list[_Task]) -> None:
@@ -412,6 +412,6 @@ class MatrixQueue:
         return ThreadPoolExecutor(1, thread_name_prefix="ptxlab-matrices")
 
     def end(self) -> None:
-        """Nobody reads a result any more."""
+        """Stop the thread: no result is read any more."""
         if "_thread" in vars(self):
             self._thread.shutdown(cancel_futures=True)

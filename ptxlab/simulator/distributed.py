@@ -1,8 +1,8 @@
-"""A launch whose blocks run on the workers of an executor; what they write is put together here.
+"""A launch whose blocks run on the workers of an executor; what they write is merged here.
 
-Blocks in different processes may update global memory with atomic operations: additions of whole numbers,
-minima, maxima and bitwise operations give the same whatever comes first, if nobody looks at the memory in
-between. Others are refused.
+Blocks in different processes may update global memory with atomic operations whose order does not matter:
+integer additions, minima, maxima and bitwise operations, as long as no block reads the memory in between.
+Others are refused.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class _Task:
 
 @dataclass
 class _Gathered(Outcome):
-    """What came of blocks in other processes, and what they wrote.
+    """The outcome of blocks in other processes, and what they wrote.
 
-    `written` has for each array where it changed and what is there now; for one in `updated`, by its number,
-    what its elements change by. `plain` are those that blocks read or write otherwise.
+    `written` has for each array the places that changed and their new content; for an array in `updated`, by
+    its number, the change of its elements instead. `plain` are arrays that blocks read or write otherwise.
     """
 
     written: list[tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Gathered(Outcome):
     plain: set[int] = field(default_factory=set)
 
     def add(self, other: _Gathered) -> None:
-        """Keep what came of other blocks, all but what they wrote."""
+        """Add the outcome of other blocks, except what they wrote."""
         self.updated |= other.updated
         self.plain |= other.plain
         if self.updated.keys() & self.plain:
@@ -91,7 +91,7 @@ class _Gathered(Outcome):
 def simulate_on(executor: Executor, image: Image, setup: Setup, show: bool | None) -> Outcome:
     """Run the blocks of a kernel on the workers of an executor; arrays are written in place.
 
-    They are written when all blocks are done: an error, or a worker that ends, leaves them as they were.
+    They are written when all blocks are done: an error, or a worker that dies, leaves them as they were.
     """
     check_executor(executor)
     gathered, parts = _Gathered(), []
@@ -116,7 +116,7 @@ def _tasks(image: Image, setup: Setup, executor: Executor) -> Iterator[_Task]:
     """The blocks, divided among the workers of an executor."""
     grid, name = setup.grid, image.entry.name
     workers = getattr(executor, "_max_workers", None) or 8
-    step = batch_blocks(grid, image.program(name), image.static_shared + grid.shared)
+    step = batch_blocks(grid, image.program(name), image.dynamic_start + grid.shared)
     share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
     step = max(grid.cluster_size, min(step, share))
     kept = KEPT_BYTES // -(-grid.block_count // step)
@@ -170,7 +170,7 @@ def _image(texts: tuple[str, ...], name: str) -> Image:
 
 
 class Update(NamedTuple):
-    """What is done to the elements of an array: "add", "min", ..., and NumPy's name of their type."""
+    """What atomic operations do to an array: "add", "min", ..., and NumPy's name of the element type."""
 
     operation: str
     type_name: str
@@ -178,7 +178,7 @@ class Update(NamedTuple):
     def difference(
         self, old: NDArray[np.uint8], new: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Which elements changed, and as bytes what another process needs to do the same to its own.
+        """Which elements changed, and the operand, as bytes, that makes the same change elsewhere.
 
         >>> before, after = (np.array(values, np.uint32).view(np.uint8) for values in ([5, 6], [5, 9]))
         >>> places, change = Update("add", "u4").difference(before, after)
@@ -195,7 +195,7 @@ class Update(NamedTuple):
         return places, change.view(np.uint8)
 
     def apply(self, array: NDArray[np.uint8], places: NDArray[np.int64], change: NDArray[np.uint8]) -> None:
-        """Do to an array what `difference` says."""
+        """Apply a change from `difference` to an array."""
         elements = self._elements(array)
         elements[places] = UFUNCS[self.operation](elements[places], change.view(self.type_name))
 
@@ -205,27 +205,27 @@ class Update(NamedTuple):
 
 
 class _Updates(Observer):
-    """Hears which arrays blocks update atomically, and which they read or write otherwise.
+    """Records which arrays blocks update atomically, and which they read or write otherwise.
 
-    `updated` and `plain` have them by their number in `arrays`.
+    `updated` and `plain` have the arrays by their number in `arrays`.
     """
 
     def __init__(self, blind: frozenset[int]) -> None:
         self.updated: dict[int, Update] = {}
         self.plain: set[int] = set()
-        self._blind = blind  # atomic operations whose result nobody reads, by id
+        self._blind = blind  # atomic operations whose result is never read, by id
         self._numbers: dict[int, int] = {}
         self._known: dict[int, Update | None] = {}
 
     def watch(self, buffers: Sequence[SimulatedBuffer], arrays: Sequence[NDArray[np.uint8]]) -> None:
-        """Where the arrays are in the simulated memory."""
+        """Find the arrays in the simulated memory."""
         starts = {array.ctypes.data: number for number, array in enumerate(arrays)}
         for buffer in buffers:
             if buffer.data.ctypes.data in starts:
                 self._numbers[id(buffer.data)] = starts[buffer.data.ctypes.data]
 
     def accessed(self, access: Access) -> None:
-        """Look at one access."""
+        """Record one access."""
         if access.space != "global":
             return
         for piece in access.pieces:
@@ -246,7 +246,7 @@ class _Updates(Observer):
                 )
 
     def _update(self, instruction: PtxInstruction) -> Update | None:
-        """What an instruction does, if its result and the order do not count."""
+        """What an instruction does, if neither its result nor the order matters."""
         parts = instruction.parts
         operation = next((part for part in parts if part in UFUNCS), None)
         if operation is None or parts[-1] not in _TYPES or "async" in parts:

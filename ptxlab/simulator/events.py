@@ -32,7 +32,7 @@ class Piece:
     offsets: NDArray[np.int64]
     threads: NDArray[Any]
     title: str = ""  # of a buffer, for messages
-    #: What observers keep about it: an access that is repeated has the same piece.
+    #: For observers to keep notes in: an access that is repeated has the same piece.
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -119,10 +119,10 @@ class Inspection(Protocol):
     """What an observer may look at while a batch runs."""
 
     def reader(self) -> Callable[[int], NDArray[Any] | None]:
-        """Gives registers of all threads, by their index in the function that threads now execute."""
+        """A function from a register's index in the function being executed to its values in all threads."""
 
     def shared_of(self, block: int) -> NDArray[Any]:
-        """The shared memory of a block of the batch, with the bytes at its start that the system reserves."""
+        """The shared memory of a block of the batch, which begins with the bytes reserved for the system."""
 
 
 class Observer:

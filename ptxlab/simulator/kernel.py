@@ -88,15 +88,15 @@ class Kernel(Generic[R]):
         self.ptx = joined(self._texts) if link else ptx
         self.source = self.ptx if source is ptx else source
         self.options = options
-        self._expression = expression  # the name, as the source has it
+        self._expression = expression  # the name as it is written in the source
         self._is_cuda = is_cuda and self.source is not self.ptx  # `launch` compiles the source
         self.language = language or ("PTX" if self.source is self.ptx else "CUDA C++")
         self._remark = remark  # about lines, in reports
         self._image: Image | None = None
-        self._codes: dict[str, bytes] = {}  # machine code by target: launches are many
+        self._machine_codes: dict[str, bytes] = {}  # by target; kept for the next launch
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_image": None}  # it is made of functions, and made again
+        return self.__dict__ | {"_image": None}  # it contains functions; it is decoded again
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Kernel(Generic[R]):
 
     @property
     def title(self) -> str:
-        """Its name as people know it, for messages: that in C++, without parameters."""
+        """Its name in messages: the C++ name, without parameters."""
         return self._expression or plain_name(self.name)
 
     @property
@@ -159,12 +159,12 @@ class Kernel(Generic[R]):
 
         `result.hazards` lists races, missing waits and the like, `result.notes` what PTX asks for and
         hardware has not been seen to need; with ``check="error"`` the first hazard is an error, with
-        ``check=False`` nobody looks, which takes less time. With an executor, blocks are compared with others
-        of the same worker only. `limit` is the most instructions that warps may execute: a loop that never
-        ends becomes an error.
+        ``check=False`` nothing is checked, which takes less time. With an executor, blocks are compared only
+        with others of the same worker. `limit` is the most instructions that warps may execute: a loop that
+        never ends becomes an error.
 
-        `trace` is a warp, counted through the launch, or True for the first: `result.trace` has every step
-        of it, and a notebook shows them behind a slider.
+        `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
+        step, which a notebook shows with a slider.
 
         >>> import numpy as np
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -182,26 +182,25 @@ class Kernel(Generic[R]):
         as_check(check)
         if not is_a(observers, tuple, list) or not all(is_a(each, Observer) for each in observers):
             raise PtxlabError(f"observers={quoted(observers)}: it takes a list of ptxlab's Observer")
-        most = None if limit is None else as_int(limit, "limit")
-        if most is not None and most < 0:
-            raise PtxlabError(f"limit={quoted(most)}: it is 0 or more")
-        traced = None if trace is False else _traced(shape, trace)
+        limit = None if limit is None else as_int(limit, "limit")
+        if limit is not None and limit < 0:
+            raise PtxlabError(f"limit={quoted(limit)}: it is 0 or more")
+        traced = None if trace is False else _traced_warp(shape, trace)
         variables = tuple(image.shared_variables(shape.shared))
         report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
-        watched = report if check else None
-        setup = replace(setup, model=model, report=watched, limit=most, traced=traced)
+        setup = replace(setup, model=model, report=report if check else None, limit=limit, traced=traced)
         try:
             if executor is None:
                 outcome = simulate(image, setup, observers, show)
             elif observers:
-                raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
+                raise PtxlabError("observers follow blocks that run in this process; leave out the executor")
             else:
                 outcome = simulate_on(executor, image, setup, show)
                 report.extend(outcome.findings)
         except PtxlabError as error:
-            _add_earlier(error, report)
+            _add_earlier_hazards(error, report)
             raise
         except MemoryError:
             raise PtxlabError(
@@ -318,17 +317,17 @@ class Kernel(Generic[R]):
         ptx = self.source is self.ptx
         predict = partial(profile, image, setup, code, clockwork, name=self.title, ptx=ptx)
         try:
-            with _unchanged(setup.arguments):
+            with _restored(setup.arguments):
                 launch = predict()
         except HazardError as error:
             if error.hazard is None or error.hazard.kind != "deadlock":
                 raise
-            with _unchanged(setup.arguments):  # blocks may wait for others that are no part of a sample
+            with _restored(setup.arguments):  # blocks may wait for others that are not in the sample
                 launch = predict(together=True)
         return self._result_type.launch_profile(replace(launch, source=self.source))
 
     def occupancy(self, block: int | tuple[int, ...], *, shared: int = 0, chip: str = "H200") -> Occupancy:
-        """How many blocks of so many threads an SM of a chip holds, and what bounds it.
+        """How many blocks of `block` threads fit on an SM of a chip, and what limits that.
 
         >>> str(kernel('extern "C" __global__ void nothing() {}').occupancy(256))
         '8 blocks of an SM, 64 warps of 64 (bound by threads)'
@@ -340,11 +339,11 @@ class Kernel(Generic[R]):
         clockwork = find_clockwork(chip)
         shape = as_launch(self.function, self.cluster, block, shared, None)
         image = self._decoded(shape.shared)
-        used = image.static_shared - SHARED_START + shape.shared
+        used = image.dynamic_start - SHARED_START + shape.shared
         return occupancy(shape, registers(self._texts, self.name, clockwork.target), used, clockwork)
 
     def sass(self, target: str | None = None) -> str:
-        """The machine code (SASS) that the assembler makes of it, for its target or another; needs no GPU.
+        """Its machine code (SASS), for its target or another; needs no GPU.
 
         Comments of nvdisasm, ``//## File "ptxlab.cu", line 3``, name the line of the source that the
         instructions after them come from.
@@ -356,15 +355,17 @@ class Kernel(Generic[R]):
         return read_sass(disassemble(self._machine_code(target), lines=True), target, self.name).listing
 
     def _machine_code(self, target: str) -> bytes:
-        if target not in self._codes:
+        if target not in self._machine_codes:
             if len(self._texts) > 1 or not self._is_cuda:
-                self._codes[target] = link_modules(self._texts, target)
+                self._machine_codes[target] = link_modules(self._texts, target)
             else:
-                self._codes[target], _ = compile_kernel(self.source, target, self.options, self._expression)
-        return self._codes[target]
+                self._machine_codes[target], _ = compile_kernel(
+                    self.source, target, self.options, self._expression
+                )
+        return self._machine_codes[target]
 
     def _on_host(self, argument: object, name: str, on_gpu: dict[str, GpuArray]) -> object:
-        """The argument with addresses in place of arrays on the GPU, which are listed by name."""
+        """The argument with addresses in place of arrays on the GPU, which are added to `on_gpu` by name."""
         if isinstance(argument, tuple):
             members = [
                 self._on_host(each, f"{name}[{number}]", on_gpu) for number, each in enumerate(argument)
@@ -421,22 +422,23 @@ def build_kernel(
     language: str | None = None,
     remark: str = "",
 ) -> Kernel[R]:
-    """The same with the type of its simulations' results.
+    """As `kernel`; simulations return results of type `result_type`.
 
-    A `target` of None takes PTX for the target that it names. So does sm_90a, the default of `kernel`, for
-    which CUDA C++ is compiled.
+    A `target` of None, like sm_90a, the default of `kernel`, takes PTX for the target that it names, and
+    compiles CUDA C++ for sm_90a.
 
-    PTX that another compiler made has an `origin`, the text that its lines (`.loc`) belong to, a `title`, the
-    kernel's name there, and a `language`, in which remedies are named (`hazard.SPELLINGS`); reports add a
-    `remark` about its lines. The origin of lines of a Python file is found if the file is there, or the cell.
+    PTX from another compiler has an `origin`, the text that its lines (`.loc`) refer to, a `title`, the
+    kernel's name there, and a `language`, whose names for instructions remedies use (`hazard.SPELLINGS`);
+    reports add a `remark` about its lines. If the lines are those of a Python file or of a notebook's cell,
+    the origin is read from there.
     """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
-    text = source.removeprefix("\ufeff")  # the mark that Windows begins files with
+    text = source.removeprefix("\ufeff")  # the byte-order mark of files from Windows
     target = _DEFAULT_TARGET if target is None else check_target(target)
-    others = _as_modules(link)
+    linked = _as_modules(link)
     if _PTX.search(text):
-        module = read_modules((text, *others))
+        module = read_modules((text, *linked))
         if (
             target != _DEFAULT_TARGET
             and module.target in TARGETS
@@ -452,11 +454,11 @@ def build_kernel(
                 f"the PTX says .version {PtxVersion(*module.version)}, and its target {module.target} came "
                 f"with PTX {since}: state .version {since} or later"
             )
-        function = _chosen(module, name)
+        function = _find_kernel(module, name)
         chip = module.target or target
         origin = origin or _python_origin(function)
         return Kernel(
-            result_type, module, function, chip, text, origin or text, (), title, others,
+            result_type, module, function, chip, text, origin or text, (), title, linked,
             is_cuda=False, language=language, remark=remark,
         )  # fmt: skip
     try:
@@ -464,41 +466,41 @@ def build_kernel(
     except PtxlabError as error:  # e.g. on macOS
         raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
     flags = _as_options(options)
-    if others:
-        flags = (*flags, "--relocatable-device-code=true")  # what is extern stays so
+    if linked:
+        flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = read_modules((ptx, *others))
-    function = _chosen(module, lowered or name)
-    return Kernel(result_type, module, function, target, ptx, text, flags, expression, others)
+    module = read_modules((ptx, *linked))
+    function = _find_kernel(module, lowered or name)
+    return Kernel(result_type, module, function, target, ptx, text, flags, expression, linked)
 
 
 def _python_origin(function: Function) -> str | None:
-    """The Python file, or the cell of a notebook, that the lines of PTX belong to; None if it is not here."""
+    """The text of the Python file or notebook cell that the lines of PTX refer to; None if not known."""
     places = [each.source for each in function.instructions if each.source is not None]
     files = {place.file for place in places}
     if len(files) != 1 or not (file := files.pop()).endswith(".py"):
         return None
-    if file not in linecache.cache and not PurePath(file).is_absolute():  # it would be sought in sys.path
+    if file not in linecache.cache and not PurePath(file).is_absolute():  # linecache would search sys.path
         return None
     lines = linecache.getlines(file)
     return "".join(lines) if max(place.line for place in places) <= len(lines) else None
 
 
 @contextmanager
-def _unchanged(arguments: Sequence[KernelArgument]) -> Iterator[None]:
-    """Arrays that a kernel reaches, also through tensor maps, have afterwards what they had before."""
+def _restored(arguments: Sequence[KernelArgument]) -> Iterator[None]:
+    """Restore the arrays that a kernel can write, also through tensor maps, afterwards."""
     arrays = []
     for _, value in values_of(arguments):
         if isinstance(value, Pointer):
             arrays += [value.memory, *value.reaches]
         elif isinstance(value, TensorMap | MapPointer):
             arrays.append((value if isinstance(value, TensorMap) else value.tensor).array)
-    kept = [(each, each.copy()) for each in arrays if each.flags.writeable]
+    copies = [(each, each.copy()) for each in arrays if each.flags.writeable]
     try:
         yield
     finally:
-        for array, before in kept:
+        for array, before in copies:
             array[...] = before
 
 
@@ -508,14 +510,14 @@ def _passed(value: Pointer | Value) -> Value:
 
 
 def as_check(check: bool | str) -> bool | str:
-    """Whether hazards are looked for, and whether the first is an error, as `simulate` takes it."""
+    """A valid `check` of `simulate`: whether to look for hazards, or "error" to stop at the first."""
     if not isinstance(check, bool) and as_text(check, "check") != "error":
         raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
     return check
 
 
-def _traced(shape: LaunchGrid, trace: bool | int) -> tuple[int, int]:
-    """The block, and its warp, that `simulate` is to trace."""
+def _traced_warp(shape: LaunchGrid, trace: bool | int) -> tuple[int, int]:
+    """The block, and the warp in it, that `simulate` is to trace."""
     number = 0 if trace is True else as_int(trace, "trace")
     warps = shape.block_count * shape.warps
     if not 0 <= number < warps:
@@ -523,8 +525,8 @@ def _traced(shape: LaunchGrid, trace: bool | int) -> tuple[int, int]:
     return divmod(number, shape.warps)
 
 
-def _add_earlier(error: PtxlabError, report: HazardLog) -> None:
-    """Let an error that ends a simulation name the hazards before it."""
+def _add_earlier_hazards(error: PtxlabError, report: HazardLog) -> None:
+    """Add the hazards found before an error to it, as notes."""
     earlier = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
     for hazard in earlier[:5]:
         error.add_note(f"a hazard before: {hazard.sentence}")
@@ -549,7 +551,7 @@ def _as_options(options: object) -> tuple[str, ...]:
     return tuple(as_text(option, "options") for option in options)
 
 
-def _chosen(module: Module, name: str | None) -> Function:
+def _find_kernel(module: Module, name: str | None) -> Function:
     """The kernel of that name, or the only one."""
     entries = module.entries
     if not entries:
@@ -561,7 +563,7 @@ def _chosen(module: Module, name: str | None) -> Function:
             raise PtxlabError(f"the source has {len(entries)} kernels; name one of them: {listing(entries)}")
         return module.functions[entries[0]]
     text = as_text(name, "name")
-    mangled = f"_Z{len(text)}{text}"  # how the name of a plain function begins
+    mangled = f"_Z{len(text)}{text}"  # how the mangled name of a function begins
     matching = [entry for entry in entries if entry == text or entry.startswith(mangled)]
     if len(matching) != 1:
         raise PtxlabError(f"name={quoted(text)}: the source has {listing(entries)}")

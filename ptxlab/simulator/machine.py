@@ -1,7 +1,7 @@
-"""The engine: threads run the instructions of a kernel, those with the lowest program counter first.
+"""The engine: it runs the threads of a kernel, those with the lowest program counter first.
 
-Threads at the same instruction execute it together. A branch on which they disagree divides them; they come
-together again where their program counters meet, since those behind run first.
+Threads at the same instruction execute it together. They diverge at a branch on which they disagree, and
+reconverge where their program counters meet, since threads that lag behind run first.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from .threads import Batch, LaunchGrid, Threads
 if TYPE_CHECKING:
     from ..memory import TensorMap
 
-#: Backward branches that threads may take while others wait: then those have their turn, in case the first
-#: wait for something that these do.
-_PATIENCE = 20_000
-_POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
-_TICK = 4096  # instructions between two looks at the clock
-_MAX_CALLS = 1024  # functions that have called each other
-_MAX_FRAME_BYTES = 1 << 30  # of their registers
-_KEPT_FRAMES = 1024  # calls whose registers are kept for the next time
-_MAX_FAILURES = 10  # of probes of a loop; then one iteration of 1,024 is looked at
+#: Backward branches that threads may take before other threads get a turn, in case the loop waits for them.
+_MAX_SPINS = 20_000
+#: A backward branch counts as this many if the loop polls: it has an atomic operation or a volatile load.
+_SPINS_OF_POLL = 1000
+_TICK_INSTRUCTIONS = 4096  # instructions between two updates of the progress bar
+_MAX_CALLS = 1024  # depth of the call stack
+_MAX_FRAME_BYTES = 1 << 30  # registers of all functions on the call stack
+_MAX_CACHED_FRAMES = 1024  # frames that are kept for the next call
+_MAX_FAILURES = 10  # after this many failed probes of a loop, only one iteration in 1,024 is probed
 
-#: Where threads are: instructions that call, and the functions that these call, down to the next instruction.
+#: Where threads are: the call instructions and functions on their stack, down to the next instruction.
 _Position = tuple[int, ...]
 Execute = Callable[["Machine", "Frame", Threads], None]
 
 
 @dataclass(slots=True)
 class MachineStep:
-    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
+    """A decoded instruction with either `execute`, or `control`, which also schedules the threads."""
 
     instruction: PtxInstruction
     execute: Execute | None = None
-    control: Execute | None = None  # it places all of the threads
-    guard: int | None = None  # the register of the predicate
+    control: Execute | None = None
+    guard: int | None = None  # the predicate's register
     negated: bool = False
-    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
-    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
-    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
-    effect: bool = False  # it may change more than registers
+    convergent_lanes: int = 0  # lanes that execute it together: 32 of a warp, 128 of a warpgroup
+    membermask: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None
+    explain: Callable[[Machine, Frame, Threads], str] | None = None  # says what threads wait for
+    effect: bool = False  # whether it may change more than registers
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Program:
 
 
 class Frame(RegisterFile):
-    """A call of a function: its registers and its local memory, for all threads that are in it."""
+    """A call of a function: registers and local memory of all threads in it."""
 
     def __init__(self, program: Program, position: _Position, base: int, parent: Frame | None = None) -> None:
         super().__init__(program.types)
@@ -82,21 +82,21 @@ class Frame(RegisterFile):
         self.base = base  # of its local memory
         self.parent = parent
         self.children: dict[tuple[int, str], Frame] = {}
-        self.stack: NDArray[np.int64] | None = None  # bytes of `alloca` behind the variables, of each thread
-        self.stack_size = 0  # the most that a thread has had
+        self.stack: NDArray[np.int64] | None = None  # bytes that `alloca` has taken, for each thread
+        self.stack_size = 0  # the largest stack so far
         self.carry: NDArray[Any] | None = None
         self.results: tuple[str, ...] = ()
-        self.inside = 0  # threads that have come and not returned
-        #: Bytes of registers of this function's callers.
-        self.below: int = 0 if parent is None else parent.below + parent.nbytes
+        self.thread_count = 0  # threads that have entered and not returned
+        #: Bytes of the registers of all callers.
+        self.caller_bytes: int = 0 if parent is None else parent.caller_bytes + parent.nbytes
 
     @property
     def end(self) -> int:
-        """Where local memory is free behind the variables; `alloca` takes from there."""
+        """Where the local variables end; `alloca` takes memory from there on."""
         return self.base + self.program.local_size
 
 
-#: Writes the result of a `bar.red` from how many predicates of each thread's block held, and of how many.
+#: Writes the result of a `bar.red` from the true predicates and the threads of each thread's block.
 Reduction = Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]
 
 
@@ -110,19 +110,19 @@ class Launch:
     symbols: dict[str, int]  # addresses of module variables and functions
     memory: Memory
     observers: tuple[Observer, ...]
-    tensor_maps: list[TensorMap]  # the arguments', then those that the kernel made of them
+    tensor_maps: list[TensorMap]  # the arguments', then those that the kernel derived from them
     output: Callable[[str], None]
     model: str | None = None
-    waits: bool = False  # blocks may wait for each other
+    blocks_may_wait: bool = False  # blocks may wait for each other
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory
     cancels: bool = False  # the kernel has clusterlaunchcontrol.try_cancel
-    #: The first block that has not begun, in the order in which they run, and where they end.
+    #: Blocks yet to begin, by their position in the order in which blocks run: from next to before last.
     next_block: int = 0
     last_block: int = 0
 
     def cancel_next(self, grid: LaunchGrid) -> tuple[int, int, int, int] | None:
-        """The first ctaid of the next cluster, which will not begin, and 1; None if all have begun."""
+        """Cancel the next cluster: its first ctaid and 1; None if every cluster has begun."""
         if self.next_block >= self.last_block:
             return None
         number = int(grid.block_numbers(self.next_block, self.next_block + 1)[0])
@@ -153,7 +153,7 @@ class Machine:
         self.batch = batch
         self.memory = launch.memory
         self.observers = launch.observers
-        #: Those that want to hear of every instruction.
+        #: Observers of every instruction, and of every guard.
         self._listeners = [each for each in launch.observers if type(each).executed is not Observer.executed]
         self._guard_listeners = [
             each for each in launch.observers if type(each).guarded is not Observer.guarded
@@ -161,35 +161,34 @@ class Machine:
         self.barriers: Barriers[tuple[Frame, PtxInstruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Reduction] = {}
-        self.frame: Frame | None = None  # that threads execute in
+        self.frame: Frame | None = None  # the one that executes now
         self.matrices = MatrixQueue(launch.model)
         self.tile_reads: dict[tuple[int, str, int], TileRead] = {}  # by instruction, operand and descriptor
         self.clock = 0
-        self.polled = False  # threads read what others may write, since the last backward branch
-        self.changes = 0  # of mbarriers: whoever waits for one looks again
-        self.tensor_memory: TensorMemory | None = None  # of all blocks, from the first tcgen05 on
-        #: Blocks that have seen the response that there is no cluster left to cancel.
-        self.told_none_left = np.zeros(batch.count, dtype=np.bool_)
+        self.polled = False  # since the last backward branch, threads have read what others may write
+        self.barrier_changes = 0  # of mbarriers and cluster barriers: threads that wait for one try again
+        self.tensor_memory: TensorMemory | None = None  # of all blocks, made by the first tcgen05
+        #: Blocks that have been told that there is no cluster left to cancel.
+        self.none_left_to_cancel = np.zeros(batch.count, dtype=np.bool_)
         self.cluster_barriers = ClusterBarriers(batch)
         self._special = SpecialRegisters(batch, launch.memory)
         self._pending: dict[_Position, _Waiting] = {}
         self._converging: dict[_Position, _Waiting] = {}
         self._sleeping: list[tuple[_Waiting, int]] = []
-        self._partial_arrivals: dict[
-            _Position, _Waiting
-        ] = {}  # at a barrier, without all lanes of their warps
-        self._without_absent: set[_Position] = set()  # barriers that go on without them
+        #: Threads at a barrier whose warps have not arrived with all lanes, and barriers that accept that.
+        self._partial_arrivals: dict[_Position, _Waiting] = {}
+        self._partial_allowed: set[_Position] = set()
         self._bypassing = BypassingLanes(batch)
         self._spins = 0
         self._probe: Probe | None = None
         self._spinning: list[tuple[_Waiting, Probe]] = []
         self._seen_writes = 0
-        #: Backward branches: how often threads took them after polling, and how often after something else.
+        #: Backward branches of polling loops: how often they were taken, and how often a probe failed.
         self._visits: dict[_Position, tuple[int, int]] = {}
         self._turn = 0
         self._tick = tick
         self._reported = 0
-        self._frames = 0  # that were made
+        self._frames = 0  # created so far
 
     # -- running ---------------------------------------------------------------------------------------------
 
@@ -214,7 +213,7 @@ class Machine:
             if not self._pending and not self._wake() and not self._release_partial_arrivals():
                 break
             position = min(self._pending)
-            if self._spins > _PATIENCE and len(self._pending) > 1:
+            if self._spins > _MAX_SPINS and len(self._pending) > 1:
                 positions = sorted(self._pending)
                 self._turn = (self._turn + 1) % len(positions)
                 position = positions[self._turn]
@@ -226,7 +225,7 @@ class Machine:
             observer.end()
 
     def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
-        """Run threads until they divide, wait, end, or meet others."""
+        """Run threads until they diverge, wait, exit or meet others."""
         self.frame = frame
         steps = frame.program.steps
         stop = self._reconvergence_index(frame, index)
@@ -247,7 +246,7 @@ class Machine:
                     if not holds.all():
                         active = threads.where(holds)
                 self.clock += 1
-                if step.together and active.count and not active.is_whole(step.together):
+                if step.convergent_lanes and active.count and not active.is_whole(step.convergent_lanes):
                     self._converge(frame, step, threads, active)
                     return
                 if active.count:
@@ -265,27 +264,27 @@ class Machine:
                 index += 1
         except PtxlabError:
             raise
-        except _OWN_ERRORS as error:  # of a step that controls, or of an observer
-            raise _failure(steps[min(index, len(steps) - 1)].instruction, error) from error
+        except _INTERNAL_ERRORS as error:  # raised by `control` or by an observer
+            raise _internal_error(steps[min(index, len(steps) - 1)].instruction, error) from error
         self.schedule(frame, index, threads)
 
     def _execute(self, step: MachineStep, frame: Frame, threads: Threads) -> None:
-        """Execute an instruction; an error gets its line in front, once."""
+        """Execute an instruction; an error message begins with its line."""
         try:
             if step.execute is not None:
                 step.execute(self, frame, threads)
         except HazardError:
             raise
-        except _OWN_ERRORS as error:
+        except _INTERNAL_ERRORS as error:
             instruction = step.instruction
             if not isinstance(error, PtxlabError):
-                raise _failure(instruction, error) from error
+                raise _internal_error(instruction, error) from error
             if str(error).startswith(instruction.where):
                 raise
             raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {error}") from None
 
     def _reconvergence_index(self, frame: Frame, index: int) -> int:
-        """The instruction of this frame before which others wait; -1 if there is none."""
+        """The next instruction of this frame at which other threads are pending; -1 if there is none."""
         depth = len(frame.position)
         stop = -1
         for position in self._pending:
@@ -297,15 +296,15 @@ class Machine:
         return stop
 
     def schedule(self, frame: Frame, index: int, threads: Threads) -> None:
-        """Let threads go on at an instruction, with those that are there."""
+        """Let threads go on at an instruction, together with those already pending there."""
         if not threads.count:
             return
         position = (*frame.position, index)
-        there = self._pending.get(position)
-        if there is not None:
-            threads = Threads.union([there.threads, threads])
+        others = self._pending.get(position)
+        if others is not None:
+            threads = Threads.union([others.threads, threads])
         self._pending[position] = _Waiting(frame, index, threads)
-        if self._tick is not None and self.clock - self._reported >= _TICK:
+        if self._tick is not None and self.clock - self._reported >= _TICK_INSTRUCTIONS:
             self._tick(self.clock - self._reported)
             self._reported = self.clock
 
@@ -313,14 +312,14 @@ class Machine:
         """Let threads go on at a label."""
         if target <= origin:
             polled, self.polled = self.polled, False
-            self._spins += _POLL if polled else 1
-            if polled and (probe := self._repeated(frame, origin, threads)) is not None:
+            self._spins += _SPINS_OF_POLL if polled else 1
+            if polled and (probe := self._repeated_iteration(frame, origin, threads)) is not None:
                 self._spinning.append((_Waiting(frame, target, threads), probe))
                 return
         self.schedule(frame, target, threads)
 
     def finish(self, frame: Frame, threads: Threads) -> None:
-        """Threads return from a function; those of the kernel end."""
+        """Threads return from a function; at the end of the kernel they exit."""
         parent = frame.parent
         if parent is None:
             self.exit(threads)
@@ -332,57 +331,56 @@ class Machine:
                 source = frame.base + frame.program.local[variable.name]
                 values = self.memory.local_bytes(threads, source, variable.size)
             self.memory.set_local(threads, parent.base + parent.program.local[result], values)
-        frame.inside -= threads.count
-        if self._frames > _KEPT_FRAMES and not frame.inside:
+        frame.thread_count -= threads.count
+        if self._frames > _MAX_CACHED_FRAMES and not frame.thread_count:
             frame.children = {}
         self.schedule(parent, frame.position[-2] + 1, threads)
 
     def count_frame(self, frame: Frame, instruction: PtxInstruction, name: str) -> None:
-        """A function is called that was not called here before; refuse to go too deep."""
+        """Count a new frame; a call stack that is too deep is an error."""
         self._frames += 1
         depth = len(frame.position) // 2 + 1
-        if depth > _MAX_CALLS or frame.below > _MAX_FRAME_BYTES:
+        if depth > _MAX_CALLS or frame.caller_bytes > _MAX_FRAME_BYTES:
             raise PtxlabError(
                 f"{instruction.where}: {instruction.opcode}: {depth} functions call each other and none "
                 f"returns, which is too deep; does {plain_name(name)} call itself without end?"
             )
 
     def exit(self, threads: Threads) -> None:
-        """Threads end; barriers no longer wait for them."""
+        """Threads exit; barriers no longer wait for them."""
         if self._bypassing:
             self._report_bypassing(threads)
         if self._partial_arrivals:
             self._arrive_without_exited(threads)
         self.batch.alive[threads.indices] = False
         self._release(self.barriers.released())
-        self.changes += self.cluster_barriers.complete()
+        self.barrier_changes += self.cluster_barriers.complete()
         for position, waiting in list(self._converging.items()):
             del self._converging[position]
             self.schedule(waiting.frame, waiting.index, waiting.threads)
 
     def give_way(self) -> None:
         """Threads give way to others."""
-        self._spins = _PATIENCE + 1
+        self._spins = _MAX_SPINS + 1
 
     # -- waiting ---------------------------------------------------------------------------------------------
 
     def _converge(self, frame: Frame, step: MachineStep, threads: Threads, active: Threads) -> None:
-        """Execute for the warps whose members are all here; the others wait for theirs."""
+        """Execute for the warps or warpgroups whose members have all arrived; the others wait."""
         index = step.instruction.index
         if active is not threads:
             self.schedule(frame, index + 1, threads.without(active))
         position = (*frame.position, index)
-        there = self._converging.pop(position, None)
-        if there is not None:
-            active = Threads.union([there.threads, active])
-        lanes = step.together
+        others = self._converging.pop(position, None)
+        if others is not None:
+            active = Threads.union([others.threads, active])
+        lanes = step.convergent_lanes
         present = active.words()
         alive = np.packbits(self.batch.alive, bitorder="little").view("<u4").astype(np.uint32)
         group = active.indices // lanes
-        if step.members is not None:
-            members = step.members(self, frame, active).astype(np.uint32)
+        if step.membermask is not None:
+            members = step.membermask(self, frame, active).astype(np.uint32)
             ready = members & alive[group] & ~present[group] == 0
-            # Those of a warp go together, or its members could not exchange values.
         else:
             missing = (alive & ~present).reshape(-1, lanes // 32)
             ready = ~np.any(missing, axis=1)[group]
@@ -396,22 +394,22 @@ class Machine:
             self.schedule(frame, index + 1, ready_threads)
         if not ready.all():
             self._converging[position] = _Waiting(frame, index, active.where(~ready))
-            if step.members is not None:
+            if step.membermask is not None:
                 awaited = np.zeros(len(alive), dtype=np.uint32)
                 np.bitwise_or.at(awaited, group[~ready], members[~ready])
                 self._note_bypassing(position, frame.program.function, index, awaited & alive & ~present)
 
     def whole_warps(self, frame: Frame, instruction: PtxInstruction, threads: Threads) -> Threads:
-        """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
+        """The threads at a barrier whose warps are complete; the others wait for their lanes, as in hardware.
 
-        If nothing else can happen any more, those lanes do not come, and parts of warps go on.
+        Once nothing else can run, those lanes will never arrive, and incomplete warps go on without them.
         """
         position = (*frame.position, instruction.index)
-        there = self._partial_arrivals.pop(position, None)
-        if there is not None:
-            threads = Threads.union([there.threads, threads])
-        if position in self._without_absent or threads.is_whole(32):
-            self._without_absent.discard(position)
+        others = self._partial_arrivals.pop(position, None)
+        if others is not None:
+            threads = Threads.union([others.threads, threads])
+        if position in self._partial_allowed or threads.is_whole(32):
+            self._partial_allowed.discard(position)
             return threads
         alive = np.packbits(self.batch.alive, bitorder="little").view("<u4")
         missing = alive & ~threads.words()
@@ -424,16 +422,16 @@ class Machine:
     def _note_bypassing(
         self, position: _Position, function: Function, index: int, missing: NDArray[Any]
     ) -> None:
-        """Of the lanes that threads wait for here, a word for each warp, those that are behind it already."""
+        """Note which of the lanes that are missing here, a word for each warp, have already passed by."""
         words = np.ascontiguousarray(missing, dtype="<u4")
         lanes = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
-        for there, waiting in self._pending.items():
-            if len(there) == len(position) and there[:-1] == position[:-1]:
-                lanes_there = waiting.threads.where(lanes[waiting.threads.indices])
-                self._bypassing.note(position, function, index, waiting.index, lanes_there)
+        for other_position, waiting in self._pending.items():
+            if len(other_position) == len(position) and other_position[:-1] == position[:-1]:
+                missing_there = waiting.threads.where(lanes[waiting.threads.indices])
+                self._bypassing.note(position, function, index, waiting.index, missing_there)
 
     def _report_bypassing(self, ended: Threads) -> None:
-        """Threads have ended; some have passed by where others of their warps wait for them."""
+        """Report threads that exit after passing by a place where others of their warp wait for them."""
         for position, lanes in self._bypassing.pop(ended):
             waiting = self._partial_arrivals.get(position) or self._converging.get(position)
             if waiting is None:
@@ -447,17 +445,17 @@ class Machine:
                 )
 
     def _release_partial_arrivals(self) -> bool:
-        """Let parts of warps go on from barriers, if some wait there for their other lanes."""
-        waiting_there, self._partial_arrivals = self._partial_arrivals, {}
-        self._without_absent.update(waiting_there)
-        for waiting in waiting_there.values():
+        """Let incomplete warps that wait at barriers go on; whether there were any."""
+        arrivals, self._partial_arrivals = self._partial_arrivals, {}
+        self._partial_allowed.update(arrivals)
+        for waiting in arrivals.values():
             self.schedule(waiting.frame, waiting.index, waiting.threads)
-        return bool(waiting_there)
+        return bool(arrivals)
 
     def _arrive_without_exited(self, threads: Threads) -> None:
-        """Threads end; others of their warps that wait for them at a barrier with a count arrive alone.
+        """Threads exit; the rest of their warps, which waits at a barrier with a count, arrives without them.
 
-        A barrier for all threads of the block does without those that have ended.
+        A barrier for all threads of the block does not count exited threads.
         """
         for position, waiting in list(self._partial_arrivals.items()):
             step = waiting.step
@@ -465,7 +463,7 @@ class Machine:
             if step.control is None or len(step.instruction.operands) < 2 or not alone.any():
                 continue
             del self._partial_arrivals[position]
-            self._without_absent.add(position)
+            self._partial_allowed.add(position)
             arriving = waiting.threads.where(alone)
             step.control(self, waiting.frame, arriving)
             if not alone.all():
@@ -506,20 +504,20 @@ class Machine:
 
     def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
         """Threads wait for a change of an mbarrier or a cluster, and then execute the instruction again."""
-        self._sleeping.append((_Waiting(frame, index, threads), self.changes))
+        self._sleeping.append((_Waiting(frame, index, threads), self.barrier_changes))
 
     def _wake(self) -> bool:
-        """Let those go on that wait for an mbarrier, if any has changed."""
+        """Let threads that wait for an mbarrier or a cluster try again, if any has changed."""
         sleeping, self._sleeping = self._sleeping, []
         for waiting, seen in sleeping:
-            if seen < self.changes:
+            if seen < self.barrier_changes:
                 self.schedule(waiting.frame, waiting.index, waiting.threads)
             else:
                 self._sleeping.append((waiting, seen))
         return bool(self._pending)
 
-    def _repeated(self, frame: Frame, origin: int, threads: Threads) -> Probe | None:
-        """What threads that take a backward branch do in every iteration, if it is always the same."""
+    def _repeated_iteration(self, frame: Frame, origin: int, threads: Threads) -> Probe | None:
+        """The probe of an iteration that repeats without end, if threads at a backward branch are in one."""
         probe = self._probe
         position = (*frame.position, origin)
         visits, failures = self._visits.get(position, (0, 0))
@@ -530,14 +528,14 @@ class Machine:
                 return probe
             failures += 1
         self._visits[position] = visits + 1, failures
-        if self._probe is None or self.clock - self._probe.clock > _TICK:
-            # The more often an iteration was another one, the less often it is looked at.
-            looks = visits % (1 << min(failures, _MAX_FAILURES)) == 0
-            self._probe = self.memory.probe = Probe(frame, origin, threads, self.clock) if looks else None
+        if self._probe is None or self.clock - self._probe.clock > _TICK_INSTRUCTIONS:
+            # The more often probes of this loop have failed, the less often it is probed.
+            is_due = visits % (1 << min(failures, _MAX_FAILURES)) == 0
+            self._probe = self.memory.probe = Probe(frame, origin, threads, self.clock) if is_due else None
         return None
 
     def _wake_spinning(self) -> None:
-        """Let those go on that spin, if something that they read has changed."""
+        """Let spinning threads go on, if something that they read has changed."""
         self._seen_writes = self.memory.writes
         spinning, self._spinning = self._spinning, []
         for waiting, probe in spinning:
@@ -547,7 +545,7 @@ class Machine:
                 self._spinning.append((waiting, probe))
 
     def _check_stuck(self) -> None:
-        """Refuse an end at which threads still wait."""
+        """Report a deadlock if threads still wait."""
         stuck = [
             (each.step.instruction, each.threads, self._missing_lanes(each))
             for each in self._converging.values()
@@ -578,7 +576,7 @@ class Machine:
         raise HazardError(sentence, hazard_of(self.batch, violation))
 
     def _cluster_hint(self) -> str:
-        """What may be wrong if a kernel for clusters was launched without."""
+        """A hint if a kernel for clusters was launched without clusters."""
         for instruction in self.launch.entry.function.instructions:
             for_clusters = instruction.parts[0] == "mapa" or "multicast::cluster" in instruction.parts
             if for_clusters and self.batch.grid.cluster_size == 1:
@@ -587,39 +585,39 @@ class Machine:
         return ""
 
     def _missing_lanes(self, waiting: _Waiting) -> str:
-        """Lanes of the first warp that are not there."""
+        """Which lanes of the first warp have not arrived, in words."""
         warp = int(waiting.threads.indices[0]) >> 5
         lanes = np.arange(warp * 32, warp * 32 + 32)
-        there = np.isin(lanes, waiting.threads.indices)
-        away = lanes[~there & self.batch.alive[lanes]] & 31
-        return f"for {lanes_text(away.tolist())} of the warp, which do not come"
+        arrived = np.isin(lanes, waiting.threads.indices)
+        missing = lanes[~arrived & self.batch.alive[lanes]] & 31
+        return f"for {lanes_text(missing.tolist())} of the warp, which do not come"
 
     def _missing_threads(self, number: int, threads: Threads) -> str:
-        """Who does not reach a barrier of the first block that waits."""
+        """Which threads of the first block that waits have not reached a barrier, in words."""
         block = int(threads.blocks[0])
         arrived, expected = self.barriers.state(block, number)
         first = block * self.batch.block_lanes
         lanes = np.arange(first, first + self.batch.block_lanes)
         waiting = [each.indices for _, which, each in self.barriers.waiting() if which == number]
-        away = lanes[self.batch.valid[lanes] & ~np.isin(lanes, np.concatenate(waiting))]
-        ended = away[~self.batch.alive[away]]
+        absent = lanes[self.batch.valid[lanes] & ~np.isin(lanes, np.concatenate(waiting))]
+        exited = absent[~self.batch.alive[absent]]
         text = f"for barrier {number}, which {arrived} of {expected} threads have reached"
-        if len(ended):
-            text += f"; ended without it: {threads_text(self.batch, ended, 2)}"
-        elsewhere = away[self.batch.alive[away]]
-        if len(elsewhere):
-            text += f"; missing: {threads_text(self.batch, elsewhere, 2)}"
+        if len(exited):
+            text += f"; ended without it: {threads_text(self.batch, exited, 2)}"
+        running = absent[self.batch.alive[absent]]
+        if len(running):
+            text += f"; missing: {threads_text(self.batch, running, 2)}"
         return text
 
-    # -- looking on ------------------------------------------------------------------------------------------
+    # -- what observers may inspect --------------------------------------------------------------------------
 
     def reader(self) -> Callable[[int], NDArray[Any] | None]:
-        """Gives registers of all threads, by their index in the function that threads now execute."""
+        """A function from a register's index in the function being executed to its values in all threads."""
         frame = self.frame
         return lambda index: None if frame is None else frame.register(index)
 
     def shared_of(self, block: int) -> NDArray[Any]:
-        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+        """The shared memory of a block of the batch, which begins with the bytes reserved for the system."""
         return self.memory.shared.reshape(self.batch.count, -1)[block, : self.memory.shared_size]
 
     # -- events ----------------------------------------------------------------------------------------------
@@ -659,14 +657,14 @@ class Machine:
         return self._special.read(name, self.clock)
 
 
-#: What Python and NumPy raise where an instruction has operands that its step does not expect.
-_OWN_ERRORS = (
+#: What Python and NumPy raise when an instruction has operands that its step does not expect.
+_INTERNAL_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError,
 )  # fmt: skip
 
 
-def _failure(instruction: PtxInstruction, error: Exception) -> PtxlabError:
-    """An error of the simulator as a sentence, which the whole error stands behind."""
+def _internal_error(instruction: PtxInstruction, error: Exception) -> PtxlabError:
+    """An error inside the simulator as a sentence."""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:120]
     return PtxlabError(
         f"{instruction.where}: {instruction.opcode}: the simulator fails at it ({text}): either the "

@@ -34,14 +34,13 @@ PARAM_START = 0x1000
 #: Bytes of local memory of a thread. CUDA C++ Programming Guide, "Compute Capabilities".
 MAX_LOCAL = 512 << 10
 _MAX_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
-#: The first kilobyte of shared memory belongs to the system (sm_80 and later). Who reads a special register
-#: %reserved_smem_offset_* may access it: cooperative groups of several warps meet there.
+#: The first kilobyte of shared memory belongs to the system (sm_80 and later). Kernels that read a special
+#: register %reserved_smem_offset_* may access it: cooperative groups of several warps synchronise there.
 SHARED_START = 1024
-#: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
+#: Where `malloc` of device code takes memory from; 8 MiB is CUDA's default.
 HEAP_START = 0x7E00_0000_0000
 HEAP_BYTES = 8 << 20
-#: What `grid.sync()` counts in: a few words that belong to a cooperative launch, whose address the special
-#: registers %envreg1 and %envreg2 have.
+#: The words in which `grid.sync()` of a cooperative launch counts; %envreg1 and %envreg2 hold their address.
 WORKSPACE_START = 0x7D00_0000_0000
 WORKSPACE_BYTES = 256
 #: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
@@ -57,32 +56,32 @@ def in_block(places: NDArray[Any], rank: int | NDArray[Any]) -> NDArray[Any]:
 def cluster_places(
     places: NDArray[Any], blocks: NDArray[Any], cluster: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The blocks that addresses of shared memory belong to, for threads of these blocks; and those there."""
+    """The blocks that the shared-memory addresses of threads belong to, and the addresses within them."""
     rank = (places >> RANK_SHIFT) - 1
     owners = np.where(rank < 0, blocks, blocks // cluster * cluster + rank)
     return owners, places & (1 << RANK_SHIFT) - 1
 
 
-#: 16 bytes that NumPy moves at once.
+#: 16 bytes, which NumPy moves at once.
 CHUNK = np.dtype(np.complex128)
-_REPEATED_BYTES = 1 << 26  # of addresses that are kept
+_CACHE_BYTES = 1 << 26  # addresses of accesses that are kept
 
 
 class _Request(NamedTuple):
-    """What an instruction asks of memory: one access of the same size for each thread."""
+    """A memory access of an instruction: `width` bytes at an address for each thread."""
 
     instruction: PtxInstruction
     kind: str  # "read", "write" or "atomic"
     threads: Threads
-    places: NDArray[Any]
+    addresses: NDArray[Any]
     width: int
     proxy: str = "generic"
     values: Sequence[NDArray[Any]] = ()  # what a store writes
     owners: NDArray[np.int64] | None = None  # as `Access.owners`
 
 
-#: An atomic update: from what is at each of several addresses, which of these each thread means, and which
-#: threads those are, to what is there afterwards, and what each thread finds (None if nobody wants to know).
+#: An atomic update. It takes the words at several addresses, the index of each thread's word among them, and
+#: the threads' indices; it returns the new words, and what each thread reads (None if the result is unused).
 AtomicUpdate = Callable[
     [NDArray[Any], NDArray[np.intp], NDArray[np.intp]], tuple[NDArray[Any], NDArray[Any] | None]
 ]
@@ -104,28 +103,28 @@ class SimulatedBuffer:
         return self.data.size
 
     def holds(self, first: int, last: int) -> bool:
-        """Whether addresses from the first to before the last belong to it."""
+        """Whether addresses from `first` to before `last` belong to it."""
         return self.start <= first and last <= self.start + self.data.size
 
 
 @dataclass(slots=True)
-class _Repeated:
-    """An instruction's last access to shared memory; the next one, with the same addresses, is as good."""
+class _CachedAccess:
+    """An instruction's last access to shared memory, reused while threads and addresses stay the same."""
 
     threads: NDArray[Any]
     addresses: NDArray[Any]
-    places: NDArray[np.int64]
+    signed: NDArray[np.int64]  # the addresses as signed numbers
     width: int
     pieces: list[Piece]
 
     def is_of(self, threads: Threads, addresses: NDArray[Any], width: int) -> bool:
-        """Whether another access has the same arrays, which nobody changes."""
+        """Whether another access has the same arrays, which are never written."""
         return self.addresses is addresses and self.threads is threads.indices and self.width == width
 
 
 @dataclass(slots=True)
 class TileRead:
-    """How warpgroups read a tile, each from its own block: pieces of `width` bytes, by one thread of each."""
+    """How warpgroups read a tile, each from its own block: pieces of `width` bytes, by its first thread."""
 
     threads: Threads
     readers: Threads  # for each piece
@@ -152,7 +151,10 @@ class TileRead:
         return cls(threads, readers, np.tile(starts, count), width, np.tile(owners, count), places)
 
     def chunks_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which 16 bytes of shared memory the tiles are, [warpgroups, chunks], where the pieces begin."""
+        """The indices of the tiles' 16-byte chunks in shared memory, [warpgroups, chunks].
+
+        `offsets` are where the pieces begin.
+        """
         if self._chunks is None or self._offsets is not offsets:
             count = self.threads.count // 128
             blocks = (offsets - self.addresses)[:: len(offsets) // count, None]
@@ -185,12 +187,12 @@ class Memory:
         self.local = np.zeros(0, dtype=np.uint8)
         self._lanes = 0
         self._heap_used = 0
-        self.probe: Probe | None = None  # hears what threads read that may spin
-        self.writes = 0  # accesses so far that may have changed what others see
+        self.probe: Probe | None = None  # records what threads read that may spin
+        self.writes = 0  # accesses so far that may have changed memory
 
     def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Memory of the heap for each thread; what is full gives null pointers. Nothing is freed."""
-        sizes = np.where((sizes < 0) | (sizes > HEAP_BYTES), HEAP_BYTES + 16, sizes)  # these do not fit
+        """Heap memory for each thread; null pointers once the heap is full. Nothing is freed."""
+        sizes = np.where((sizes < 0) | (sizes > HEAP_BYTES), HEAP_BYTES + 16, sizes)  # never fits
         rounded = -(-np.maximum(sizes, 1) // 16) * 16
         ends = self._heap_used + np.cumsum(rounded)
         fits = ends <= HEAP_BYTES
@@ -200,8 +202,8 @@ class Memory:
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""
         self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
-        self._repeated: dict[tuple[int, object], _Repeated] = {}
-        self._most_repeated = _REPEATED_BYTES // (24 * max(lanes, 1))
+        self._cached: dict[tuple[int, object], _CachedAccess] = {}
+        self._max_cached = _CACHE_BYTES // (24 * max(lanes, 1))
         self._lanes = lanes
         self._local_size = 0
         self.local = np.zeros(0, dtype=np.uint8)
@@ -337,7 +339,7 @@ class Memory:
     ) -> NDArray[np.int64]:
         """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed.
 
-        An instruction with several operands in shared memory says which one this is.
+        `operand` tells the operands of an instruction apart if several of them are in shared memory.
         """
         request = _Request(instruction, kind, threads, addresses, width, proxy, owners=owners)
         for piece in self._accesses(request, "shared", alignment or 1, operand):
@@ -345,7 +347,7 @@ class Memory:
         return np.zeros(0, dtype=np.int64)
 
     def bytes_at(self, address: int, size: int) -> NDArray[np.uint8] | None:
-        """Bytes of a buffer at a generic address; None where there are none."""
+        """Bytes of a buffer at a generic address; None if they belong to no buffer."""
         buffer = self.buffer_at(address)
         offset = 0 if buffer is None else address - buffer.start
         if buffer is None or offset + size > buffer.size:
@@ -360,11 +362,11 @@ class Memory:
         return self.buffers[position]
 
     def is_parameter(self, address: int) -> bool:
-        """Whether it is an address of the kernel's parameters that was not made a generic one."""
+        """Whether this is an address of the kernel's parameters that was not converted to a generic one."""
         return address < 1 << 32 and self.buffer_at(PARAM_WINDOW + address) is not None
 
     def text_at(self, address: int, thread: int = 0) -> bytes:
-        """A text that ends with a zero, in a buffer, or in the shared or local memory of a thread."""
+        """A null-terminated string, in a buffer or in the shared or local memory of a thread."""
         if address >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN:
             block = thread * self.shared.size // max(self._lanes * self._shared_pitch, 1)
             start = block * self._shared_pitch + (address & (1 << RANK_SHIFT) - 1)
@@ -379,74 +381,75 @@ class Memory:
     ) -> Iterator[Piece]:
         instruction, _, threads, addresses, width, *_ = request
         key = id(instruction), operand
-        known = self._repeated.get(key)
-        if known is not None and known.is_of(threads, addresses, width):
-            if known.places is not addresses:
-                request = request._replace(places=known.places)
-            self._notify(request, "shared", known.pieces)
-            yield from known.pieces
+        cached = self._cached.get(key)
+        if cached is not None and cached.is_of(threads, addresses, width):
+            if cached.signed is not addresses:
+                request = request._replace(addresses=cached.signed)
+            self._notify(request, "shared", cached.pieces)
+            yield from cached.pieces
             return
-        places = addresses.astype(np.int64, copy=False)
-        if places is not addresses:
-            request = request._replace(places=places)
+        signed = addresses.astype(np.int64, copy=False)
+        if signed is not addresses:
+            request = request._replace(addresses=signed)
         alignment = alignment or width
-        if alignment > 1 and np.bitwise_or.reduce(places, initial=0) & (alignment - 1):
-            wrong = places & (alignment - 1) != 0
+        if alignment > 1 and np.bitwise_or.reduce(signed, initial=0) & (alignment - 1):
+            wrong = signed & (alignment - 1) != 0
             self._refuse(request, wrong, f"is not a multiple of {alignment}", "misaligned")
         if not space:
             yield from self._generic(request)
             return
         pieces = self._pieces(request, space)
-        if space == "shared" and (known is not None or len(self._repeated) < self._most_repeated):
-            repeated = _Repeated(threads.indices, addresses, places, width, pieces)
-            self._repeated[key] = repeated
+        if space == "shared" and (cached is not None or len(self._cached) < self._max_cached):
+            self._cached[key] = _CachedAccess(threads.indices, addresses, signed, width, pieces)
         yield from pieces
 
     def _generic(self, request: _Request) -> Iterator[Piece]:
         """An access by generic addresses, space by space."""
-        places = request.places
-        shared = places >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
-        local = places >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
+        addresses = request.addresses
+        shared = addresses >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
+        local = addresses >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
         for space, mask, window in (
             ("global", ~(shared | local), 0),
             ("shared", shared, SHARED_WINDOW),
             ("local", local, LOCAL_WINDOW),
         ):
             if mask.all():
-                yield from self._pieces(request._replace(places=places - window), space)
+                yield from self._pieces(request._replace(addresses=addresses - window), space)
                 return
             if mask.any():
                 chosen = np.flatnonzero(mask)
-                part = request._replace(threads=request.threads.where(mask), places=places[chosen] - window)
+                threads = request.threads.where(mask)
+                part = request._replace(threads=threads, addresses=addresses[chosen] - window)
                 yield from self._pieces(part, space, chosen)
 
     def _pieces(self, request: _Request, space: str, chosen: NDArray[np.intp] | None = None) -> list[Piece]:
-        """An access to one space, checked and told to the observers; usually one piece."""
-        threads, places = request.threads, request.places
+        """An access to one space, checked and reported to the observers; usually one piece."""
+        threads, addresses = request.threads, request.addresses
         if not threads.count:
             return []
         if space == "shared":
             blocks = threads.blocks
             last = self.shared_size - request.width
-            inside = places.min() >= self._shared_start and places.max() <= last
-            if not inside and (places >> RANK_SHIFT).any():
-                blocks, places = self._of_cluster(request)
-                request = request._replace(places=places)
-                inside = places.min() >= self._shared_start and places.max() <= last
+            inside = addresses.min() >= self._shared_start and addresses.max() <= last
+            if not inside and (addresses >> RANK_SHIFT).any():
+                blocks, addresses = self._of_cluster(request)
+                request = request._replace(addresses=addresses)
+                inside = addresses.min() >= self._shared_start and addresses.max() <= last
             if not inside:
-                wrong = (places < self._shared_start) | (places > last)
-                offset, size = int(places[wrong][0]) - SHARED_START, self.shared_size - SHARED_START
-                have = f"is byte {offset} of shared memory, {size} bytes long"
+                wrong = (addresses < self._shared_start) | (addresses > last)
+                offset, size = int(addresses[wrong][0]) - SHARED_START, self.shared_size - SHARED_START
+                fault = f"is byte {offset} of shared memory, {size} bytes long"
                 if offset < 0:
-                    have = f"is {-offset} bytes before the {size} bytes of shared memory begin"
-                self._refuse(request, wrong, have)
-            pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
+                    fault = f"is {-offset} bytes before the {size} bytes of shared memory begin"
+                self._refuse(request, wrong, fault)
+            pieces = [Piece(chosen, self.shared, addresses + blocks * self._shared_pitch, threads.indices)]
         elif space == "local":
-            wrong = (places < 0) | (places > self._local_size - request.width)
+            wrong = (addresses < 0) | (addresses > self._local_size - request.width)
             if wrong.any():
-                have = f"lies outside of the thread's {self._local_size} bytes of local memory"
-                self._refuse(request, wrong, have)
-            pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
+                fault = f"lies outside of the thread's {self._local_size} bytes of local memory"
+                self._refuse(request, wrong, fault)
+            offsets = addresses + threads.indices * self._local_size
+            pieces = [Piece(chosen, self.local, offsets, threads.indices)]
         else:
             pieces = self._in_buffers(request, chosen)
         self._notify(request, space, pieces)
@@ -454,28 +457,28 @@ class Memory:
 
     def _notify(self, request: _Request, space: str, pieces: list[Piece]) -> None:
         """Tell the observers of an access."""
-        instruction, kind, threads, places, width, proxy, values, owners = request
+        instruction, kind, threads, addresses, width, proxy, values, owners = request
         self.writes += kind != "read"
         access = Access(
-            instruction, kind, space, threads.indices, places, width, proxy, pieces, values, owners
+            instruction, kind, space, threads.indices, addresses, width, proxy, pieces, values, owners
         )
         for observer in self.observers:
             observer.accessed(access)
 
     def _of_cluster(self, request: _Request) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The blocks that addresses of a cluster belong to, and the addresses there."""
-        rank = (request.places >> RANK_SHIFT) - 1
+        rank = (request.addresses >> RANK_SHIFT) - 1
         wrong = (rank < -1) | (rank >= self._cluster)
         if wrong.any():
-            have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
+            fault = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
             if self._cluster == 1:
-                have = "is that of another block of a cluster; this launch has no clusters: pass cluster="
-            self._refuse(request, wrong, have)
-        return cluster_places(request.places, request.threads.blocks, self._cluster)
+                fault = "is that of another block of a cluster; this launch has no clusters: pass cluster="
+            self._refuse(request, wrong, fault)
+        return cluster_places(request.addresses, request.threads.blocks, self._cluster)
 
     def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
-        instruction, kind, threads, places, width, *_ = request
-        first, last = int(places.min()), int(places.max())
+        instruction, kind, threads, addresses, width, *_ = request
+        first, last = int(addresses.min()), int(addresses.max())
         buffer = self._recent.get(instruction.line)
         if buffer is None or not buffer.holds(first, last + width):
             number = int(np.searchsorted(self._starts, first, side="right")) - 1
@@ -483,21 +486,21 @@ class Memory:
         if buffer.holds(first, last + width):
             self._check_writable(instruction, kind, buffer)
             self._recent[instruction.line] = buffer
-            return [Piece(chosen, buffer.data, places - buffer.start, threads.indices, buffer.title)]
-        numbers = np.searchsorted(self._starts, places, side="right") - 1
+            return [Piece(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer.title)]
+        numbers = np.searchsorted(self._starts, addresses, side="right") - 1
         sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
         outside = numbers < 0
         if len(sizes):
-            outside |= places - self._starts[numbers] > sizes[numbers] - width
+            outside |= addresses - self._starts[numbers] > sizes[numbers] - width
         if outside.any():
-            self._refuse(request, outside, self._beside(places[outside][0], width))
+            self._refuse(request, outside, self._nearest_buffer(addresses[outside][0]))
         pieces = []
         for number in np.unique(numbers):
             buffer = self.buffers[number]
             self._check_writable(instruction, kind, buffer)
             here = np.flatnonzero(numbers == number)
             ours = here if chosen is None else chosen[here]
-            offsets = places[here] - buffer.start
+            offsets = addresses[here] - buffer.start
             pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer.title))
         return pieces
 
@@ -509,8 +512,8 @@ class Memory:
                 f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"
             )
 
-    def _beside(self, address: int, width: int) -> str:
-        """Where an address is that belongs to no buffer."""
+    def _nearest_buffer(self, address: int) -> str:
+        """Where an address that belongs to no buffer lies, in words."""
         ends = [(abs(address - buffer.start - buffer.size), buffer) for buffer in self.buffers]
         ends += [(abs(buffer.start - address), buffer) for buffer in self.buffers]
         if not ends or address < 1 << 16:
@@ -531,7 +534,7 @@ class Memory:
         instruction, threads, width = request.instruction, request.threads, request.width
         first = int(np.flatnonzero(wrong)[0])
         thread = threads.batch.name(int(threads.indices[first]))
-        start = int(request.places[first])
+        start = int(request.addresses[first])
         verb = {"read": "reads", "write": "writes"}.get(request.kind, "updates")
         sentence = (
             f"{instruction.where}: {instruction.opcode}: {thread} {verb} {width} bytes at "
@@ -556,7 +559,7 @@ def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count:
 
 
 def _distinct(places: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Each place once, in order, and which of these each one is."""
+    """The distinct places, sorted, and the index of each place among them."""
     steps = np.diff(places)
     if (steps < 0).any():
         return np.unique(places, return_inverse=True)
@@ -565,9 +568,9 @@ def _distinct(places: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
-    """Indices in turns: in each turn all places differ, and equal ones come in their order.
+    """Indices in rounds: within a round all places differ; equal places take rounds in their order.
 
-    >>> [turn.tolist() for turn in rounds(np.array([4, 4, 0, 4]))]
+    >>> [indices.tolist() for indices in rounds(np.array([4, 4, 0, 4]))]
     [[0, 2], [1], [3]]
     """
     if len(places) == 0:
@@ -584,26 +587,26 @@ def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
     return [np.sort(part) for part in np.split(order[by_rank], edges)]
 
 
-def in_turn(combine: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]]) -> AtomicUpdate:
-    """An update by one thread after the other where addresses are equal.
+def serialised(combine: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]]) -> AtomicUpdate:
+    """An update in which threads with equal addresses follow each other.
 
-    `combine` gets old values and which of the threads they belong to, and gives the new ones.
+    `combine` takes old values and the indices of their threads, and returns the new values.
     """
 
     def change(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         words, previous = words.copy(), np.empty(len(which), dtype=words.dtype)
-        for turn in rounds(which):
-            previous[turn] = words[which[turn]]
-            words[which[turn]] = combine(previous[turn], ours[turn])
+        for indices in rounds(which):
+            previous[indices] = words[which[indices]]
+            words[which[indices]] = combine(previous[indices], ours[indices])
         return words, previous
 
     return change
 
 
-def addition(terms: NDArray[Any]) -> AtomicUpdate:
-    """An addition of whole numbers, of which each thread finds the sum of those before it: no turns."""
+def atomic_add(terms: NDArray[Any]) -> AtomicUpdate:
+    """An addition of integers: each thread reads the sum before its own term, without rounds."""
 
     def change(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
@@ -624,8 +627,8 @@ def addition(terms: NDArray[Any]) -> AtomicUpdate:
 
 # -- tensor memory of the blocks of a launch -----------------------------------------------------------------
 
-#: Columns that are allocated together.
-UNIT = 32
+#: Columns are allocated in multiples of this.
+ALLOCATION_UNIT = 32
 
 
 class TensorMemory:
@@ -638,13 +641,13 @@ class TensorMemory:
 
     def __init__(self, blocks: int) -> None:
         self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
-        self.taken = np.zeros((blocks, COLUMNS // UNIT), dtype=np.bool_)
+        self.taken = np.zeros((blocks, COLUMNS // ALLOCATION_UNIT), dtype=np.bool_)
 
     def allocate(self, block: int, columns: int) -> int | None:
         """The first of `columns` adjacent columns that are free, or None if there are none."""
-        units = columns // UNIT
-        for first in range(0, COLUMNS // UNIT - units + 1, units):
+        units = columns // ALLOCATION_UNIT
+        for first in range(0, COLUMNS // ALLOCATION_UNIT - units + 1, units):
             if not self.taken[block, first : first + units].any():
                 self.taken[block, first : first + units] = True
-                return first * UNIT
+                return first * ALLOCATION_UNIT
         return None

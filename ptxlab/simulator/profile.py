@@ -66,7 +66,7 @@ def profile(
     With `together` all blocks run at the same time: they may wait for each other.
     """
     grid = setup.grid
-    shared = image.static_shared - SHARED_START + grid.shared
+    shared = image.dynamic_start - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
     cluster = grid.cluster_size
     groups = chip.sms // cluster  # of SMs that hold a cluster each

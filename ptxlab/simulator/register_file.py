@@ -1,4 +1,4 @@
-"""The registers of a function, arrays over all threads; and the special registers that all functions have."""
+"""The registers of a function, as arrays over all threads, and the special registers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .deferred import Deferred, Values
 from .memory import SHARED_START, WORKSPACE_START, Memory
 from .threads import UNSIGNED, Batch, Threads
 
-_REMEMBERED_BYTES = 1 << 26  # of results of a function that are kept
-_MAX_MISSES = 3  # after which a result is not kept any more
+_CACHE_BYTES = 1 << 26  # results that a function's calls keep
+_MAX_MISSES = 3  # after this many in a row, a result is no longer kept
 
 
 @dataclass(slots=True)
-class _Remembered:
-    """What came of some values, the last time."""
+class _CachedResult:
+    """The last result of a computation, and the values it was computed from."""
 
     values: tuple[NDArray[Any], ...]
     result: NDArray[Any]
@@ -31,7 +31,7 @@ class _Remembered:
 
 @dataclass(slots=True)
 class _Part:
-    """What some threads read or wrote of a register; `written` if the array of all threads lacks it."""
+    """A register's values in some threads; `written` if they are not yet in the array of all threads."""
 
     threads: Threads
     values: NDArray[Any]
@@ -39,10 +39,11 @@ class _Part:
 
 
 class RegisterFile:
-    """Registers of these types, one set of them for all threads.
+    """Registers of these types, for all threads.
 
-    A register is an array of all threads, and what some of them have of it. Threads of a kernel with several
-    roles go on with their own part, which is put into the array when others read it.
+    A register is an array over all threads and, on top of it, a part: the values of those threads that used
+    it last. A kernel whose warps have several roles mostly works on parts; a part that was written is merged
+    into the array when other threads read the register.
     """
 
     def __init__(self, types: tuple[np.dtype[Any], ...]) -> None:
@@ -50,7 +51,7 @@ class RegisterFile:
         self._registers: list[Values | None] = [None] * len(types)
         self._parts: list[_Part | None] = [None] * len(types)
         self._owned = bytearray(len(types))
-        self._remembered: dict[object, _Remembered | None] = {}
+        self._cache: dict[object, _CachedResult | None] = {}
 
     @property
     def nbytes(self) -> int:
@@ -60,17 +61,17 @@ class RegisterFile:
         return sum(each.nbytes for each in arrays)
 
     def register(self, register: int) -> NDArray[Any] | None:
-        """A register of all threads; None if nobody wrote it."""
+        """A register of all threads; None if it was never written."""
         part = self._parts[register]
         if part is not None and part.written:
-            return self._joined(register, part)
+            return self._merge(register, part)
         values = self._registers[register]
         if isinstance(values, Deferred):
             values = self._registers[register] = values.get()
         return values
 
-    def _joined(self, register: int, part: _Part) -> NDArray[Any]:
-        """The array of all threads, with the part of some of them."""
+    def _merge(self, register: int, part: _Part) -> NDArray[Any]:
+        """Merge a part into the array over all threads, and return that."""
         part.written = False
         values = self.register(register)
         if values is None:
@@ -83,7 +84,7 @@ class RegisterFile:
         return values
 
     def snapshot(self, threads: Threads) -> list[Values | None]:
-        """The registers of these threads, to be compared; what is deferred stays so."""
+        """The registers of these threads, for comparison; deferred values are not computed."""
         registers: list[Values | None] = []
         for number, part in enumerate(self._parts):
             if part is not None and part.threads.index is threads.index:
@@ -97,22 +98,22 @@ class RegisterFile:
                 registers.append(None if values is None else threads.take(values))
         return registers
 
-    def held(self, register: int) -> Values | None:
-        """A register of all threads as it is kept; what is deferred stays so."""
+    def raw_values(self, register: int) -> Values | None:
+        """A register of all threads; deferred values are not computed."""
         part = self._parts[register]
         if part is not None and part.written:
-            self._joined(register, part)
-        self._owned[register] = 0  # from now on somebody else may hold the same array
+            self._merge(register, part)
+        self._owned[register] = 0  # the caller may keep the array
         return self._registers[register]
 
     def defer(self, register: int, values: Deferred) -> None:
-        """Set a register of all threads to what is computed when somebody reads it."""
+        """Set a register of all threads to values that are computed when they are read."""
         self._registers[register] = values
         self._parts[register] = None
         self._owned[register] = 0
 
     def read(self, register: int, threads: Threads) -> NDArray[Any]:
-        """A register of these threads; what nobody wrote is 0."""
+        """A register of these threads; 0 if it was never written."""
         part = self._parts[register]
         if part is not None and part.threads.index is threads.index:
             return part.values
@@ -120,7 +121,7 @@ class RegisterFile:
         if values is None:
             return threads.constant(0, self._types[register])
         if threads.index is None:
-            self._owned[register] = 0  # from now on another register may hold the same array
+            self._owned[register] = 0  # another register may share the array from now on
             return values
         part = self._parts[register] = _Part(threads, threads.take(values), written=False)
         return part.values
@@ -134,7 +135,7 @@ class RegisterFile:
             self._owned[register] = 0
             return
         if part is not None and part.written and part.threads.index is not threads.index:
-            self._joined(register, part)
+            self._merge(register, part)
         self._parts[register] = _Part(threads, values, written=True)
 
     def apply(
@@ -144,33 +145,33 @@ class RegisterFile:
         threads: Threads,
         *values: NDArray[Any],
     ) -> NDArray[Any]:
-        """A function of values of threads, computed anew only if they are not those of the last time.
+        """A function of the threads' values; computed again only if the values differ from the last call's.
 
-        Loops mostly compute addresses from registers that do not change. Arrays of all threads that were read
-        are never written, so it is enough to see whether they are the same ones. `key` is the same each time.
+        Loops mostly compute addresses from registers that do not change. Arrays that were read are never
+        written, so comparing their identity is enough. `key` names the computation.
         """
-        known = self._remembered.get(key)
-        if known is None:
+        cached = self._cache.get(key)
+        if cached is None:
             result = function(*values)
-            most = _REMEMBERED_BYTES // (8 * threads.count)
-            if key not in self._remembered and len(self._remembered) < most:
-                self._remembered[key] = _Remembered(values, result)
+            max_entries = _CACHE_BYTES // (8 * threads.count)
+            if key not in self._cache and len(self._cache) < max_entries:
+                self._cache[key] = _CachedResult(values, result)
             return result
-        if all(map(is_, known.values, values)):
-            known.misses = 0
-            return known.result
-        known.values, known.result = values, function(*values)
-        known.misses += 1
-        if known.misses > _MAX_MISSES:
-            self._remembered[key] = None
-        return known.result
+        if all(map(is_, cached.values, values)):
+            cached.misses = 0
+            return cached.result
+        cached.values, cached.result = values, function(*values)
+        cached.misses += 1
+        if cached.misses > _MAX_MISSES:
+            self._cache[key] = None
+        return cached.result
 
 
 # -- special registers. PTX ISA, "Special Registers" ---------------------------------------------------------
 
 
 class SpecialRegisters:
-    """Those of all threads of a batch."""
+    """The special registers of all threads of a batch."""
 
     def __init__(self, batch: Batch, memory: Memory) -> None:
         self._batch = batch
@@ -178,7 +179,7 @@ class SpecialRegisters:
         self._known: dict[str, NDArray[Any]] = {}
 
     def read(self, name: str, clock: int) -> NDArray[Any]:
-        """A register by its name, over the batch; `clock` is what those say that count cycles."""
+        """A register by its name, over the batch; `clock` is the value of %clock and %clock64."""
         if name.startswith(("%clock", "%globaltimer")):
             return self._time(name, clock)
         if name not in self._known:
@@ -223,14 +224,14 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "lanemask_gt": ~((one << lane + one) - one) & np.uint64(0xFFFFFFFF),
         "lanemask_ge": ~((one << lane) - one) & np.uint64(0xFFFFFFFF),
         "dynamic_smem_size": grid.shared,
-        "total_smem_size": -(-(memory.shared_size - SHARED_START) // 128) * 128,  # so on an H200
+        "total_smem_size": -(-(memory.shared_size - SHARED_START) // 128) * 128,  # as on an H200
         "aggr_smem_size": memory.shared_size,
         "cluster_nctaid": grid.cluster[position],
         "nclusterid": grid.blocks[position] // grid.cluster[position],
         "cluster_ctarank": batch.block % grid.cluster_size,
         "cluster_nctarank": grid.cluster_size,
         "is_explicit_cluster": grid.cluster_size > 1,
-        "reserved_smem_offset_begin": 0,  # these, too
+        "reserved_smem_offset_begin": 0,  # these are an H200's, too
         "reserved_smem_offset_end": 288,
         "reserved_smem_offset_cap": SHARED_START,
         "reserved_smem_offset_0": 0,

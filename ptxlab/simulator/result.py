@@ -22,7 +22,7 @@ from .timing.launch_profile import LaunchProfile
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-#: Scalar instructions that multiply and add, and how many of these a packed type makes.
+#: Elements in a register of a packed type.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
 
 
@@ -43,17 +43,17 @@ class Counts(Observer):
         count[1] += threads.count
 
     def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
-        """Every instruction that was executed, in the order of the PTX, with what it moved."""
+        """Every executed instruction, in the order of the PTX, with what it moved."""
         nothing = Moved()
-        events = [
+        profiles = [
             Profile(self._instructions[key], warps, threads, traffic.moved.get(key, nothing))
             for key, (warps, threads) in self._counts.items()
         ]
-        return tuple(sorted(events, key=_place))
+        return tuple(sorted(profiles, key=_place))
 
 
 def limit_error(most: int, where: str = "") -> PtxlabError:
-    """The refusal of more instructions than are allowed."""
+    """The error of a launch that executes more instructions than `limit`."""
     return PtxlabError(
         f"{where}warps have executed {most:,} instructions, which limit= allows, and the kernel goes on; "
         "does a loop never end? If not, give a larger limit"
@@ -68,7 +68,7 @@ class Limit(Observer):
         self._count = 0
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """Count an instruction; the one too many is an error."""
+        """Count an instruction; more than the limit are an error."""
         self._count += threads.warps
         if self._count > self._most:
             raise limit_error(self._most, f"{instruction.where}: ")
@@ -85,7 +85,7 @@ class Profile:
 
     @property
     def fma(self) -> tuple[str, int]:
-        """Type and number of the multiply-adds of `fma` and `mad`; none of others."""
+        """Type and number of the multiply-adds of a floating-point `fma` or `mad`; 0 for others."""
         parts = self.instruction.parts
         if parts[0] not in ("fma", "mad") or "f" not in parts[-1]:
             return "", 0
@@ -105,17 +105,17 @@ def line_of(instruction: PtxInstruction, ptx: bool) -> int:
 
 
 def merged(profiles: Iterable[Profile]) -> list[Profile]:
-    """Those of the same instruction added up, in the order of the PTX."""
-    total: dict[tuple[int, int], Profile] = {}
+    """Profiles with those of the same instruction added up, in the order of the PTX."""
+    totals: dict[tuple[int, int], Profile] = {}
     for each in sorted(profiles, key=_place):
-        known = total.get(_place(each))
-        if known is not None:
+        total = totals.get(_place(each))
+        if total is not None:
             moved = Moved()
-            moved.include(known.moved)
+            moved.include(total.moved)
             moved.include(each.moved)
-            each = Profile(each.instruction, known.warps + each.warps, known.threads + each.threads, moved)
-        total[_place(each)] = each
-    return list(total.values())
+            each = Profile(each.instruction, total.warps + each.warps, total.threads + each.threads, moved)
+        totals[_place(each)] = each
+    return list(totals.values())
 
 
 @dataclass
@@ -192,7 +192,7 @@ class Products(Observer):
 
 @dataclass
 class Result:
-    """What came of a simulated launch, besides the arrays that the kernel wrote.
+    """The result of a simulated launch, besides the arrays that the kernel wrote.
 
     `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
     that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
@@ -210,7 +210,7 @@ class Result:
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
     grid: LaunchGrid = field(default_factory=lambda: LaunchGrid((1, 1, 1), (1, 1, 1)))
-    trace: WarpTrace | None = None  # of one warp, if that was asked for
+    trace: WarpTrace | None = None  # of one warp, with trace=
     source: str = ""
     ptx: str = ""
     name: str = ""
@@ -225,7 +225,7 @@ class Result:
                 self.conflicts[number] += line.conflicts
 
     def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
-        """What every line of the source, or of the PTX, executed and moved; 0 is for what has none.
+        """What every line of the source, or of the PTX, executed and moved; 0 is for code without a line.
 
         >>> from ptxlab.simulator.kernel import kernel
         >>> text = 'extern "C" __global__ void twice(float* x) { x[2 * threadIdx.x] *= 2; }'
@@ -262,7 +262,7 @@ class Result:
         return work_of(self.profile, self.footprint, self.grid.block_count)
 
     def bounds(self, chip: str = "H200") -> tuple[Bound, ...]:
-        """The least time that the launch takes on a chip, by resource; the first binds the kernel.
+        """The least time that the launch takes on a chip, by resource; the first one limits the kernel.
 
         Published peaks of H200, H100, A100 and RTX 4090: no kernel is faster, most are slower. Data comes
         from DRAM once and results go back once; a launch whose data is in L2 already may beat that line.
@@ -272,8 +272,8 @@ class Result:
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operation:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
 
-        Warps are counted through the launch, block by block. Of the instructions that the warp executed, or
-        of those on one source line, `index` chooses: 2 is the third.
+        Warps are counted through the launch, block by block. `index` chooses among the matrix instructions
+        that the warp executed, or among those on one source line: 2 is the third.
 
         >>> import numpy as np, ptxlab
         >>> source = '''extern "C" __global__ void f(unsigned* x) {
@@ -292,9 +292,8 @@ class Result:
         for product in self._products.items:
             if wanted is not None and product.instruction.source_line != wanted:
                 continue
-            last = (
-                product.warps + max(product.operands.ins.lanes // 32, 1) - 1
-            )  # one thread issues tcgen05.mma
+            warps_each = max(product.operands.ins.lanes // 32, 1)  # one thread issues tcgen05.mma
+            last = product.warps + warps_each - 1
             group = np.flatnonzero((product.warps <= number) & (number <= last))
             if len(group):
                 matching.append((product, int(group[0])))
@@ -303,21 +302,21 @@ class Result:
             return product.operands.item(position)
         where = "" if wanted is None else f" on line {quoted(wanted)}"
         lines = sorted({product.instruction.source_line for product in self._products.items})
-        have = f"it executed {len(matching)}{where}; matrix instructions are on lines {listing(lines)}"
+        reason = f"it executed {len(matching)}{where}; matrix instructions are on lines {listing(lines)}"
         if not lines:
-            have = "the kernel executed none"
+            reason = "the kernel executed none"
         if not self._products.complete:
-            have += "; only the first were kept"
-        raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {have}")
+            reason += "; only the first were kept"
+        raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {reason}")
 
     @staticmethod
     def kernel_html(title: str, source: str, lines: Collection[int]) -> str | None:
-        """What a notebook shows of a kernel with code on these lines; None: its name only."""
+        """What a notebook shows for a kernel with code on these lines; None for its name only."""
         return None
 
     @staticmethod
     def launch_profile(profile: LaunchProfile) -> LaunchProfile:
-        """What `k.profile(...)` gives."""
+        """What `k.profile(...)` returns."""
         return profile
 
     def __repr__(self) -> str:
@@ -351,7 +350,7 @@ def _kind(instruction: PtxInstruction) -> str:
 
 
 def work_of(profiles: Iterable[Profile], touched: Footprint, blocks: int) -> Work:
-    """What a launch of so many blocks does that takes time."""
+    """What a launch of `blocks` blocks does that takes time."""
     tensor: Counter[tuple[str, str]] = Counter()
     fma: Counter[str] = Counter()
     past_l1 = wavefronts = 0

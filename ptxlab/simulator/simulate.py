@@ -38,18 +38,18 @@ from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
 
-_MAX_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
-#: Of one whose blocks may wait for each other, e.g. with grid.sync(): more than an H200 has at a time.
+_MAX_LANES = 1 << 15  # of a batch, whose registers then fit into the cache
+#: The same if blocks may wait for each other, e.g. in grid.sync(): more than run on an H200 at a time.
 _MAX_WAITING_LANES = 1 << 19
-_REGISTER_BYTES = 1 << 29  # of all registers of a batch
-_MAX_PRINTED = 1 << 25  # letters that a kernel prints
-KEPT_BYTES = 1 << 27  # of what matrix instructions read
+_REGISTER_BYTES = 1 << 29  # all registers of a batch
+_MAX_PRINTED = 1 << 25  # characters that a kernel may print
+KEPT_BYTES = 1 << 27  # operands of matrix instructions that are kept
 _CANCEL = ("clusterlaunchcontrol", "try_cancel")
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A launch, and who looks at it; it can go to other processes."""
+    """A launch, and what is checked and traced in it; it can be sent to other processes."""
 
     grid: LaunchGrid
     arguments: tuple[KernelArgument, ...]
@@ -61,7 +61,7 @@ class Setup:
 
 @dataclass
 class Outcome:
-    """What came of blocks, besides what they wrote: counted, kept, printed, and found wrong."""
+    """The outcome of some blocks, besides the arrays that they wrote."""
 
     profile: tuple[Profile, ...] = ()
     touched: Touched = field(default_factory=Touched)
@@ -85,12 +85,12 @@ class _Output:
 
     def __init__(self, echo: bool) -> None:
         self.texts: list[str] = []
-        self._letters = 0
+        self._length = 0
         self._echo = echo
 
     def write(self, text: str) -> None:
-        self._letters += len(text)
-        if self._letters > _MAX_PRINTED:
+        self._length += len(text)
+        if self._length > _MAX_PRINTED:
             raise PtxlabError(
                 f"printf: the kernel prints more than {_MAX_PRINTED} letters, which is all that is kept; a "
                 "GPU keeps 1 MiB"
@@ -101,9 +101,9 @@ class _Output:
 
 
 class Run:
-    """Blocks of a launch in this process: the memory that they share, and what is heard of them.
+    """Blocks of a launch in this process: the memory that they share, and their observers.
 
-    Nothing that it holds refers back to it: its memory is free when it ends, without the garbage collector.
+    It is not part of a reference cycle, so its memory is freed without the garbage collector.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Run:
         buffers.append(SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
         memory = Memory(
             buffers,
-            image.static_shared + grid.shared,
+            image.dynamic_start + grid.shared,
             listeners,
             grid.cluster_size,
             shared_start=0 if image.module.reads_special("%reserved_smem_offset") else SHARED_START,
@@ -149,21 +149,21 @@ class Run:
             image.functions,
             image.symbols,
             memory,
-            (self._counts, self._products, *listeners),  # these hear of no access, which is quick
+            (self._counts, self._products, *listeners),  # the first two need no accesses: `memory` omits them
             maps,
             self._output.write,
             setup.model,
-            waits=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
+            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
 
-        Where blocks may cancel the launch of others, half of them begin, so that some can.
+        If blocks may cancel the launch of others, only half of them begin at first, so that some can.
         """
         launch, grid = self._launch, self._setup.grid
-        step = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.waits)
+        step = batch_blocks(grid, launch.entry, launch.memory.shared_size, launch.blocks_may_wait)
         if launch.cancels:
             step = min(step, -(-(last - first) // (2 * grid.cluster_size)) * grid.cluster_size)
         done = 0
@@ -190,7 +190,7 @@ class Run:
             Machine(self._launch, Batch(self._setup.grid, numbers)).run()
 
     def outcome(self) -> Outcome:
-        """What came of the blocks that have run."""
+        """The outcome of the blocks that have run."""
         report = self._setup.report
         return Outcome(
             self._counts.profile(self._traffic),
@@ -203,7 +203,7 @@ class Run:
 
 
 def _may_wait(module: Module) -> bool:
-    """Whether blocks may wait for others: they may look at global memory again and again."""
+    """Whether blocks may wait for others: whether they may poll global memory."""
     for instruction in module.instructions:
         parts = instruction.parts
         if any(part.startswith("shared") for part in parts):
@@ -236,11 +236,11 @@ def _argument_buffers(
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free
     arrays = [value for _, value in values_of(arguments) if isinstance(value, Pointer)]
-    as_on_host = any(array.reaches for array in arrays)
+    keeps_host_addresses = any(array.reaches for array in arrays)
 
     def place(title: str, data: NDArray[np.uint8], writable: bool, phase: int = 0) -> int:
         nonlocal free
-        if as_on_host:
+        if keeps_host_addresses:
             buffers.append(SimulatedBuffer(title, data.ctypes.data, data, writable))
             return data.ctypes.data
         start = free + phase
@@ -248,7 +248,7 @@ def _argument_buffers(
         buffers.append(SimulatedBuffer(title, start, data, writable))
         return start
 
-    offsets: list[int] = []  # of what `values_of` gives
+    offsets: list[int] = []  # of the values of `values_of`
     for argument, name in zip(arguments, image.parameters, strict=True):
         start = image.parameters[name]
         members = argument.members if isinstance(argument, Struct) else ((0, argument, ""),)

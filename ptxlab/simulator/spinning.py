@@ -1,7 +1,7 @@
-"""Threads that spin: loops that read the same values again and again until somebody writes others.
+"""Threads that spin: loops that read the same values again and again until another thread changes them.
 
-An iteration that leaves registers as they were, writes nothing and reads the same bytes is repeated without
-end unless one of these bytes changes. Threads in such a loop sleep until then.
+An iteration that leaves registers as they were, writes nothing and reads the same bytes repeats without end
+unless one of these bytes changes. Threads in such a loop sleep until then.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .events import Piece
 from .ptx.syntax import PtxInstruction, Special
 from .threads import Threads
 
-#: Instructions that have builders and change nothing but registers; of `atom` the memory tells the probe.
+#: Instructions with a builder that change only registers; whether an `atom` changes memory, `Memory` reports.
 _WITHOUT_EFFECT = frozenset({
     "activemask", "and", "applypriority", "atom", "bra", "brx", "createpolicy", "cvta", "discard", "elect",
     "fence", "getctarank", "isspacep", "ld", "ldu", "mapa", "match", "membar", "mov", "nanosleep", "not",
     "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vabsdiff", "vadd", "vmad", "vmax", "vmin",
     "vote", "vset", "vshl", "vshr", "vsub", "xor",
 })  # fmt: skip
-_MAX_READS = 32  # of an iteration
+_MAX_READS = 32  # in an iteration
 
 
 def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
@@ -39,10 +39,10 @@ def has_effect(instruction: PtxInstruction, is_scalar: bool) -> bool:
 
 
 class _Registers(Protocol):
-    """Those of a function that threads are in."""
+    """The registers of the function that threads execute."""
 
     def snapshot(self, threads: Threads) -> Sequence[object]:
-        """The registers of these threads, to be compared."""
+        """The registers of these threads, for comparison."""
 
 
 class _Read(NamedTuple):
@@ -55,7 +55,7 @@ class _Read(NamedTuple):
 
 
 class Probe:
-    """What threads do from one backward branch to the next time that they take it."""
+    """What threads do between two executions of the same backward branch."""
 
     def __init__(self, frame: _Registers, origin: int, threads: Threads, clock: int) -> None:
         self.frame = frame
@@ -69,11 +69,11 @@ class Probe:
         self._reads: list[_Read] = []
 
     def affect(self, threads: NDArray[Any]) -> None:
-        """Threads, by their indices, change something."""
+        """Note that threads, by their indices, change something."""
         self._has_effect |= bool(self._lanes[threads].any())
 
     def read(self, instruction: PtxInstruction, piece: Piece, width: int) -> None:
-        """Threads read a part of the memory that others see."""
+        """Note that threads read memory that others can write."""
         ours = self._lanes[piece.threads]
         if self._has_effect or not ours.any():
             return
@@ -88,7 +88,7 @@ class Probe:
         return self._threads.is_same(threads)
 
     def is_repeated(self) -> bool:
-        """Whether the next iteration is the same as this, which has just ended."""
+        """Whether the next iteration will be the same as the one that has just ended."""
         if self._has_effect or not self._reads or self.is_outdated():
             return False
         registers = self.frame.snapshot(self._threads)
@@ -100,7 +100,7 @@ class Probe:
 
     @property
     def instruction(self) -> PtxInstruction:
-        """What the threads wait at: the last of their reads."""
+        """The instruction at which the threads wait: their last read."""
         return self._reads[-1].instruction
 
 

@@ -20,7 +20,7 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
 }
 
 
-MAX_SHARED = 227 << 10  # bytes of shared memory that a block can have, of any chip
+MAX_SHARED = 227 << 10  # the most shared memory that a block has on any chip, in bytes
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Batch:
         self.is_full = grid.block_size == self.block_lanes
         self.alive = self.valid.copy()
         self._constants: dict[tuple[int, str], NDArray[Any]] = {}
-        self.first_lanes: dict[int, Threads] = {}  # of all warps, by how many of each
+        self.first_lanes: dict[int, Threads] = {}  # of all warps, by their number in a warp
 
     @cached_property
     def block(self) -> NDArray[np.int64]:
@@ -132,7 +132,7 @@ class Batch:
         return np.tile(np.arange(32, dtype=np.int64), self.size // 32)
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array over all lanes with this value; it is shared, and not to be written."""
+        """An array over all lanes with this value; it is shared and read-only."""
         key = (value, dtype.char)
         if key not in self._constants:
             array = np.full(self.size, value, dtype=dtype)
@@ -147,7 +147,7 @@ class Batch:
         return Threads(self, np.flatnonzero(self.valid))
 
     def name(self, thread: int) -> str:
-        """A thread for a message."""
+        """What messages call a thread."""
         block = self.grid.block_of(int(self.numbers[thread // self.block_lanes]))
         return f"thread {self.grid.thread_of(thread % self.block_lanes)} of block {block}"
 
@@ -167,7 +167,7 @@ class Threads:
 
     @classmethod
     def listed(cls, batch: Batch, index: NDArray[np.signedinteger]) -> Threads:
-        """Threads one by one, in this order; the same one may come several times."""
+        """Threads in this order; a thread may occur several times."""
         threads = cls(batch, index)
         threads.index = np.asarray(index, dtype=np.int64)  # even if there are as many as in the batch
         return threads
@@ -181,7 +181,7 @@ class Threads:
         array[slice(None) if self.index is None else self.index] = values
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array over these threads with this value, not to be written."""
+        """A read-only array over these threads with this value."""
         array = self.batch.constant(value, dtype)
         return array if self.index is None else array[: self.count]
 
@@ -192,7 +192,7 @@ class Threads:
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
-        """Each one's block, counted in the batch."""
+        """The block of each thread, counted in the batch."""
         return self.take(self.batch.block)
 
     @cached_property
@@ -202,11 +202,11 @@ class Threads:
         return int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
 
     def where(self, mask: NDArray[np.bool_]) -> Threads:
-        """Those where the mask, over these threads, holds."""
+        """The threads for which the mask, over these threads, is true."""
         return self if mask.all() else Threads(self.batch, self.indices[mask])
 
     def without(self, others: Threads) -> Threads:
-        """Those that are not among others, which are some of these."""
+        """These threads without `others`, a subset of them."""
         if not others.count:
             return self
         return Threads(self.batch, np.setdiff1d(self.indices, others.indices, assume_unique=True))
@@ -233,7 +233,7 @@ class Threads:
         return np.packbits(self.spread(mask), bitorder="little").view("<u4").astype(np.uint32)
 
     def is_whole(self, lanes: int) -> bool:
-        """Whether every warp (32 lanes) or warpgroup (128) that has one of them has all that still run."""
+        """Whether these are all running threads of their warps (32 lanes) or warpgroups (128)."""
         if self.index is None:
             return True
         living = int(np.count_nonzero(self.batch.alive))
@@ -254,7 +254,7 @@ class Threads:
 
     @staticmethod
     def union(parts: list[Threads]) -> Threads:
-        """All of them."""
+        """The union of disjoint sets."""
         if len(parts) == 1:
             return parts[0]
         index = np.sort(np.concatenate([part.indices for part in parts]))

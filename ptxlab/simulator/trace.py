@@ -44,9 +44,9 @@ class TraceStep:
 
 
 class WarpTrace(Observer):
-    """Follows one warp. `steps` is what it executed, until there is no more room for it.
+    """Follows one warp. `steps` is what it executed, up to a limit on steps and memory.
 
-    `registers` and `shared` give what it held and saw after each step.
+    `register` and `shared` give its registers and the block's shared memory after each step.
     """
 
     def __init__(self, block: int = 0, warp: int = 0) -> None:
@@ -67,10 +67,10 @@ class WarpTrace(Observer):
         more = "" if self.complete else ", and more for which there was no room"
         return f"<{counted(len(self.steps), 'step')} of warp {self.warp} of block number {self.block}{more}>"
 
-    # -- listening -------------------------------------------------------------------------------------------
+    # -- recording -------------------------------------------------------------------------------------------
 
     def attach(self, machine: Inspection) -> None:
-        """Remember whose registers these are."""
+        """Keep the machine, to read registers and shared memory."""
         self._machine = machine
 
     def begin(self, batch: Batch) -> None:
@@ -83,7 +83,7 @@ class WarpTrace(Observer):
             self._shared = self._memory().copy()
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """Keep a step, if the warp takes part."""
+        """Record a step, if the warp takes part."""
         if self._first < 0 or self._machine is None:
             return
         low, high = np.searchsorted(threads.indices, (self._first, self._first + 32)).tolist()
@@ -99,7 +99,7 @@ class WarpTrace(Observer):
         self._reader = self._machine.reader()
 
     def accessed(self, access: Access) -> None:
-        """Keep where the warp reads and writes."""
+        """Record what the warp reads and writes."""
         if self._first < 0 or not self.steps or self.steps[-1].instruction is not access.instruction:
             return
         low, high = np.searchsorted(access.threads, (self._first, self._first + 32)).tolist()
@@ -112,21 +112,21 @@ class WarpTrace(Observer):
             )
 
     def end(self) -> None:
-        """Keep what the last step wrote."""
+        """Record what the last step wrote."""
         if self._first >= 0:
             self._finish()
         self._first = -1
         self._machine = self._reader = None
 
     def _memory(self) -> NDArray[np.uint32]:
-        """Shared memory of the block as it is, in words."""
+        """The block's shared memory as it is now, in words."""
         if self._machine is None:
             return np.zeros(0, dtype=np.uint32)
         content = self._machine.shared_of(self._position)[SHARED_START:]
         return np.asarray(content[: len(content) & -4].view(np.uint32))
 
     def _finish(self) -> None:
-        """Keep what the last step left in registers and in shared memory."""
+        """Record what the last step left in registers and in shared memory."""
         if not self.steps or self._reader is None:
             return
         number = len(self.steps) - 1
@@ -147,10 +147,10 @@ class WarpTrace(Observer):
         if len(places):
             self._shared = now.copy()
 
-    # -- asking ----------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------
 
     def register(self, name: str, step: int) -> NDArray[Any] | None:
-        """A register of the 32 lanes after a step; None before it was written."""
+        """A register of the 32 lanes after a step; None if it was not written yet."""
         self._check(step)
         numbers, history = self._values.get(name, ([], []))
         place = bisect_right(numbers, step) - 1
@@ -162,7 +162,7 @@ class WarpTrace(Observer):
         return self._changes[step][0]
 
     def shared(self, step: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-        """The words of shared memory after a step, and which of them anybody has changed so far."""
+        """The words of shared memory after a step, and which of them have changed so far."""
         self._check(step)
         words = np.zeros(len(self._shared), dtype=np.uint32)
         known = np.zeros(len(self._shared), dtype=np.bool_)

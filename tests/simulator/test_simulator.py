@@ -91,7 +91,7 @@ def test_gemm_is_matmul(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Also with a thread for the matrix instructions.
     """
     monkeypatch.setenv("PTXLAB_THREADS", threads)
-    monkeypatch.setattr("ptxlab.simulator.deferred._WORTH_A_THREAD", 0)
+    monkeypatch.setattr("ptxlab.simulator.deferred._THREAD_PRODUCTS", 0)
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()
     result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
@@ -573,7 +573,7 @@ def test_spellings_that_the_assembler_refuses() -> None:
         "shfl.sync.bfly.b32 _, %r1, 1, 31, -1;": "its result is a register, not _",
         "setp.eq.u32 _|_, %r1, 5;": "its result is a register, not _",
         "elect.sync %r2|_, -1;": "its second result is a predicate, not _",
-        "mov.b64 {_, _}, %rd1;": "one of its results at least is a register, not _",
+        "mov.b64 {_, _}, %rd1;": "at least one of its results must be a register, not _",
         "cvta.shared.u32 %r2, %r1;": "a generic address of 32 bits is not simulated yet",
         "bar.sync.aligned 0;": "bar is always aligned and takes no .aligned, which barrier does",
         "mov.u32 %r2, 1.5 << 2;": "found '2' where a whole number, which << takes, belongs",

@@ -306,7 +306,7 @@ def _try_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
     everywhere = "multicast::cluster::all" in instruction.parts
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        again = np.flatnonzero(machine.told_none_left[threads.blocks])
+        again = np.flatnonzero(machine.none_left_to_cancel[threads.blocks])
         if len(again):
             who = threads_text(machine.batch, threads.indices[again[:1]])
             raise PtxlabError(f"{who} asks again after its block has seen a request fail: that is undefined")
@@ -339,7 +339,7 @@ def _query_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
         words = read(machine, frame, threads).copy().view(np.uint32).reshape(-1, 4)
         if asks:
             canceled = words[:, 3] != 0
-            machine.told_none_left[threads.blocks[~canceled]] = True
+            machine.none_left_to_cancel[threads.blocks[~canceled]] = True
             writes[0](frame, threads, canceled)
             return
         for number, write in enumerate(writes):

@@ -163,7 +163,7 @@ def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Thre
             child.write(index, threads, content.view(program.types[index])[:, 0])
         else:
             memory.set_local(threads, child.base + program.local[parameter.name], content)
-    child.inside += threads.count
+    child.thread_count += threads.count
     machine.schedule(child, 0, threads)
 
 
@@ -249,14 +249,14 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("bar.warp")
 def _bar_warp(instruction: PtxInstruction, context: Context) -> MachineStep:
     mask = reader(instruction.operands[0], 32, instruction, context)
-    return replace(announced(instruction, "bar.warp"), together=32, members=mask)
+    return replace(announced(instruction, "bar.warp"), convergent_lanes=32, membermask=mask)
 
 
 @builds("barrier.cluster.arrive")
 def _cluster_arrive(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, "barrier.cluster.arrive", threads)
-        machine.changes += machine.cluster_barriers.arrive(threads)
+        machine.barrier_changes += machine.cluster_barriers.arrive(threads)
 
     return MachineStep(instruction, execute)
 

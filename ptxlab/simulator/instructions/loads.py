@@ -19,9 +19,9 @@ from ..memory import (
     RANK_SHIFT,
     SHARED_WINDOW,
     AtomicUpdate,
-    addition,
+    atomic_add,
     in_block,
-    in_turn,
+    serialised,
 )
 from ..ptx.syntax import Address, Immediate, Module, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
 from ..threads import UNSIGNED, Threads
@@ -307,7 +307,7 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
         def add(machine: Machine, frame: Frame, threads: Threads) -> None:
             machine.polled = True
             values = read(machine, frame, threads)
-            places, change = place(machine, frame, threads), addition(values)
+            places, change = place(machine, frame, threads), atomic_add(values)
             write(frame, threads, machine.memory.update(instruction, space, threads, places, bits, change))
 
         return MachineStep(instruction, add)
@@ -338,7 +338,7 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 def combined(combine: Callable[..., NDArray[Any]], values: Sequence[NDArray[Any]]) -> AtomicUpdate:
     """An update by one thread after the other, each with its own values."""
-    return in_turn(lambda old, ours: combine(old, *(value[ours] for value in values)))
+    return serialised(lambda old, ours: combine(old, *(value[ours] for value in values)))
 
 
 def combination(

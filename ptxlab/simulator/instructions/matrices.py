@@ -55,7 +55,7 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
         zero = machine.batch.constant(0, np.dtype(np.uint32))  # what nobody wrote
         registers: dict[str, list[Values]] = {}
         for name, numbers in words.items():
-            kept = (frame.held(number) for number in numbers)
+            kept = (frame.raw_values(number) for number in numbers)
             registers[name] = [zero if values is None else values for values in kept]
         multiplied = RegisterOperands(form, modifiers, registers, machine.batch.size)
         for target, result in zip(targets, machine.matrices.add(multiplied), strict=True):
@@ -75,7 +75,7 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.multiplied(instruction, inputs, threads)
         scatter(writes, frame, threads, emulate(inputs, model=machine.launch.model))
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Operand], Modifiers]:
@@ -163,7 +163,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     transposed = "trans" in instruction.parts
     plain = form.memory_bits == 16 and form.shape == "m8n8"
-    return MachineStep(instruction, fast if plain else execute, together=32)
+    return MachineStep(instruction, fast if plain else execute, convergent_lanes=32)
 
 
 @builds("stmatrix")
@@ -193,7 +193,7 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
         )
         machine.memory.shared[starts[:, None] + np.arange(data.shape[1])] = data
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 @builds("movmatrix")
@@ -209,7 +209,7 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
         codes = np.swapaxes(form.register_operand.unpack_codes(registers), -1, -2)
         scatter(writes, frame, threads, form.operand("D").pack_codes(codes))
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 # -- wmma ----------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
         content = rows.view(f"<u{unit}").reshape(-1)
         machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
 
-    return MachineStep(instruction, load if loads else store, together=32)
+    return MachineStep(instruction, load if loads else store, convergent_lanes=32)
 
 
 # -- matrices in registers: operands of matrix instructions, for whole warps ---------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
 from ..machine import Frame, Machine, MachineStep
-from ..memory import SHARED_WINDOW, cluster_places, in_block, in_turn
+from ..memory import SHARED_WINDOW, cluster_places, in_block, serialised
 from ..ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from ..threads import Threads
 from .builders import Context, builds
@@ -123,7 +123,7 @@ def update_barriers(
 ) -> NDArray[Any]:
     """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
     complete: list[NDArray[np.intp]] = []  # one thread for each barrier that has completed a phase
-    change_in_turn = in_turn(lambda words, ours: _changed(words, change.select(ours)))
+    change_in_turn = serialised(lambda words, ours: _changed(words, change.select(ours)))
 
     def update(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
@@ -139,7 +139,7 @@ def update_barriers(
         complete.append(last[ended])
         return after, previous
 
-    machine.changes += 1
+    machine.barrier_changes += 1
     before = machine.memory.update(instruction, "shared", threads, places, 64, update, "mbarrier")
     ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
     if len(ended):
@@ -248,7 +248,7 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
         count = np.zeros(threads.count, dtype=np.int64)
         if number is not None:
             count = number(machine, frame, threads).astype(np.int64)
-        machine.changes += 1
+        machine.barrier_changes += 1
         machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
         states = BarrierState(count, count, 0 * count, 0 * count).words
         machine.memory.store(instruction, "shared", threads, places, [states])

@@ -337,7 +337,7 @@ def computed(
     if not masked:
         return MachineStep(instruction, execute)
     members = reader(instruction.operands[-1], 32, instruction, context)
-    return MachineStep(instruction, execute, together=32, members=members)
+    return MachineStep(instruction, execute, convergent_lanes=32, membermask=members)
 
 
 def announced(instruction: PtxInstruction, kind: str, count: int = 0) -> MachineStep:

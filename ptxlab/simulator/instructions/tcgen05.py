@@ -25,7 +25,7 @@ from ...numerics import has, tcgen05_transfer
 from ...numerics.emulate import emulate
 from ..events import TensorAccess
 from ..machine import Frame, Machine, MachineStep
-from ..memory import RANK_SHIFT, UNIT, TensorMemory, in_block
+from ..memory import ALLOCATION_UNIT, RANK_SHIFT, TensorMemory, in_block
 from ..ptx.syntax import Address, Immediate, Operand, PtxInstruction, Register, Vector
 from ..threads import Threads
 from .builders import Context, builds, unsupported
@@ -98,7 +98,7 @@ def _alloc(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.memory.store(instruction, space, leaders, places, [np.array(starts, dtype=np.uint32)])
         machine.synchronised(instruction, "tcgen05.alloc", leaders, np.array(starts))
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
@@ -106,7 +106,7 @@ def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         leaders, chosen = _first_lanes(threads)
-        starts, counts = (read(machine, frame, threads)[chosen] // UNIT for read in (start, count))
+        starts, counts = (read(machine, frame, threads)[chosen] // ALLOCATION_UNIT for read in (start, count))
         taken = _memory(machine).taken
         for block, first, units in zip(leaders.blocks, starts.tolist(), counts.tolist(), strict=True):
             if not taken[block, first : first + units].all():
@@ -114,9 +114,9 @@ def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
                     f"{instruction.where}: {instruction.opcode} frees columns that nobody allocated"
                 )
             taken[block, first : first + units] = False
-        machine.synchronised(instruction, "tcgen05.dealloc", leaders, starts * UNIT)
+        machine.synchronised(instruction, "tcgen05.dealloc", leaders, starts * ALLOCATION_UNIT)
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> MachineStep:
@@ -197,7 +197,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)
 
 
 def _touched(form: Tcgen05Transfer, first: int, split: int | None) -> list[range]:

@@ -632,4 +632,4 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.launch.changes_maps = True
         machine.synchronised(instruction, "tensormap.cp_fenceproxy", leaders, places)
 
-    return MachineStep(instruction, execute, together=32)
+    return MachineStep(instruction, execute, convergent_lanes=32)

@@ -76,7 +76,7 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
         write_matrix(d, form.d, instruction, matrix_registers(form, "d")),
         tuple(item.index for item in items_of(d) if isinstance(item, Register)),
     )
-    return MachineStep(instruction, multiplication.execute, together=_LANES)
+    return MachineStep(instruction, multiplication.execute, convergent_lanes=_LANES)
 
 
 def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
@@ -187,7 +187,7 @@ class _Accumulators:
     @classmethod
     def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> _Accumulators | None:
         """These registers of these threads, if they are still as a wgmma wrote them."""
-        held = [frame.held(target) for target in targets]
+        held = [frame.raw_values(target) for target in targets]
         first = held[0] if held else None
         if not isinstance(first, _Accumulator):
             return None
@@ -208,7 +208,7 @@ class _Accumulators:
         held: _Accumulators | None,
     ) -> None:
         """Let registers be what a wgmma wrote, after what they `held`."""
-        before = [frame.held(target) for target in targets] if held is None else held.before
+        before = [frame.raw_values(target) for target in targets] if held is None else held.before
         together = cls(targets, threads, values, before)
         for number, target in enumerate(targets):
             frame.defer(target, _Accumulator(together, number))
