@@ -25,17 +25,17 @@ class PtxlabError(ValueError):
     _was_shown = False
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: at first the sentence, after that the whole traceback."""
+        """What IPython shows: the sentence the first time, the whole traceback after that (``%tb``)."""
         shell = sys.modules["IPython"].get_ipython()
         if shell is None or not self._was_shown:
             self._was_shown = True
             return [f"{type(self).__name__}: {self}"]
-        whole: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
-        return whole
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+        return lines
 
 
 def listing(values: Iterable[object], limit: int = 12) -> str:
-    """Values for a message, separated by commas; after `limit` of them only the number of the others.
+    """Values for a message, separated by commas; beyond `limit`, only how many more there are.
 
     >>> listing("abcde", 3)
     'a, b, c, ... (2 more)'
@@ -47,9 +47,9 @@ def listing(values: Iterable[object], limit: int = 12) -> str:
 
 
 def wrapped(text: str, width: int = 100) -> str:
-    """A text whose lines are broken between words only; JupyterLab breaks longer ones anywhere.
+    """Wrap a text between words only; JupyterLab breaks longer lines anywhere.
 
-    What continues a line is indented by two more than it.
+    Continuation lines are indented by two more spaces.
 
     >>> print(wrapped("  A[9][20] is in lane 6", 14))
       A[9][20] is
@@ -66,7 +66,7 @@ def wrapped(text: str, width: int = 100) -> str:
 
 @contextmanager
 def needs_lab(what: str) -> Iterator[None]:
-    """Around imports of widgets: an error that says what to install, where a package of theirs is missing.
+    """Wrap imports of widgets: a missing package becomes an error that says what to install.
 
     >>> with needs_lab("the widget"):
     ...     import no_such_package
@@ -94,7 +94,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def quoted(value: object, limit: int = 60) -> str:
-    """What somebody gave, as a message repeats it: its repr on one line, at most `limit` letters of it.
+    """A value as a message repeats it: its repr on one line, cut to `limit` characters.
 
     >>> quoted("m16n8k65"), quoted([[1, 2], [3]])
     ("'m16n8k65'", '[[1, 2], [3]]')
@@ -103,10 +103,10 @@ def quoted(value: object, limit: int = 60) -> str:
     """
     try:
         if isinstance(value, str | bytes | list | tuple) and len(value) > limit:
-            value = value[: limit + 1]  # the rest would take its time, and not be shown
+            value = value[: limit + 1]  # the repr of the rest takes time and is not shown
         elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _MAX_SHOWN:
-            value = type(value)  # NumPy would write down all elements of many short axes
+            value = type(value)  # NumPy prints all elements of many short axes
         text = " ".join(repr(value).split())
-    except Exception:  # a repr of somebody else's may raise anything
+    except Exception:  # a foreign __repr__ may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}..."

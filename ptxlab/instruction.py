@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._util.arguments import is_name
 from .errors import PtxlabError, quoted
 from .isa import catalog as _catalog
-from .isa.form import HELD_BY_USERS, Form
+from .isa.form import PUBLIC_CLASSES, Form
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operation import Operation
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-HELD_BY_USERS.update(
+PUBLIC_CLASSES.update(
     MmaForm=(__name__, "Instruction"),
     TransferForm=(__name__, "Transfer"),
     Tcgen05Mma=("ptxlab.tcgen05_instruction", "TensorInstruction"),

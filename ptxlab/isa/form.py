@@ -12,15 +12,15 @@ from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
 from .targets import TARGET_VERSIONS, PtxVersion, check_target
 
-#: Module and name of the classes that users hold, with methods that need packages above, by the name of the
-#: class that declares the form: whoever parses or derives one gets these. `ptxlab.instruction` fills it.
-HELD_BY_USERS: dict[str, tuple[str, str]] = {}
+#: The name of a class here -> module and name of its public subclass, whose methods need packages above this
+#: one. Creating a form gives an instance of the subclass. `ptxlab.instruction` fills the table.
+PUBLIC_CLASSES: dict[str, tuple[str, str]] = {}
 
 
 @cache
-def _held_by_users(declared: type[Form]) -> Any:
-    module, name = HELD_BY_USERS.get(declared.__name__, ("", ""))
-    return getattr(import_module(module), name) if module else declared
+def _public_class(form_class: type[Form]) -> Any:
+    module, name = PUBLIC_CLASSES.get(form_class.__name__, ("", ""))
+    return getattr(import_module(module), name) if module else form_class
 
 
 class Form(ABC):
@@ -38,9 +38,9 @@ class Form(ABC):
     targets: tuple[str, ...]
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """An instance of the class that users hold, if there is one."""
-        users_class: type[Self] = _held_by_users(cls)
-        return object.__new__(users_class)
+        """An instance of the public subclass, if there is one."""
+        public_class: type[Self] = _public_class(cls)
+        return object.__new__(public_class)
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Form(ABC):
     @property
     @abstractmethod
     def ptx_version(self) -> PtxVersion:
-        """The first version of the PTX ISA that has it; some targets are younger (`ptx_version_for`)."""
+        """The first version of the PTX ISA that has it; some targets came later (`ptx_version_for`)."""
 
     @property
     def sparse(self) -> bool:
@@ -79,7 +79,7 @@ class Form(ABC):
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
-        """What PTX tells forms apart by."""
+        """The key by which forms are compared."""
         return (self.mnemonic,)
 
     def __eq__(self, other: object) -> bool:
@@ -109,7 +109,7 @@ class Form(ABC):
         return check_target(target) in self.targets
 
     def ptx_version_for(self, target: str) -> PtxVersion:
-        """What `.version` must be at least, so that the assembler takes this instruction for a target.
+        """The lowest `.version` with which the assembler takes this instruction for a target.
 
         >>> import ptxlab
         >>> form = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")
@@ -117,8 +117,8 @@ class Form(ABC):
         ('6.5', '8.0')
         """
         if not self.supports(target):
-            having = listing([each for each in self.targets if self.supports(each)], 30) or "none"
-            raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {having}")
+            supported = listing(filter(self.supports, self.targets), 30) or "none"
+            raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {supported}")
         return max(self.ptx_version, TARGET_VERSIONS[target])
 
     def operand(self, name: str) -> Operand:

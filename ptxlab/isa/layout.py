@@ -28,17 +28,17 @@ from .cute import CuteLayout
 Mode = tuple[int, int, int]
 
 
-def mode_steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
+def mode_offsets(modes: Sequence[Mode]) -> NDArray[np.int64]:
     """Row and column of every value of the counter: [product of sizes, 2]."""
-    at = np.zeros((1, 2), dtype=np.int64)
+    offsets = np.zeros((1, 2), dtype=np.int64)
     for size, row, column in modes:
         digit = np.arange(size)[:, None, None] * np.array([row, column])
-        at = (digit + at).reshape(-1, 2)
-    return at
+        offsets = (digit + offsets).reshape(-1, 2)
+    return offsets
 
 
 def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same array, protected: it is kept, and who writes into it would change the layout for everybody."""
+    """Protect an array that is cached: writing into it would change the layout for everybody."""
     array.flags.writeable = False
     return array
 
@@ -93,7 +93,7 @@ class Layout:
         >>> fragment(16, 8, 2).lanes, fragment(64, 8, 2, warps=4).lanes
         (32, 128)
         """
-        return int(np.prod([size for size, _, _ in self.lane], dtype=np.int64))
+        return prod(size for size, _, _ in self.lane)
 
     @cached_property
     def elements(self) -> int:
@@ -102,7 +102,7 @@ class Layout:
         >>> fragment(16, 8, 2).elements
         4
         """
-        return int(np.prod([size for size, _, _ in self.element], dtype=np.int64))
+        return prod(size for size, _, _ in self.element)
 
     @cached_property
     def copies(self) -> int:
@@ -111,11 +111,7 @@ class Layout:
         >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).copies
         2
         """
-        return int(
-            np.prod(
-                [size for size, row, column in self.lane + self.element if row == column == 0], dtype=np.int64
-            )
-        )
+        return prod(size for size, row, column in self.lane + self.element if row == column == 0)
 
     def coords(self) -> NDArray[np.int64]:
         """Row and column of every element of every lane: int array [lanes, elements, 2].
@@ -127,7 +123,7 @@ class Layout:
 
     @cached_property
     def _coords(self) -> NDArray[np.int64]:
-        return mode_steps(self.lane)[:, None, :] + mode_steps(self.element)[None, :, :]
+        return mode_offsets(self.lane)[:, None, :] + mode_offsets(self.element)[None, :, :]
 
     @cached_property
     def gather(self) -> NDArray[np.int64]:
@@ -140,7 +136,7 @@ class Layout:
 
     @cached_property
     def _holders(self) -> NDArray[np.int64]:
-        """lane * elements + element of every holder of each matrix element, in ascending order.
+        """Every holder of each matrix element, ascending, as lane * elements + element.
 
         [rows * columns, copies].
         """
@@ -148,7 +144,7 @@ class Layout:
         return _read_only(order.reshape(-1, self.copies))
 
     def scatter(self, copy: int = 0) -> NDArray[np.int64]:
-        """lane * elements + element that holds each matrix element: [rows, columns].
+        """The holder of each matrix element, as lane * elements + element: [rows, columns].
 
         `copy` counts holders by lane, then element.
 
@@ -183,7 +179,7 @@ class Layout:
                 raise PtxlabError(
                     f"{name} {quoted(index)}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
                 )
-        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
+        return [divmod(int(holder), self.elements) for holder in self._holders[row * self.shape[1] + col]]
 
     @cached_property
     def T(self) -> Layout:
@@ -192,11 +188,9 @@ class Layout:
         >>> fragment(8, 16, 4).T.coords()[1].tolist()   # B of m16n8k16 with s8: lane 1 holds four of column 0
         [[4, 0], [5, 0], [6, 0], [7, 0]]
         """
-        flip = (
-            tuple((size, column, row) for size, row, column in self.lane),
-            tuple((size, column, row) for size, row, column in self.element),
-        )
-        return Layout((self.shape[1], self.shape[0]), *flip)
+        lane = tuple((size, column, row) for size, row, column in self.lane)
+        element = tuple((size, column, row) for size, row, column in self.element)
+        return Layout((self.shape[1], self.shape[0]), lane, element)
 
     @property
     def cute(self) -> str:
@@ -205,12 +199,13 @@ class Layout:
         >>> fragment(16, 8, 2).cute
         '((4,8),(2,2)):((32,1),(16,8))'
         """
-        parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
-        return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
+        lane_sizes, lane_strides = _cute_texts(self.lane, self.shape[0])
+        element_sizes, element_strides = _cute_texts(self.element, self.shape[0])
+        return f"({lane_sizes},{element_sizes}):({lane_strides},{element_strides})"
 
     @classmethod
     def from_cute(cls, text: str, shape: tuple[int, int]) -> Layout:
-        """The layout that CuTe's string of lane and value means over a matrix of this shape.
+        """The layout that a CuTe string over (lane, value) describes, for a matrix of this shape.
 
         >>> Layout.from_cute("((4,8),(2,2)):((32,1),(16,8))", (16, 8)) == fragment(16, 8, 2)
         True
@@ -224,10 +219,10 @@ class Layout:
         if not 0 < rows * columns <= layout.size:
             raise PtxlabError(f"layout {layout}: it has no room for a matrix of {rows}x{columns}")
         lane, element = (
-            [mode for size, stride in CuteLayout(*part).modes for mode in _mode(size, stride, rows)]
+            [mode for size, stride in CuteLayout(*part).modes for mode in _split_stride(size, stride, rows)]
             for part in zip(layout.shape, layout.stride, strict=True)
         )
-        return cls((rows, columns), merged_modes(lane), merged_modes(element))
+        return cls((rows, columns), coalesce(lane), coalesce(element))
 
     @property
     def bases(self) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -256,7 +251,7 @@ class Layout:
 
     @classmethod
     def from_bases(cls, bases: Mapping[str, Sequence[Sequence[int]]], shape: tuple[int, int]) -> Layout:
-        """The layout of Triton's bases, if strides can say it: no bit of a row or column may be set twice.
+        """The layout of Triton's bases, if strides can express it: no two bases share a bit.
 
         >>> Layout.from_bases(fragment(16, 8, 2).bases, (16, 8)) == fragment(16, 8, 2)
         True
@@ -276,10 +271,10 @@ class Layout:
                 )
             if reduce(or_, steps, 0) != sum(steps):
                 raise PtxlabError(
-                    f"bases: two of them set the same bit of a {name}; strides add, so they cannot say what "
-                    "XOR does there"
+                    f"bases: two of them set the same bit of a {name}; strides add, so they cannot express "
+                    "the XOR there"
                 )
-        return cls((rows, columns), merged_modes(lane), merged_modes(element))
+        return cls((rows, columns), coalesce(lane), coalesce(element))
 
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i.
@@ -293,18 +288,21 @@ class Layout:
         col = (threadID_in_group * 2) + (i & 0x1)
         """
         terms: tuple[list[str], list[str]] = ([], [])
-        named = {}
+        lane_digits = {}
         holder = "lane" if self.lanes <= 32 else "thread"
         for counter, modes in ((holder, self.lane), ("i", self.element)):
-            for place, digit, steps in _digits(counter, modes):
-                if counter == holder and place in _LANE_DIGITS and any(steps):
-                    named[_LANE_DIGITS[place]] = digit
-                    digit = _LANE_DIGITS[place]
+            for stride_and_size, digit, steps in _digits(counter, modes):
+                if counter == holder and stride_and_size in _LANE_DIGITS and any(steps):
+                    name = _LANE_DIGITS[stride_and_size]
+                    lane_digits[name] = digit
+                    digit = name
                 for axis, step in enumerate(steps):
                     if step:
                         terms[axis].append(_term(digit, step))
-        width = max(map(len, named), default=0)
-        lines = [f"{name:<{width}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
+        width = max(map(len, lane_digits), default=0)
+        lines = [
+            f"{name:<{width}} = {lane_digits[name]}" for name in _LANE_DIGITS.values() if name in lane_digits
+        ]
         for name, axis_terms in zip(("row", "col"), terms, strict=True):
             lines.append(f"{name} = {' + '.join(axis_terms) or '0'}")
         return "\n".join(lines)
@@ -325,7 +323,7 @@ _LANE_DIGITS = {(4, 8): "groupID", (1, 4): "threadID_in_group", (32, 4): "warpID
 
 def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], str, tuple[int, int]]]:
     """Every digit of a mixed-radix counter: ((stride, size), its expression, (row step, column step))."""
-    digits, stride, total = [], 1, int(np.prod([size for size, _, _ in modes], dtype=np.int64))
+    digits, stride, total = [], 1, prod(size for size, _, _ in modes)
     for size, row, column in modes:
         digit = counter
         if stride > 1:
@@ -334,14 +332,14 @@ def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], 
         if stride * size < total:
             power_of_two = size & size - 1 == 0
             remainder = f"& 0x{size - 1:X}" if power_of_two else f"% {size}"
-            digit = f"{_inner(digit)} {remainder}"
+            digit = f"{_parenthesized(digit)} {remainder}"
         digits.append(((stride, size), digit, (row, column)))
         stride *= size
     return digits
 
 
 def index_terms(counter: str, modes: Sequence[Mode]) -> tuple[list[str], list[str]]:
-    """What a counter adds to the row and to the column of a mode, as the manual writes it.
+    """The terms that a counter adds to the row and to the column, as the manual writes them.
 
     >>> index_terms("row", [(32, 1, 0), (2, 64, 0)])
     (['(row & 0x1F)', '((row >> 5) * 64)'], [])
@@ -355,15 +353,16 @@ def index_terms(counter: str, modes: Sequence[Mode]) -> tuple[list[str], list[st
 
 
 def _term(digit: str, step: int) -> str:
-    return _inner(digit) if step == 1 else f"({_inner(digit)} * {step})"
+    return _parenthesized(digit) if step == 1 else f"({_parenthesized(digit)} * {step})"
 
 
-def _inner(digit: str) -> str:
-    """In parentheses where it is more than a name."""
+def _parenthesized(digit: str) -> str:
+    """The expression in parentheses, unless it is a plain name."""
     return f"({digit})" if " " in digit else digit
 
 
-def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
+def _cute_texts(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
+    """Sizes and strides of the modes in CuTe's notation."""
     sizes = [str(size) for size, _, _ in modes] or ["1"]
     strides = [str(row + rows * column) for _, row, column in modes] or ["0"]
     if len(sizes) == 1:
@@ -394,7 +393,7 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
         (columns // (4 * run), 0, 4 * run),
         (rows // (tall * warps), tall, 0),
     ]
-    return Layout((rows, columns), merged_modes(lane), merged_modes(element))
+    return Layout((rows, columns), coalesce(lane), coalesce(element))
 
 
 def _binary_modes(bases: object, name: str) -> list[Mode]:
@@ -407,8 +406,8 @@ def _binary_modes(bases: object, name: str) -> list[Mode]:
     return [(2, *as_shape(vector, f"a basis of {name}")) for vector in vectors]
 
 
-def _mode(size: int, stride: int, rows: int) -> list[Mode]:
-    """A mode of a column-major index as steps of rows and columns; two where it runs over a column's end."""
+def _split_stride(size: int, stride: int, rows: int) -> list[Mode]:
+    """A mode of a column-major index as row and column steps; two modes where it crosses a column's end."""
     row, column = stride % rows, stride // rows
     if row and size * row > rows:
         down = -(-rows // row)
@@ -426,9 +425,9 @@ def tiled(
 ) -> Layout:
     """A warp's fragment repeated, first over warps, then over what is left of a larger matrix.
 
-    This is CuTe's TiledMMA: `warps` is its AtomLayout, modes that count in fragments, fastest first; one
+    This is CuTe's TiledMMA: `warps` is its AtomLayout, modes that count in fragments, fastest first; a mode
     without steps holds the same elements again. What is left goes to further elements of the same lanes, down
-    the rows first, as CuTe's (V, RestM, RestN) has it; Triton's mma layouts go along the columns first.
+    the rows first, in the order of CuTe's (V, RestM, RestN); Triton's mma layouts go along the columns first.
 
     >>> tiled(fragment(16, 8, 2), ((2, 1, 0), (2, 0, 1)), (64, 16)).cute
     '((4,8,2,2),(2,2,2)):((128,1,16,512),(64,8,32))'
@@ -441,24 +440,24 @@ def tiled(
     along = columns * prod(size for size, _, column in warps if column)
     if shape[0] % down or shape[1] % along:
         raise PtxlabError(f"shape {quoted(shape)}: the warps cover {down}x{along}, which has to divide it")
-    left: list[Mode] = [(shape[0] // down, down, 0), (shape[1] // along, 0, along)]
+    repeats: list[Mode] = [(shape[0] // down, down, 0), (shape[1] // along, 0, along)]
     lane = (*atom.lane, *((size, row * rows, column * columns) for size, row, column in warps))
-    element = (*atom.element, *(left if rest == "rows first" else left[::-1]))
-    return Layout(shape, merged_modes(lane), merged_modes(element))
+    element = (*atom.element, *(repeats if rest == "rows first" else repeats[::-1]))
+    return Layout(shape, coalesce(lane), coalesce(element))
 
 
-def merged_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
-    """Without modes of size 1, and with one mode for two that count on in the same steps."""
-    kept: list[Mode] = []
+def coalesce(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+    """Drop modes of size 1, and merge a mode with the next if that continues its steps, as CuTe does."""
+    merged: list[Mode] = []
     for size, row, column in modes:
         if size == 1:
             continue
-        last = kept[-1] if kept else (0, 0, 0)
-        if kept and (row, column) == (last[0] * last[1], last[0] * last[2]):
-            kept[-1] = (last[0] * size, last[1], last[2])
+        last_size, last_row, last_column = merged[-1] if merged else (0, 0, 0)
+        if merged and (row, column) == (last_size * last_row, last_size * last_column):
+            merged[-1] = (last_size * size, last_row, last_column)
         else:
-            kept.append((size, row, column))
-    return tuple(kept)
+            merged.append((size, row, column))
+    return tuple(merged)
 
 
 # -- fragments of other kinds --------------------------------------------------------------------------------
@@ -466,9 +465,9 @@ def merged_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
 
 @lru_cache(maxsize=None)
 def quad_pairs(name: str, order: Literal["row", "col"], wide: bool = False) -> Layout:
-    """mma.m8n8k4.
+    """Fragments of mma.m8n8k4: four MMAs, one for each quad pair.
 
-    Lanes 4q..4q+3 and the four lanes 16 above them form quad pair q, which computes its own MMA.
+    Lanes 4q..4q+3 and the four lanes 16 above them form quad pair q.
 
     The four matrices are stacked: A, C and D below each other, B side by side. `order` is the layout of A or
     B. C and D are held by rows, except that f32 ones (`wide`) are spread over 2x2 squares.
@@ -480,13 +479,13 @@ def quad_pairs(name: str, order: Literal["row", "col"], wide: bool = False) -> L
         return Layout(
             (32, 4),
             ((4, 1, 0), (4, 8, 0), (2, 4, 0)) if order == "row" else ((4, 0, 1), (4, 8, 0), (2, 4, 0)),
-            ((4, *_along(order)),),
+            ((4, *_step_along(order)),),
         )
     if name == "B":
         return Layout(
             (4, 32),
             ((4, 1, 0), (4, 0, 8), (2, 0, 4)) if order == "row" else ((4, 0, 1), (4, 0, 8), (2, 0, 4)),
-            ((4, *_along(order)),),
+            ((4, *_step_along(order)),),
         )
     if wide:
         return Layout(
@@ -495,7 +494,8 @@ def quad_pairs(name: str, order: Literal["row", "col"], wide: bool = False) -> L
     return Layout((32, 8), ((4, 1, 0), (4, 8, 0), (2, 4, 0)), ((8, 0, 1),))
 
 
-def _along(order: str) -> tuple[int, int]:
+def _step_along(order: str) -> tuple[int, int]:
+    """Row and column step from one element in memory to the next."""
     return (0, 1) if order == "row" else (1, 0)
 
 
@@ -503,29 +503,29 @@ def _along(order: str) -> tuple[int, int]:
 def wmma(name: str, m: int, n: int, k: int, run: int, room: int = 0) -> Layout:
     """WMMA fragments as an H200 loads them (the ISA leaves them unspecified).
 
-    Those of mma, repeated for larger matrices.
+    They are those of mma, repeated for larger matrices.
 
-    m8n32k16 is the transposed product: there B is divided as A is elsewhere. Where a lane has room for `room`
-    elements and the matrix has fewer, each is held several times. Row- or column-major in memory makes no
-    difference.
+    m8n32k16 is the transposed product: B is divided as A is in the other shapes. Where a lane has room for
+    `room` elements and the matrix has fewer, each is held several times. Row- or column-major in memory makes
+    no difference.
 
     >>> wmma("A", 16, 16, 16, 2, 16).holders(0, 0)   # f16: lane 0 holds it twice
     [(0, 0), (0, 8)]
     """
-    turned = m < n and n > 16
+    transposed = m < n and n > 16
     if name in "CD":
-        layout = fragment(n, m, run).T if turned else fragment(m, n, run)
+        layout = fragment(n, m, run).T if transposed else fragment(m, n, run)
     elif name == "A":
-        layout = fragment(m, k, run, 8 if turned else 16)
+        layout = fragment(m, k, run, 8 if transposed else 16)
     else:
-        layout = fragment(n, k, run, 16 if turned else 8).T
+        layout = fragment(n, k, run, 16 if transposed else 8).T
     copies = room // layout.elements if room else 1
     return layout if copies == 1 else Layout(layout.shape, layout.lane, (*layout.element, (copies, 0, 0)))
 
 
 @lru_cache(maxsize=None)
 def metadata(rows: int, chunks: int, wide: bool) -> Layout:
-    """Nibbles over (row, chunk).
+    """Sparsity metadata: one nibble for each row and chunk.
 
     With elements of 16 bits and more (`wide`) a lane holds four chunks of rows g and g + 8; with narrower
     ones it holds eight chunks of one row, and the next lane those of the row 8 below. With few chunks only

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
-from .layout import Mode, mode_steps
+from .layout import Mode, mode_offsets
 from .operand import MatrixOperand
 
 LANES, COLUMNS = 128, 512
@@ -70,7 +70,7 @@ class TensorLayout:
 
     @cached_property
     def _coords(self) -> NDArray[np.int64]:
-        copies, rows, columns = (mode_steps(modes) for modes in (self.copy, self.row, self.column))
+        copies, rows, columns = (mode_offsets(modes) for modes in (self.copy, self.row, self.column))
         return copies[:, None, None] + rows[None, :, None] + columns[None, None, :]
 
     def locate(self, row: int, col: int) -> tuple[int, int]:
