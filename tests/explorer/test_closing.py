@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -145,90 +144,3 @@ def test_a_closed_explorer_still_computes(before: tuple[int, int]) -> None:
     assert int(ex.D[0, 0]) == 64 and ex.link.startswith("ptxlab:")
     ex.instruction = SPARSE
     assert opened() == before
-
-
-# -- what is refused before it is stored ---------------------------------------------------------------------
-
-
-def test_a_batch_is_no_state() -> None:
-    ex = ptxlab.explore(DENSE)
-    before = {name: ex.registers[name] for name in "ABC"}
-    with pytest.raises(PtxlabError, match=r"A: found shape \(2, 32, 4\); the Explorer shows one instruction"):
-        ex.registers["A"] = np.zeros((2, 32, 4), np.uint32)
-    with pytest.raises(PtxlabError, match="one instruction"):
-        ex.registers = {"B": before["B"], "A": np.zeros((1, 32, 4), np.uint32)}
-    for name, registers in before.items():
-        np.testing.assert_array_equal(ex.registers[name], registers)
-    ex.A = np.zeros((16, 64))
-    assert not ex.D.any()
-
-
-@pytest.mark.parametrize("seed", [7, np.int64(7), np.uint8(7), np.array(7)])
-def test_seeds_of_any_integer_type(seed: Any) -> None:
-    ex = ptxlab.explore(DENSE, seed=seed)
-    np.testing.assert_array_equal(ex.A, ptxlab.explore(DENSE, seed=7).A)
-    np.testing.assert_array_equal(ptxlab.explore(ex.link).A, ex.A)
-
-
-@pytest.mark.parametrize("seed", [1.5, "7", None, True, -1, [7], np.array([7]), 1 << 128, [10**400]])
-def test_other_seeds_are_refused(seed: Any) -> None:
-    refuses(r"^seed: found .*; it takes a whole number", ptxlab.explore, DENSE, seed=seed)
-
-
-@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array])
-def test_options_of_any_integer_type(kind: Any) -> None:
-    ex = ptxlab.explore(SPARSE)
-    ex.apply(edits.SetOption("selector", kind(1)))
-    assert type(ex.state.options["selector"]) is int
-    assert ptxlab.explore(ex.link).state.options == {"selector": 1}
-    wgmma = ptxlab.explore("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
-    wgmma.apply(edits.SetOption("scale_d", kind(0)))
-    assert wgmma.state.options["scale_d"] is False
-    for wrong in (1.0, "1", None, [1], 7):
-        with pytest.raises(PtxlabError, match="selector|SetOption"):
-            ex.apply(edits.SetOption("selector", wrong))
-    assert ex.state.options == {"selector": 1}
-
-
-def test_lanes_and_selections_of_any_integer_type() -> None:
-    ex = ptxlab.explore(DENSE)
-    ex.lane = np.int16(5)
-    ex.selection = "D", np.uint8(9), np.array(3)
-    ex.lanes = np.array([1, 2])
-    assert ex.lanes == [1, 2] and ex.selection == {"name": "D", "row": 9, "column": 3}
-    ex.apply(edits.FlipBit("A", np.int64(4), np.int64(3), np.array(2)))
-
-
-def test_explore_without_an_instruction_opens_a_good_first_one() -> None:
-    """f16 with f32, small whole numbers in A and B, the same each time."""
-    ex, again = ptxlab.explore(), ptxlab.explore()
-    assert ex.instruction.mnemonic == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-    assert isinstance(ex.instruction, ptxlab.Instruction)
-    for matrix in (ex.A, ex.B):
-        assert matrix.any() and (matrix == np.rint(matrix)).all() and np.abs(matrix).max() < 10
-    np.testing.assert_array_equal(ex.D, ex.A.astype(float) @ ex.B.astype(float))
-    np.testing.assert_array_equal(ex.D, again.D)
-    assert not (ptxlab.explore(seed=3).A == ex.A).all() and (ptxlab.explore(A=np.ones((16, 16))).A == 1).all()
-    ex.close()
-    again.close()
-
-
-def test_several_edits_with_another_instruction_are_one_step_or_none() -> None:
-    ex = ptxlab.explore(DENSE)
-    ex.C = np.ones((16, 8))
-    before, random_state = ex.D, ex.state.random.bit_generator.state
-    with pytest.raises(PtxlabError):
-        ex.apply(
-            edits.ChooseInstruction(SPARSE), edits.FillMatrix("B", "random"), edits.SetCell("A", 99, 0, "1")
-        )
-    assert ex.instruction.mnemonic == DENSE and ex.state.random.bit_generator.state == random_state
-    np.testing.assert_array_equal(ex.D, before)
-    ex.undo()
-    assert not ex.C.any()
-    ex.apply(edits.ChooseInstruction(SPARSE), edits.FillMatrix("B", "ones"))
-    assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()
-    ex.undo()  # both at once, back to the other instruction
-    assert ex.instruction.mnemonic == DENSE
-    np.testing.assert_array_equal(ex.D, ptxlab.explore(DENSE).D)
-    ex.redo()
-    assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()

@@ -120,6 +120,32 @@ def test_a_height_that_no_screen_has(height: Any) -> None:
     refuses("^height: found", ptxlab.explore, HALF, height=height)
 
 
+def test_explore_without_an_instruction_opens_a_good_first_one() -> None:
+    """f16 with f32, small whole numbers in A and B, the same each time."""
+    ex, again = ptxlab.explore(), ptxlab.explore()
+    assert ex.instruction.mnemonic == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    assert isinstance(ex.instruction, ptxlab.Instruction)
+    for matrix in (ex.A, ex.B):
+        assert matrix.any() and (matrix == np.rint(matrix)).all() and np.abs(matrix).max() < 10
+    np.testing.assert_array_equal(ex.D, ex.A.astype(float) @ ex.B.astype(float))
+    np.testing.assert_array_equal(ex.D, again.D)
+    assert not (ptxlab.explore(seed=3).A == ex.A).all() and (ptxlab.explore(A=np.ones((16, 16))).A == 1).all()
+    ex.close()
+    again.close()
+
+
+@pytest.mark.parametrize("seed", [7, np.int64(7), np.uint8(7), np.array(7)])
+def test_seeds_of_any_integer_type(seed: Any) -> None:
+    ex = ptxlab.explore(DENSE, seed=seed)
+    np.testing.assert_array_equal(ex.A, ptxlab.explore(DENSE, seed=7).A)
+    np.testing.assert_array_equal(ptxlab.explore(ex.link).A, ex.A)
+
+
+@pytest.mark.parametrize("seed", [1.5, "7", None, True, -1, [7], np.array([7]), 1 << 128, [10**400]])
+def test_other_seeds_are_refused(seed: Any) -> None:
+    refuses(r"^seed: found .*; it takes a whole number", ptxlab.explore, DENSE, seed=seed)
+
+
 # -- undo and redo ---------------------------------------------------------------------------------------
 
 
@@ -165,6 +191,25 @@ def test_every_kind_of_edit_is_one_step() -> None:
     ex.undo()
     ex.C = np.zeros((16, 8))
     assert not ex.view.toolbar["redo"]
+
+
+def test_several_edits_with_another_instruction_are_one_step_or_none() -> None:
+    ex = ptxlab.explore(DENSE)
+    ex.C = np.ones((16, 8))
+    before, random_state = ex.D, ex.state.random.bit_generator.state
+    with pytest.raises(PtxlabError):
+        ex.apply(ChooseInstruction(SPARSE), FillMatrix("B", "random"), SetCell("A", 99, 0, "1"))
+    assert ex.instruction.mnemonic == DENSE and ex.state.random.bit_generator.state == random_state
+    np.testing.assert_array_equal(ex.D, before)
+    ex.undo()
+    assert not ex.C.any()
+    ex.apply(ChooseInstruction(SPARSE), FillMatrix("B", "ones"))
+    assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()
+    ex.undo()  # both at once, back to the other instruction
+    assert ex.instruction.mnemonic == DENSE
+    np.testing.assert_array_equal(ex.D, ptxlab.explore(DENSE).D)
+    ex.redo()
+    assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()
 
 
 def test_refused_and_empty_edits_are_no_steps() -> None:

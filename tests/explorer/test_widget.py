@@ -289,6 +289,21 @@ def test_modifiers_of_wgmma() -> None:
     refused(state, "no option 'selector'", lambda: SetOption("selector", 0).apply(state))
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array])
+def test_options_of_any_integer_type(kind: Any) -> None:
+    ex = ptxlab.explore(SPARSE)
+    ex.apply(SetOption("selector", kind(1)))
+    assert type(ex.state.options["selector"]) is int
+    assert ptxlab.explore(ex.link).state.options == {"selector": 1}
+    wgmma = ptxlab.explore("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    wgmma.apply(SetOption("scale_d", kind(0)))
+    assert wgmma.state.options["scale_d"] is False
+    for wrong in (1.0, "1", None, [1], 7):
+        with pytest.raises(PtxlabError, match="selector|SetOption"):
+            ex.apply(SetOption("selector", wrong))
+    assert ex.state.options == {"selector": 1}
+
+
 def test_differences() -> None:
     codes = np.arange(6).reshape(2, 3)
     assert not Comparison(codes).differ.any()
@@ -381,6 +396,28 @@ def on_screen(explorer: Any, matrix: str) -> Any:
     if info["kind"] == "float":
         number_type = np.float64 if info["bits"] == 64 else np.float32
     return np.frombuffer(sent["values"], number_type).reshape(info["rows"], info["columns"])
+
+
+def test_registers_of_a_batch_are_refused() -> None:
+    ex = ptxlab.explore(DENSE)
+    before = {name: ex.registers[name] for name in "ABC"}
+    with pytest.raises(PtxlabError, match=r"A: found shape \(2, 32, 4\); the Explorer shows one instruction"):
+        ex.registers["A"] = np.zeros((2, 32, 4), np.uint32)
+    with pytest.raises(PtxlabError, match="one instruction"):
+        ex.registers = {"B": before["B"], "A": np.zeros((1, 32, 4), np.uint32)}
+    for name, registers in before.items():
+        np.testing.assert_array_equal(ex.registers[name], registers)
+    ex.A = np.zeros((16, 64))
+    assert not ex.D.any()
+
+
+def test_lanes_and_selections_of_any_integer_type() -> None:
+    ex = ptxlab.explore(DENSE)
+    ex.lane = np.int16(5)
+    ex.selection = "D", np.uint8(9), np.array(3)
+    ex.lanes = np.array([1, 2])
+    assert ex.lanes == [1, 2] and ex.selection == {"name": "D", "row": 9, "column": 3}
+    ex.apply(FlipBit("A", np.int64(4), np.int64(3), np.array(2)))
 
 
 def test_messages_from_the_screen(explorer: Any) -> None:
