@@ -43,17 +43,17 @@ class Requirement(NamedTuple):
     pattern: str
     targets: str = _ANY
     version: tuple[int, int] = (0, 0)
-    only_target: str = ""  # for which the version counts; all if empty
+    only_target: str = ""  # the only target to which the version applies; all if empty
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The instructions it is about."""
+        """The instructions it applies to."""
         return tuple(self.pattern.split()[0].split("|"))
 
     def matches(self, opcode: str, types: str, others: frozenset[str]) -> bool:
-        """Whether it is about an opcode (`.rn.f16.f32.`, types `.f16.f32.`) with these other features."""
+        """Whether it applies to an opcode (`.rn.f16.f32.`, types `.f16.f32.`) with these other features."""
         for word in self.pattern.split()[1:]:
-            present = any(_has(each, opcode, types, others) for each in word.lstrip("!").split("|"))
+            present = any(_has(part, opcode, types, others) for part in word.lstrip("!").split("|"))
             if present == word.startswith("!"):
                 return False
         return True
@@ -68,7 +68,7 @@ class Requirement(NamedTuple):
 
 def _has(part: str, opcode: str, types: str, others: frozenset[str]) -> bool:
     if part[0] in "/%":
-        return any(fnmatchcase(each, part) for each in others)
+        return any(fnmatchcase(feature, part) for feature in others)
     if part.endswith("*"):
         return part.removesuffix("*") in opcode
     return f"{part}." in opcode or f"{part}." in types
@@ -181,7 +181,7 @@ ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
 
 
 class Availability(NamedTuple):
-    """The rows that concern an instruction."""
+    """The rows that apply to an instruction."""
 
     rows: tuple[Requirement, ...]
 
@@ -206,7 +206,7 @@ class Availability(NamedTuple):
 
 @lru_cache(maxsize=None)
 def _rows_of(name: str) -> tuple[Requirement, ...]:
-    """The rows about an instruction of that name, and those about all."""
+    """The rows for an instruction of that name, and those for all."""
     return tuple(row for row in ROWS if name in row.names or "*" in row.names)
 
 
@@ -219,15 +219,17 @@ def availability(opcode: str, others: Iterable[str] = ()) -> Availability:
     >>> availability("mov.u32", ["%clusterid.x"]).targets[0]
     'sm_90'
     """
-    return _availability(opcode, frozenset(each.partition(".")[0] for each in others))
+    return _availability(opcode, frozenset(feature.partition(".")[0] for feature in others))
 
 
 @lru_cache(maxsize=4096)
 def _availability(opcode: str, others: frozenset[str]) -> Availability:
     name, *parts = opcode.split(".")
     types = [part for part in parts if part.startswith(_TYPE_STARTS) and any(map(str.isdigit, part))]
-    dotted = ["." + "".join(f"{part}." for part in each) for each in (parts, types)]
-    return Availability(tuple(row for row in _rows_of(name) if row.matches(dotted[0], dotted[1], others)))
+    dotted_parts, dotted_types = ("." + "".join(f"{part}." for part in each) for each in (parts, types))
+    return Availability(
+        tuple(row for row in _rows_of(name) if row.matches(dotted_parts, dotted_types, others))
+    )
 
 
 # -- which types of registers an operand takes ---------------------------------------------------------------

@@ -22,9 +22,9 @@ from ..errors import PtxlabError, quoted
 
 IntTuple: TypeAlias = "int | tuple[IntTuple, ...]"
 
-_LONGEST = 400  # letters of a layout's text
-_DEEPEST = 16  # tuples inside tuples
-_LARGEST = 1 << 20  # indices of a layout
+_MAX_LENGTH = 400  # characters of a layout's text
+_MAX_DEPTH = 16  # tuples inside tuples
+_MAX_SIZE = 1 << 20  # indices of a layout
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class CuteLayout:
     def __post_init__(self) -> None:
         if not _congruent(self.shape, self.stride):
             raise PtxlabError(
-                f"layout {quoted(self._text)}: shape and stride have different forms; each size needs one "
+                f"layout {quoted(str(self))}: shape and stride have different forms; each size needs one "
                 "stride, as in ((4,8),2):((8,1),32)"
             )
-        if any(size < 1 for size, _ in self.modes) or self.size > _LARGEST:
-            raise PtxlabError(f"layout {quoted(self._text)}: sizes are at least 1, and together at most 2^20")
+        if any(size < 1 for size, _ in self.modes) or self.size > _MAX_SIZE:
+            raise PtxlabError(f"layout {quoted(str(self))}: sizes are at least 1, and together at most 2^20")
 
     @classmethod
     def read(cls, text: str) -> CuteLayout:
@@ -59,7 +59,7 @@ class CuteLayout:
         """
         compact = re.sub(r"[\s_]", "", as_text(text, "layout"))
         shape, colon, stride = compact.partition(":")
-        if not colon or len(compact) > _LONGEST or not re.fullmatch(r"[\d(),]+:[\d(),]+", compact):
+        if not colon or len(compact) > _MAX_LENGTH or not re.fullmatch(r"[\d(),]+:[\d(),]+", compact):
             raise PtxlabError(
                 f"layout {quoted(text)}: it is written shape:stride, as in ((4,8),2):((8,1),32)"
             )
@@ -87,7 +87,7 @@ class CuteLayout:
 
     def __call__(self, *index: int) -> int:
         """The offset of one index, or of one for each of the outermost modes."""
-        numbers = [as_int(each, "index") for each in index]
+        numbers = [as_int(number, "index") for number in index]
         if len(numbers) == 1:
             return _offset(numbers[0], self.shape, self.stride)
         if not (isinstance(self.shape, tuple) and isinstance(self.stride, tuple)) or len(numbers) != len(
@@ -159,12 +159,8 @@ class CuteLayout:
             reached *= size
         return _flat([(size, index) for _, size, index in sorted(indices)])
 
-    @property
-    def _text(self) -> str:
-        return f"{_written(self.shape)}:{_written(self.stride)}"
-
     def __str__(self) -> str:
-        return self._text
+        return f"{_text(self.shape)}:{_text(self.stride)}"
 
 
 def _parts(shape: IntTuple) -> tuple[IntTuple, ...]:
@@ -186,15 +182,25 @@ def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
 
 
 def _int_tuple(value: object, depth: int = 0) -> IntTuple:
-    if isinstance(value, tuple) and depth < _DEEPEST:
+    if isinstance(value, tuple) and depth < _MAX_DEPTH:
         return tuple(_int_tuple(part, depth + 1) for part in value)
     if type(value) is not int or value > 1 << 40:
         raise ValueError
     return value
 
 
-def _written(shape: IntTuple) -> str:
-    return str(shape) if isinstance(shape, int) else f"({','.join(map(_written, shape))})"
+def _text(shape: IntTuple) -> str:
+    return str(shape) if isinstance(shape, int) else f"({','.join(map(_text, shape))})"
+
+
+def cute_text(*outermost: Sequence[tuple[int, int]]) -> str:
+    """``shape:stride`` of a layout whose outermost modes consist of these (size, stride).
+
+    >>> cute_text([(4, 32), (8, 1)], [(2, 16)], [])
+    '((4,8),2,1):((32,1),16,0)'
+    """
+    parts = [_flat_tuples(modes) for modes in outermost]
+    return f"{_text(tuple(shape for shape, _ in parts))}:{_text(tuple(stride for _, stride in parts))}"
 
 
 def _offset(index: int, shape: IntTuple, stride: IntTuple) -> int:
@@ -202,30 +208,35 @@ def _offset(index: int, shape: IntTuple, stride: IntTuple) -> int:
     for size, step in leaves[:-1]:
         total += index % size * step
         index //= size
-    return total + index * leaves[-1][1]  # CuTe's last mode does not end
+    return total + index * leaves[-1][1]  # CuTe's last mode is unbounded
+
+
+def _flat_tuples(modes: Sequence[tuple[int, int]]) -> tuple[IntTuple, IntTuple]:
+    """Shape and stride of modes without nesting; one mode has plain numbers."""
+    if len(modes) < 2:
+        return modes[0] if modes else (1, 0)
+    return tuple(size for size, _ in modes), tuple(stride for _, stride in modes)
 
 
 def _flat(modes: Sequence[tuple[int, int]]) -> CuteLayout:
-    if len(modes) < 2:
-        return CuteLayout(*(modes[0] if modes else (1, 0)))
-    return CuteLayout(tuple(size for size, _ in modes), tuple(stride for _, stride in modes))
+    return CuteLayout(*_flat_tuples(modes))
 
 
 def coalesced(modes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sizes and strides without those of size 1, and with one for two that count on in the same steps.
+    """Drop modes of size 1, and merge a mode with the next if that continues its stride.
 
     >>> coalesced([(2, 1), (1, 7), (4, 2)])
     [(8, 1)]
     """
-    kept: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for size, stride in modes:
         if size == 1:
             continue
-        if kept and kept[-1][0] * kept[-1][1] == stride:
-            kept[-1] = (kept[-1][0] * size, kept[-1][1])
+        if merged and merged[-1][0] * merged[-1][1] == stride:
+            merged[-1] = (merged[-1][0] * size, merged[-1][1])
         else:
-            kept.append((size, stride))
-    return kept
+            merged.append((size, stride))
+    return merged
 
 
 def _compose_mode(
@@ -234,7 +245,7 @@ def _compose_mode(
     """One mode of the inner layout: skip `stride` offsets of the outer one, then count `size` of them."""
     if stride == 0 or size == 1:
         return [(size, 0)]
-    kept: list[tuple[int, int]] = []
+    composed: list[tuple[int, int]] = []
     for extent, step in outer[:-1]:
         if stride >= extent:
             if stride % extent:
@@ -244,9 +255,9 @@ def _compose_mode(
         taken = min(-(-extent // stride), size)
         if extent % stride or size % taken:
             raise PtxlabError(f"{where}: {size} steps of {stride} do not fit into the size {extent}")
-        kept.append((taken, step * stride))
+        composed.append((taken, step * stride))
         size, stride = size // taken, 1
         if size == 1:
-            return coalesced(kept)
-    kept.append((size, outer[-1][1] * stride))
-    return coalesced(kept)
+            return coalesced(composed)
+    composed.append((size, outer[-1][1] * stride))
+    return coalesced(composed)

@@ -3,7 +3,7 @@
 A *code* is the bit pattern of one element as an unsigned integer; a *value* is what it means. Every type of
 PTX's matrix instructions is one entry of `DTYPES`; the arithmetic of the narrow floats is that of ml_dtypes.
 
-Types become others bit for bit as PTX's `cvt` converts them. Floats round to nearest even. f16 and bf16
+Conversions give the bits of PTX's `cvt`. Floats round to nearest even. f16 and bf16
 overflow to infinity (cvt.rn); floats of 8 bits and fewer saturate, infinity included (cvt.rn.satfinite);
 integers saturate, NaN becomes 0 (cvt.rni.sat). Otherwise a NaN becomes the canonical NaN of its type, or, in
 e2m1, e2m3 and e3m2, which have none, the largest value.
@@ -158,7 +158,7 @@ class DType:
         return self.decode_array(codes)
 
     def decode_array(self, codes: Codes) -> Values:
-        """As `decode`, of codes that were checked."""
+        """Like `decode`, for codes already checked."""
         if self.bits <= 16:
             if codes.dtype != self.code_type or self.bits < 8:
                 codes = codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)
@@ -177,23 +177,23 @@ class DType:
         return self.encode_array(as_array(values, self.name))
 
     def encode_array(self, values: Values) -> Codes:
-        """As `encode`, of an array that was checked."""
+        """Like `encode`, for an array already checked."""
         return self._encode_float(values) if self.kind == "float" else self._encode_integer(values)
 
     def _encode_integer(self, values: Values) -> Codes:
         if values.dtype.kind not in "iub":
-            if values.dtype != np.longdouble:  # which may have more bits
+            if values.dtype != np.longdouble:  # it may have more bits
                 values = values.astype(np.float64)
-            odd = ~np.isfinite(values) | (values != np.rint(values))
-            if odd.any():
+            not_whole = ~np.isfinite(values) | (values != np.rint(values))
+            if not_whole.any():
                 raise PtxlabError(
-                    f"{_place(odd)}found {_show(values[odd][0])}; {self.name} holds whole numbers "
-                    f"{self.minimum}..{self.maximum}"
+                    f"{_place(not_whole)}found {_text(values[not_whole][0])}; {self.name} holds whole "
+                    f"numbers {self.minimum}..{self.maximum}"
                 )
         bad = (values < self.minimum) | (values > self.maximum)
         if bad.any():
             raise PtxlabError(
-                f"{_place(bad)}found {_show(values[bad][0])}; {self.name} holds "
+                f"{_place(bad)}found {_text(values[bad][0])}; {self.name} holds "
                 f"{self.minimum}..{self.maximum}"
             )
         whole = values.astype(np.int64)
@@ -203,17 +203,17 @@ class DType:
 
     def _encode_float(self, values: Values) -> Codes:
         with np.errstate(all="ignore"):
-            wide = _as_float64(values, odd=self.bits < 64)
+            wide = _as_float64(values, to_odd=self.bits < 64)
         if not self.signed:
             bad = np.signbit(wide) & ~np.isnan(wide) & ((wide != 0) | (self.name == "ue8m0"))
             if self.name == "ue8m0":
                 bad |= wide == 0
             if bad.any():
-                kept = {
+                range_text = {
                     "ue8m0": "powers of two from 2^-127 to 2^127",
                     "ue5m3": "0..114688, no sign",
                 }.get(self.name, "0..448, no sign")
-                raise PtxlabError(f"{_place(bad)}found {_show(wide[bad][0])}; {self.name} holds {kept}")
+                raise PtxlabError(f"{_place(bad)}found {_text(wide[bad][0])}; {self.name} holds {range_text}")
         if self.name in _WITHOUT_NAN and np.isnan(wide).any():
             raise PtxlabError(
                 f"{_place(np.isnan(wide))}found nan; {self.name} has no NaN, it holds "
@@ -231,27 +231,27 @@ class DType:
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
 
 
-def _as_float64(values: Values, odd: bool) -> NDArray[np.float64]:
-    """The values as float64, rounded to nearest even, or so that only the next rounding counts.
+def _as_float64(values: Values, to_odd: bool) -> NDArray[np.float64]:
+    """The values as float64, rounded to nearest even, or to odd so that the next rounding is exact.
 
-    Integers of more than 53 bits and long doubles do not fit: with `odd`, those that lose something end in
-    an odd bit ("round to odd").
+    Only integers of more than 53 bits and long doubles lose bits. Rounding to odd sets the last bit where
+    something is lost.
     """
     wide = values.astype(np.float64)
-    if not odd or values.dtype.itemsize < 8 or values.dtype == np.float64:
+    if not to_odd or values.dtype.itemsize < 8 or values.dtype == np.float64:
         return wide
     if values.dtype.kind in "iu":
         large = np.abs(wide) >= 2.0**53
         if large.any():
             magnitude = np.where(wide < 0, -values, values).astype(np.uint64)
             lost = (magnitude & np.uint64(0x7FF)) != 0
-            odd_ended = np.ldexp(((magnitude >> np.uint64(11)) | lost).astype(np.float64), 11)
-            wide = np.where(large, np.copysign(odd_ended, wide), wide)
+            rounded = np.ldexp(((magnitude >> np.uint64(11)) | lost).astype(np.float64), 11)
+            wide = np.where(large, np.copysign(rounded, wide), wide)
     elif values.dtype.kind == "f":
         lost = np.isfinite(wide) & (wide.astype(values.dtype) != values)
         even = (np.ascontiguousarray(wide).view(np.uint64).reshape(wide.shape) & np.uint64(1)) == 0
-        next_one = np.nextafter(wide, np.where(values > wide, np.inf, -np.inf))
-        wide = np.where(lost & even, next_one, wide)
+        neighbour = np.nextafter(wide, np.where(values > wide, np.inf, -np.inf))
+        wide = np.where(lost & even, neighbour, wide)
     return np.asarray(wide)
 
 
@@ -273,7 +273,7 @@ def _ue5m3_values() -> NDArray[np.float32]:
 
 
 def _round_ue5m3(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Nearest value, ties to even; beyond the largest NaN, as with e4m3."""
+    """Nearest value, ties to even; NaN above the largest value, as with e4m3."""
     values = _ue5m3_values().astype(np.float64)
     values[255] = 2.0**17  # where the next one would be
     upper = np.searchsorted(values, wide).clip(1, 255)
@@ -284,9 +284,9 @@ def _round_ue5m3(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """float32 in which a lost remainder leaves the last bit set.
+    """float32 rounded to odd: the last bit is set where something is lost.
 
-    ml_dtypes rounds to float32 first, and must not round twice.
+    ml_dtypes converts through float32; rounded like this, nothing rounds twice.
     """
     near = wide.astype(np.float32)
     even = (near.view(np.uint32) & 1) == 0
@@ -307,7 +307,7 @@ def _round_tf32(wide: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _place(mask: NDArray[np.bool_]) -> str:
-    """Where the first offending element sits, in the words of its array."""
+    """Where the first True is, in words: ``row 3, column 5: ``."""
     at = [int(i) for i in np.argwhere(mask)[0]] if mask.ndim else []
     if len(at) >= 2:
         batch = f"matrix {at[:-2]}, " if len(at) > 2 else ""
@@ -315,7 +315,7 @@ def _place(mask: NDArray[np.bool_]) -> str:
     return f"element {at[0]}: " if at else ""
 
 
-def _show(value: SupportsFloat) -> str:
+def _text(value: SupportsFloat) -> str:
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e20 else f"{number:g}"
 
@@ -334,7 +334,7 @@ def _float(
     signed: bool = True,
     note: str = "",
 ) -> DType:
-    """A float type: bits of its exponent and of its fraction, and what NumPy or ml_dtypes calls it."""
+    """A float type; `fields`: bits of exponent and fraction, `number`: its type in NumPy or ml_dtypes."""
     return DType(name, bits, "float", signed, value, *fields, note, number)
 
 
@@ -373,8 +373,8 @@ _WITHOUT_NAN = {
 DTYPES: dict[str, DType] = {t.name: t for t in _TYPES}
 
 
-#: What other languages and libraries call them.
-_ELSEWHERE = {
+#: Names of the types in other languages and libraries.
+_OTHER_NAMES = {
     "bit": "b1", "int4": "s4", "i4": "s4", "uint4": "u4", "int8": "s8", "i8": "s8", "char": "s8",
     "uint8": "u8", "int32": "s32", "int": "s32", "i32": "s32", "half": "f16", "fp16": "f16", "float16": "f16",
     "bfloat16": "bf16", "nv_bfloat16": "bf16", "float": "f32", "fp32": "f32", "float32": "f32",
@@ -394,38 +394,38 @@ def dtype(name: str | DType) -> DType:
         return name
     if type(name) is str and name in DTYPES:  # nearly always
         return DTYPES[name]
-    known = DTYPES.get(name.removeprefix(".")) if is_a(name, str) else None
-    if known is None:
-        same = _ELSEWHERE.get(name.lower().removesuffix("_t")) if is_a(name, str) else None
-        remedy = f"PTX calls it {same}" if same else f"there are {listing(DTYPES, 20)}"
+    element = DTYPES.get(name.removeprefix(".")) if is_a(name, str) else None
+    if element is None:
+        ptx_name = _OTHER_NAMES.get(name.lower().removesuffix("_t")) if is_a(name, str) else None
+        remedy = f"PTX calls it {ptx_name}" if ptx_name else f"there are {listing(DTYPES, 20)}"
         raise PtxlabError(f"unknown element type {quoted(name)}; {remedy}")
-    return known
+    return element
 
 
-# -- from one type to another --------------------------------------------------------------------------------
+# -- conversions --------------------------------------------------------------------------------------------
 
 
 _INTEGER_TARGETS = ("s8", "u8", "s4", "u4")
 _NARROW_TARGETS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 
-#: Element types that each type of an accumulator becomes. Integers do not become floats: they need a scale.
+#: Types that an accumulator of each type can be converted to. Integers need a scale to become floats.
 CONVERSIONS: dict[str, tuple[str, ...]] = {
     "f32": ("f16", "bf16", "tf32", *_NARROW_TARGETS, *_INTEGER_TARGETS),
     "f16": ("bf16", "tf32", "f32", *_NARROW_TARGETS, *_INTEGER_TARGETS),
     "s32": _INTEGER_TARGETS,
 }
 
-#: What cvt makes of any NaN.
+#: The code that cvt gives for any NaN.
 NAN = {
     "f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF,
     "e4m3": 0x7F, "e5m2": 0x7F, "e2m3": 0x1F, "e3m2": 0x1F, "e2m1": 0x7,
 }  # fmt: skip
-#: Types that saturate: the largest finite value.
+#: The largest finite value of each type that saturates.
 LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 
 
 def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
-    """Codes of one type -> codes of another, as `cvt` does it; which types, CONVERSIONS says.
+    """Codes of one type -> codes of another, as `cvt` does it, for the pairs of CONVERSIONS.
 
     >>> from ptxlab.isa.dtypes import dtype
     >>> f32, e4m3 = dtype("f32"), dtype("e4m3")
@@ -435,13 +435,13 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     if source.name == "f32" and target.name in LARGEST:
         return _narrow(codes, target.name)
     if source.bits == 16:
-        return np.take(_table_of_codes(source.name, target.name), codes, mode="clip")  # none needs a check
+        return np.take(_table_of_codes(source.name, target.name), codes, mode="clip")  # all are inside
     return _converted(codes, source, target)
 
 
 @cache
 def _table_of_codes(source: str, target: str) -> NDArray[Any]:
-    """What becomes of all codes of a 16-bit type."""
+    """The conversion of every code of a 16-bit type."""
     return _converted(np.arange(1 << 16, dtype=np.uint16), dtype(source), dtype(target))
 
 
@@ -455,9 +455,10 @@ def _converted(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any
 
 
 def _narrow(codes: NDArray[Any], name: str) -> NDArray[np.uint8]:
-    """Of f32, by table: the upper half, with its last bit set where the lower half has any, rounds the same.
+    """Codes of f32 as codes of a narrow type, by a table of upper halves.
 
-    Its 8 bits of significand are two more than e4m3 and its ties need.
+    The upper half, with its last bit set if the lower half is not 0, rounds to the same value: its 8 bits of
+    significand are two more than e4m3 and its ties need.
     """
     halves = (codes >> np.uint32(16)).astype(np.uint16)
     halves |= (codes & np.uint32(0xFFFF)) != 0
@@ -494,20 +495,20 @@ def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
 
 
 def _as_halves(codes: NDArray[np.uint32]) -> NDArray[np.uint16]:
-    """Codes of f32 as codes of f16, to nearest even; by their bits where these are normal in both types.
+    """Codes of f32 as codes of f16, to nearest even: by integer arithmetic where both are normal.
 
     NumPy converts one number at a time, which takes several times as long.
     """
-    size = codes & np.uint32(0x7FFF_FFFF)
-    half = size >> np.uint32(13)
+    magnitude = codes & np.uint32(0x7FFF_FFFF)
+    half = magnitude >> np.uint32(13)
     half &= np.uint32(1)  # a tie goes up if the last bit is odd
-    half += size
+    half += magnitude
     half += np.uint32(0xC800_0FFF)  # just below one half of the last place; the bias of f16 is 112 less
     half >>= np.uint32(13)
     half |= codes >> np.uint32(16) & np.uint32(0x8000)
     result = half.astype(np.uint16)
-    size -= np.uint32(0x3880_0000)  # 2^-14; what is less becomes large
-    others = size >= np.uint32(0x0EFF_F000)  # from 65520 on
+    magnitude -= np.uint32(0x3880_0000)  # 2^-14; smaller numbers wrap around and become large
+    others = magnitude >= np.uint32(0x0EFF_F000)  # from 65520 on
     if others.any():
         with np.errstate(over="ignore", invalid="ignore"):
             result[others] = codes[others].view(np.float32).astype(np.float16).view(np.uint16)
@@ -515,7 +516,7 @@ def _as_halves(codes: NDArray[np.uint32]) -> NDArray[np.uint16]:
 
 
 def _as_integers(values: NDArray[Any], target: DType) -> NDArray[Any]:
-    """Whole numbers, saturated, in two's complement of the type's own bits."""
+    """Codes of the nearest whole numbers, saturated, in two's complement."""
     if values.dtype.kind == "f":
         with np.errstate(invalid="ignore"):  # a signalling NaN
             values = np.where(np.isnan(values), 0, np.rint(values))

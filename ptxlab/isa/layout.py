@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_int, as_shape
 from ..errors import PtxlabError, quoted
-from .cute import CuteLayout
+from .cute import CuteLayout, cute_text
 
 Mode = tuple[int, int, int]
 
@@ -199,9 +199,12 @@ class Layout:
         >>> fragment(16, 8, 2).cute
         '((4,8),(2,2)):((32,1),(16,8))'
         """
-        lane_sizes, lane_strides = _cute_texts(self.lane, self.shape[0])
-        element_sizes, element_strides = _cute_texts(self.element, self.shape[0])
-        return f"({lane_sizes},{element_sizes}):({lane_strides},{element_strides})"
+        rows = self.shape[0]
+        lane, element = (
+            [(size, row + rows * column) for size, row, column in modes]
+            for modes in (self.lane, self.element)
+        )
+        return cute_text(lane, element)
 
     @classmethod
     def from_cute(cls, text: str, shape: tuple[int, int]) -> Layout:
@@ -222,7 +225,7 @@ class Layout:
             [mode for size, stride in CuteLayout(*part).modes for mode in _split_stride(size, stride, rows)]
             for part in zip(layout.shape, layout.stride, strict=True)
         )
-        return cls((rows, columns), coalesce(lane), coalesce(element))
+        return cls((rows, columns), coalesced(lane), coalesced(element))
 
     @property
     def bases(self) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -274,7 +277,7 @@ class Layout:
                     f"bases: two of them set the same bit of a {name}; strides add, so they cannot express "
                     "the XOR there"
                 )
-        return cls((rows, columns), coalesce(lane), coalesce(element))
+        return cls((rows, columns), coalesced(lane), coalesced(element))
 
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i.
@@ -361,15 +364,6 @@ def _parenthesized(digit: str) -> str:
     return f"({digit})" if " " in digit else digit
 
 
-def _cute_texts(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
-    """Sizes and strides of the modes in CuTe's notation."""
-    sizes = [str(size) for size, _, _ in modes] or ["1"]
-    strides = [str(row + rows * column) for _, row, column in modes] or ["0"]
-    if len(sizes) == 1:
-        return sizes[0], strides[0]
-    return f"({','.join(sizes)})", f"({','.join(strides)})"
-
-
 @lru_cache(maxsize=None)
 def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) -> Layout:
     """The family that nearly all fragments belong to.
@@ -393,7 +387,7 @@ def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) 
         (columns // (4 * run), 0, 4 * run),
         (rows // (tall * warps), tall, 0),
     ]
-    return Layout((rows, columns), coalesce(lane), coalesce(element))
+    return Layout((rows, columns), coalesced(lane), coalesced(element))
 
 
 def _binary_modes(bases: object, name: str) -> list[Mode]:
@@ -443,10 +437,10 @@ def tiled(
     repeats: list[Mode] = [(shape[0] // down, down, 0), (shape[1] // along, 0, along)]
     lane = (*atom.lane, *((size, row * rows, column * columns) for size, row, column in warps))
     element = (*atom.element, *(repeats if rest == "rows first" else repeats[::-1]))
-    return Layout(shape, coalesce(lane), coalesce(element))
+    return Layout(shape, coalesced(lane), coalesced(element))
 
 
-def coalesce(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+def coalesced(modes: Sequence[Mode]) -> tuple[Mode, ...]:
     """Drop modes of size 1, and merge a mode with the next if that continues its steps, as CuTe does."""
     merged: list[Mode] = []
     for size, row, column in modes:

@@ -17,8 +17,8 @@ from .product_form import ProductForm, by_argument
 from .sparsity import STRUCTURES, Structure
 from .targets import PtxVersion
 
-#: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
-#: e2m1 also below.
+#: Bits of padding below an element in its 8-bit container: kind::f8f6f4 and kind::mxf8f6f4 pad it above, and
+#: e2m1 below as well.
 _PADDING = {"e2m1": 2}
 
 
@@ -53,7 +53,7 @@ class MmaForm(ProductForm):
     scale_type: str | None = None
     a_layout: Literal["row", "col"] = "row"
     b_layout: Literal["row", "col"] = "col"
-    rounding: Literal["rz", "rm", "rp"] | None = None  # of f64; to nearest even where nothing is said
+    rounding: Literal["rz", "rm", "rp"] | None = None  # of f64; None rounds to nearest even
     a_space: Literal["register", "shared"] = "register"
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class MmaForm(ProductForm):
 
     @cached_property
     def ptx_version(self) -> PtxVersion:
-        """The first version of the PTX ISA that has it; some targets are younger (`ptx_version_for`).
+        """The first version of the PTX ISA that has it; some targets came later (`ptx_version_for`).
 
         >>> from ptxlab.isa.parse import parse_mma
         >>> parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").ptx_version
@@ -140,7 +140,7 @@ class MmaForm(ProductForm):
         """The sparsity that A must have, or None for a dense instruction."""
         if not self.sparse:
             return None
-        if self.kind in ("f8f6f4", "mxf8f6f4"):  # whatever the type, a container is a byte
+        if self.kind in ("f8f6f4", "mxf8f6f4"):  # every type has a container of one byte
             return STRUCTURES["2:4"]
         return STRUCTURES[{4: "4:8", 32: "1:2"}.get(dtype(self.a_type).bits, "2:4")]
 
@@ -239,8 +239,8 @@ class MmaForm(ProductForm):
     @property
     def operands(self) -> dict[str, Operand]:
         """All matrix operands by name: A, B, C, D, and E, SFA, SFB where the instruction has them."""
-        every = (self.a, self.b, self.c, self.d, self.e, self.scale_a, self.scale_b)
-        return {operand.name: operand for operand in every if operand is not None}
+        operands = (self.a, self.b, self.c, self.d, self.e, self.scale_a, self.scale_b)
+        return {operand.name: operand for operand in operands if operand is not None}
 
     @cached_property
     def inputs(self) -> dict[str, Operand]:

@@ -37,7 +37,7 @@ class MatrixOperand(ABC):
     @property
     @abstractmethod
     def stored_shape(self) -> tuple[int, int]:
-        """The last two axes of an array of it as the instruction reads it."""
+        """The last two axes of the array that the instruction reads or writes."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class MatrixOperand(ABC):
 
     @abstractmethod
     def describe(self, name: str = "") -> str:
-        """Its name, or another one, size, type and place in a few words."""
+        """Its name (or `name` instead), size, type and place in a few words."""
 
     @abstractmethod
     def pack_codes(self, codes: ArrayLike) -> NDArray[Any]:
@@ -54,24 +54,22 @@ class MatrixOperand(ABC):
 
     @abstractmethod
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
-        """Registers or words -> element codes [..., rows, columns], of one of its copies."""
+        """Registers or words -> element codes [..., rows, columns], read from one copy."""
 
     @abstractmethod
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The registers or words as unsigned integers, or an error that says what is wrong with them."""
 
     def to_registers(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """As `pack_codes`, of codes that were checked."""
+        """Like `pack_codes`, for codes already checked."""
         return self.pack_codes(codes)
 
     def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
-        """As `unpack_codes`, of registers that were checked."""
+        """Like `unpack_codes`, for registers already checked."""
         return self.unpack_codes(registers, copy)
 
     def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
-        """Registers or words that were checked -> values of that NumPy type.
-
-        What the emulator multiplies.
+        """Registers or words already checked -> values of that NumPy type, for the emulator to multiply.
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
@@ -91,7 +89,7 @@ class MatrixOperand(ABC):
         return self.to_registers(self.encode(matrix))
 
     def encode(self, matrix: ArrayLike) -> NDArray[Any]:
-        """Values [..., rows, columns] -> element codes, or an error that says which value has none."""
+        """Values [..., rows, columns] -> element codes; an error names a value that has none."""
         matrix = self.check_matrix(matrix)
         try:
             return self.dtype.encode_array(matrix)
@@ -138,11 +136,6 @@ class MatrixOperand(ABC):
         ptxlab.errors.PtxlabError: A: row 0, column 0: code 16 does not fit the 4 bits of s4
         """
         codes = self.check_matrix(codes)
-        self._check_codes(codes, "row", "column")
-        return codes.astype(self.dtype.code_type, copy=False)
-
-    def _check_codes(self, codes: NDArray[Any], row: str, column: str) -> None:
-        """Refuse codes that its type does not have; `row` and `column` say what the last two axes count."""
         if codes.dtype.kind not in "iu":
             raise PtxlabError(
                 f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values"
@@ -151,13 +144,14 @@ class MatrixOperand(ABC):
             bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
             if bad.any():
                 raise PtxlabError(
-                    f"{self.name}: {_first_place(bad, row, column)}: code {codes[bad][0]} does not fit the "
-                    f"{self.dtype.bits} bits of {self.dtype}"
+                    f"{self.name}: {_first_place(bad, 'row', 'column')}: code {codes[bad][0]} does not fit "
+                    f"the {self.dtype.bits} bits of {self.dtype}"
                 )
+        return codes.astype(self.dtype.code_type, copy=False)
 
     @property
     def holder(self) -> str:
-        """What has its words: a lane of a warp or of tensor memory, or a thread of a warpgroup, 0 to 127."""
+        """What holds its words, for messages: a lane, or a thread of a warpgroup (0 to 127)."""
         return "lane"
 
     def check_words(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -182,19 +176,19 @@ class MatrixOperand(ABC):
 
 
 def _first_place(mask: NDArray[np.bool_], *axes: str) -> str:
-    """The first True, by the names of the last axes: ``row 3, column 5``."""
+    """The place of the first True in words; `axes` names the last axes: ``row 3, column 5``."""
     at = np.argwhere(mask)[0][-len(axes) :]
     return ", ".join(f"{axis} {index}" for axis, index in zip(axes[-len(at) :], at, strict=True))
 
 
 @lru_cache(maxsize=64)
-def _unpacked(bits: int, table: bytes, kind: str) -> NDArray[Any]:
-    """What every half-word (or byte, for single bits) of packed codes opens to.
+def _values_by_word(bits: int, table: bytes, number: str) -> NDArray[Any]:
+    """The values in every 16-bit word (a byte, for b1) of packed codes: [65536 or 256, elements].
 
-    [65536 or 256, elements in it].
+    `table` has the value of every code as bytes of the NumPy type `number`.
     """
     width = 16 if bits > 1 else 8
-    values = np.frombuffer(table, dtype=kind)
+    values = np.frombuffer(table, dtype=number)
     words = np.arange(1 << width, dtype=np.uint32)[:, None] >> np.arange(0, width, bits, dtype=np.uint32)
     return np.asarray(values[words & np.uint32((1 << bits) - 1)])
 
@@ -239,7 +233,7 @@ class Operand(MatrixOperand):
     layout: Layout | None
     space: Literal["register", "shared"] = "register"
     axes: tuple[str, str] = ("row", "column")
-    container: int = 0  # bits that an element takes up in a register, where they are more than its own
+    container: int = 0  # bits that an element takes up in a register, if more than its own
     padding: int = 0  # bits of the container that lie below the element
 
     @cached_property
@@ -292,7 +286,7 @@ class Operand(MatrixOperand):
     def holder(self) -> str:
         return "lane" if self.lanes <= 32 else "thread"
 
-    # -- where things are ------------------------------------------------------------------------------------
+    # -- where elements are ----------------------------------------------------------------------------------
 
     def coords(self) -> NDArray[np.int64]:
         """Row and column of every element of every lane: int array [lanes, elements, 2].
@@ -301,7 +295,7 @@ class Operand(MatrixOperand):
         >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").c.coords()[5].tolist()
         [[1, 2], [1, 3], [9, 2], [9, 3]]
         """
-        return self._needs_lanes().coords()
+        return self._layout_of_lanes().coords()
 
     def place(self, lane: int, element: int) -> Place:
         """Register and bits of an element of a lane.
@@ -310,10 +304,9 @@ class Operand(MatrixOperand):
         >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.place(lane=4, element=29)
         Place(lane=4, element=29, register=3, low=20, high=23)
         """
-        layout = self._needs_lanes()
-        lane, element = as_int(lane, "lane"), as_int(element, "element")
-        as_index(lane, self.holder, layout.lanes, f"operand {self.name}: ")
-        as_index(element, "element", layout.elements, f"operand {self.name}: ")
+        layout = self._layout_of_lanes()
+        lane = as_index(lane, self.holder, layout.lanes, f"operand {self.name}: ")
+        element = as_index(element, "element", layout.elements, f"operand {self.name}: ")
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
         return Place(lane, element, register, low, low + self.dtype.bits - 1)
@@ -325,18 +318,18 @@ class Operand(MatrixOperand):
         >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
         [Place(lane=4, element=29, register=3, low=20, high=23)]
         """
-        return [self.place(lane, element) for lane, element in self._needs_lanes().holders(row, col)]
+        return [self.place(lane, element) for lane, element in self._layout_of_lanes().holders(row, col)]
 
     def holds(self, lane: int, register: int | None = None) -> Iterator[tuple[Place, int, int]]:
-        """(place, row, column) of the elements in a lane, or in one register of it.
+        """(place, row, column) of the elements in a lane, or in one of its registers.
 
         >>> import ptxlab
         >>> b = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b
         >>> [(place.low, row, column) for place, row, column in b.holds(lane=5, register=1)][:3]
         [(0, 40, 1), (4, 41, 1), (8, 42, 1)]
         """
-        layout = self._needs_lanes()
-        lane = self.place(lane, 0).lane
+        layout = self._layout_of_lanes()
+        lane = as_index(lane, self.holder, layout.lanes, f"operand {self.name}: ")
         register = None if register is None else as_int(register, "register")
         if register is not None and not 0 <= register < self.registers:
             raise PtxlabError(
@@ -348,7 +341,8 @@ class Operand(MatrixOperand):
             if register in (None, place.register):
                 yield place, row, column
 
-    def _needs_lanes(self) -> Layout:
+    def _layout_of_lanes(self) -> Layout:
+        """The layout, or an error for an operand in shared memory."""
         if self.layout is None:
             raise PtxlabError(
                 f"operand {self.name} lives in shared memory: no lane holds it; see ptxlab.memory for its "
@@ -369,21 +363,21 @@ class Operand(MatrixOperand):
         return self.to_registers(self.check_codes(codes))
 
     def to_registers(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """As `pack_codes`, of codes that were checked."""
+        """Like `pack_codes`, for codes already checked."""
         if self.layout is None:
             return codes
         by_lane = np.take(
             codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]),
             self.layout.gather,
             axis=-1,
-            mode="clip",  # which is twice as fast as "raise"
+            mode="clip",  # twice as fast as "raise"
         )
         return self.join(by_lane)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].
 
-        Where the layout holds elements several times, `copy` says which holder is read, counted by lane and
+        If a layout holds elements several times, `copy` says which holder is read, counted by lane and
         element.
 
         >>> import ptxlab
@@ -400,28 +394,28 @@ class Operand(MatrixOperand):
         return self.from_registers(self.check_registers(registers), copy)
 
     def from_registers(self, registers: NDArray[Any], copy: int = 0) -> NDArray[Any]:
-        """As `unpack_codes`, of registers that were checked."""
+        """Like `unpack_codes`, for registers already checked."""
         table = np.arange(1 << self.dtype.bits).astype(np.uint8) if self.dtype.bits < 8 else None
-        return self._spread(registers, copy, table)
+        return self._to_matrix(registers, copy, table)
 
     def unpack_as(self, registers: NDArray[Any], number: type[np.generic]) -> NDArray[Any]:
-        """See `MatrixOperand.unpack_as`: with a table of the values, where there are few."""
+        """See `MatrixOperand.unpack_as`; types of at most 8 bits go through a table of their values."""
         if self.dtype.bits > 8:
             return super().unpack_as(registers, number)
         if self.dtype.bits == 8 and not self.dtype.is_float:
             return self.from_registers(registers).view(self.dtype.value_type).astype(number, copy=False)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
         if self.dtype.is_float:
-            return self._spread(registers, 0, values.astype(number))
-        return self._spread(registers, 0, values).astype(number, copy=False)
+            return self._to_matrix(registers, 0, values.astype(number))
+        return self._to_matrix(registers, 0, values).astype(number, copy=False)
 
-    def _spread(self, registers: NDArray[Any], copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
-        """Registers -> matrix of table[code]; without a table, of codes."""
+    def _to_matrix(self, registers: NDArray[Any], copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
+        """Registers -> matrix of table[code], or of codes without a table."""
         if self.layout is None:
             codes = registers
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
-        runs = self._runs(copy) if self.width == self.dtype.bits else None
-        if runs is None:
+        register_order = self._register_order(copy) if self.width == self.dtype.bits else None
+        if register_order is None:
             by_lane = self.split(registers)
             codes = np.take(
                 by_lane.reshape(*by_lane.shape[:-2], self.lanes * self.layout.elements),
@@ -430,28 +424,28 @@ class Operand(MatrixOperand):
                 mode="clip",
             )
             return codes if table is None else np.asarray(table[codes])
-        order, transposed = runs
+        order, transposed = register_order
         ordered = np.take(
             registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1, mode="clip"
         )
         if self.dtype.bits >= 8 or table is None:
             codes = ordered.view(self.dtype.code_type)
-            opened = codes if table is None else table[codes]
+            elements = codes if table is None else table[codes]
         else:
-            unpacked = _unpacked(self.dtype.bits, table.tobytes(), table.dtype.str)
-            opened = np.take(unpacked, ordered.view(np.uint16 if len(unpacked) > 256 else np.uint8), axis=0)
-        matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
+            by_word = _values_by_word(self.dtype.bits, table.tobytes(), table.dtype.str)
+            elements = np.take(by_word, ordered.view(np.uint16 if len(by_word) > 256 else np.uint8), axis=0)
+        matrix = elements.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
         return np.swapaxes(matrix, -1, -2) if transposed else matrix
 
     @lru_cache(maxsize=None)  # noqa: B019 - operands live as long as the catalogue
-    def _runs(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
-        """The registers in the order of the matrix, if each holds neighbours of a row or (True) of a column.
+    def _register_order(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
+        """The registers in the order of the matrix, or (True) of its transpose; None if it has no such order.
 
-        Then whole registers can be put in place before they are unpacked. Index into [lanes * registers];
-        None if registers do not hold neighbours.
+        Each register must hold neighbours of a row, or of a column: then whole registers are put in place
+        before they are unpacked. Indices into [lanes * registers].
         """
-        at, size = self._needs_lanes().scatter(copy), self.elements_per_register
-        for matrix, transposed in ((at, False), (at.T, True)):
+        holders, size = self._layout_of_lanes().scatter(copy), self.elements_per_register
+        for matrix, transposed in ((holders, False), (holders.T, True)):
             if matrix.shape[1] % size == 0:
                 runs = matrix.reshape(matrix.shape[0], -1, size)
                 if (np.diff(runs, axis=-1) == 1).all() and not (runs[..., 0] % size).any():
@@ -459,7 +453,7 @@ class Operand(MatrixOperand):
         return None
 
     def join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
-        """Codes by lane and element [..., lanes, elements], of any number of lanes -> registers.
+        """Codes by lane and element [..., lanes, elements], for any number of lanes -> registers.
 
         The first element is in the lowest bits.
 
@@ -476,14 +470,14 @@ class Operand(MatrixOperand):
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
     def split(self, registers: NDArray[Any]) -> NDArray[Any]:
-        """Registers of any number of lanes -> codes by lane and element [..., lanes, elements].
+        """Registers [..., lanes, registers], for any number of lanes -> codes [..., lanes, elements].
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
         >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
         array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
         """
-        if self.dtype.bits == self.width >= 8:  # elements are what memory holds, one after the other
+        if self.dtype.bits == self.width >= 8:  # elements follow each other in memory
             return np.ascontiguousarray(registers).view(self.dtype.code_type)
         mask = self.register_type((1 << self.dtype.bits) - 1)
         parts = (registers[..., None] >> self._shifts) & mask
@@ -519,7 +513,7 @@ class Operand(MatrixOperand):
 
 
 def as_operand(value: object) -> Operand:
-    """An operand, or an error that says where there are some.
+    """Return an operand, or refuse any other value.
 
     >>> as_operand("A")
     Traceback (most recent call last):

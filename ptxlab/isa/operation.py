@@ -35,7 +35,7 @@ AnyOperand: TypeAlias = "Operand | TensorOperand"
 
 
 class AnyOperation(ABC):
-    """An instruction with what it reads, by name; never changed, so that results are computed once and kept.
+    """An instruction with what it reads, by name; immutable, so that results are computed once and kept.
 
     `Operation` is one that multiplies, `ptxlab.explorer.transfer.TransferOperation` one that moves.
     """
@@ -72,11 +72,11 @@ class Operation(AnyOperation):
     """An instruction that multiplies matrices, or a batch of it, with its inputs.
 
     Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes in shared
-    memory; batch axes broadcast. `Operation.of` and `Operation.from_matrices` check what they are given;
-    whoever receives an operation trusts it. It is never changed: `with_codes` and its like give another one.
+    memory; batch axes broadcast. `Operation.of` and `Operation.from_matrices` check their arguments, so that
+    code which receives an operation trusts it. It is immutable: `with_codes` and its like return another.
 
-    Its matrices are A, B, C, D and, where the instruction has them, E, SFA, SFB. Of a sparse instruction A is
-    the dense matrix, and `stored` its compressed half.
+    Its matrices are A, B, C, D and, where the instruction has them, E, SFA, SFB. For a sparse instruction A
+    is the dense matrix, and `stored` its compressed half.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -113,7 +113,7 @@ class Operation(AnyOperation):
         """What a pickle holds: the inputs, and nothing that is derived from them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    # -- at the door --------------------------------------------------------------------------------------
+    # -- construction, with checks ------------------------------------------------------------------------
 
     @classmethod
     def of(
@@ -136,8 +136,8 @@ class Operation(AnyOperation):
             if operand is None:
                 if array is not None:
                     names = [operand.name for operand in ins.inputs.values()]
-                    every = listing([*names[:3], ins.d.name, *names[3:]], 8)
-                    raise PtxlabError(f"{name}: {ins.mnemonic} has no such operand; it has {every}")
+                    operands = listing([*names[:3], ins.d.name, *names[3:]], 8)
+                    raise PtxlabError(f"{name}: {ins.mnemonic} has no such operand; it has {operands}")
                 continue
             if array is None:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
@@ -181,20 +181,20 @@ class Operation(AnyOperation):
         codes["a"], codes["b"] = ins.a.encode(A), ins.b.encode(B)
         codes["c"] = np.zeros(ins.c.shape, ins.c.dtype.code_type) if C is None else ins.c.encode(C)
         inputs = ins.inputs
-        arrays = {name: inputs[name].to_registers(each) for name, each in codes.items()}
+        arrays = {name: inputs[name].to_registers(array) for name, array in codes.items()}
         operation = cls(
             ins, **arrays, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
         )
         check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
-        if ins.e is None and ins.scale_a is None:  # those that are in several copies depend on selectors
-            operation._codes.update({inputs[name].name: each for name, each in codes.items()})
+        if ins.e is None and ins.scale_a is None:  # a selector may choose another copy of E and of scales
+            operation._codes.update({inputs[name].name: array for name, array in codes.items()})
         return operation
 
     # -- the inputs ---------------------------------------------------------------------------------------
 
     @property
     def mma(self) -> MmaForm:
-        """The instruction, for what knows only those of a warp or a warpgroup; tcgen05.mma is an error."""
+        """The instruction, for code that handles only warps and warpgroups; tcgen05.mma is an error."""
         if not isinstance(self.ins, MmaForm):
             raise PtxlabError(f"{self.ins.mnemonic}: this needs mma, mma.sp, wmma, wgmma or wgmma.sp")
         return self.ins
@@ -207,14 +207,14 @@ class Operation(AnyOperation):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every matrix, D among them."""
+        """The names of all matrices, D included."""
         return tuple(self.ins.matrices)
 
     def operand(self, name: str) -> AnyOperand:
-        """The operand that a matrix shows."""
+        """The operand behind the matrix of that name."""
         try:
             operand = self.ins.matrices[name]
-        except Exception:  # a __hash__ of somebody else's may raise anything
+        except Exception:  # a foreign __hash__ may raise anything
             raise PtxlabError(
                 f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
             ) from None
@@ -223,9 +223,9 @@ class Operation(AnyOperation):
         return operand
 
     def copy_index(self, name: str) -> int:
-        """Which copy of an element the instruction reads, as its selectors say."""
+        """Which copy of an element the instruction reads, according to its selectors."""
         modifiers = self.modifiers
-        self.operand(name)  # there is one, or this refuses the name
+        self.operand(name)  # refuses an unknown name
         if name == "E":
             return modifiers.selector
         vec = self.ins.scale_vec or 4
@@ -236,25 +236,25 @@ class Operation(AnyOperation):
         return 0
 
     def registers(self, name: str) -> NDArray[Any]:
-        """What the instruction reads: registers, words, or codes in shared memory; not to be written."""
+        """What the instruction reads: registers, words, or codes in shared memory. Do not write into it."""
         try:
             return self.arrays["A" if name == "stored" else name]
         except Exception:
             raise self._no_registers(name) from None
 
     def _no_registers(self, name: object) -> PtxlabError:
-        every = listing([*self.arrays, "D"])
-        return PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {every}")
+        names = listing([*self.arrays, "D"])
+        return PtxlabError(f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {names}")
 
     def codes(self, name: str) -> NDArray[Any]:
-        """Element codes of a matrix, unpacked once; not to be written. D is not an input but a result."""
+        """Element codes of a matrix, unpacked once; do not write into them. D is not an input."""
         try:
             return self._codes[name]
         except Exception:
             return self._unpack(name)
 
     def matrix(self, name: str) -> NDArray[Any]:
-        """Values of a matrix, decoded once; not to be written."""
+        """Values of a matrix, decoded once; do not write into them."""
         operand = self.operand(name)
         if name not in self._values:
             self._values[name] = operand.dtype.decode_array(self.codes(name))
@@ -270,7 +270,7 @@ class Operation(AnyOperation):
 
     @cached_property
     def results(self) -> dict[str, NDArray[Any]]:
-        """Codes of D by the chip that computed them; whoever computes them keeps them here."""
+        """A cache of D's codes by chip, which `numerics.emulate.codes_of_d` fills."""
         return {}
 
     def _unpack(self, name: str) -> NDArray[Any]:
@@ -292,7 +292,7 @@ class Operation(AnyOperation):
         return structure.positions(self.codes("E"), self.ins.metadata_ordered)
 
     def lane_of(self, name: str, row: int, column: int) -> int | None:
-        """The lane whose register the instruction reads for a cell; None where no lane has it in one."""
+        """The lane whose register the instruction reads for a cell; None if no register holds it."""
         operand = self.operand(name)
         row = as_index(row, "row", operand.shape[0], f"{name}: ")
         column = as_index(column, "column", operand.shape[1], f"{name}: ")
@@ -303,12 +303,12 @@ class Operation(AnyOperation):
             return None
         return int(operand.layout.scatter(self.copy_index(name))[row, column]) // operand.layout.elements
 
-    # -- changed: each gives another operation ------------------------------------------------------------
+    # -- modified copies ----------------------------------------------------------------------------------
 
     def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """With other registers, by operand name; an array that is equal to the earlier one is not taken.
+        """A copy with other registers, by operand name.
 
-        So only what changed is a new object, and what was derived from the rest is kept.
+        Arrays that are equal to the present ones are not replaced: what was derived from them is kept.
         """
         changed: dict[str, Any] = {
             argument: arrays[operand.name]
@@ -325,7 +325,7 @@ class Operation(AnyOperation):
         return other
 
     def with_registers(self, name: str, registers: ArrayLike) -> Self:
-        """With other registers, or words of tensor memory, of one operand."""
+        """A copy with other registers, or words of tensor memory, of one operand."""
         if is_name(name, ("D",)):
             raise PtxlabError(_READ_ONLY)
         if is_name(name, ("stored",)):
@@ -333,7 +333,7 @@ class Operation(AnyOperation):
         before = self.registers(name)
         operand = self.operand("stored" if name == "A" and self.ins.sparse else name)
         checked = operand.check_registers(as_array(registers, name))
-        if checked.shape != before.shape:  # what an instruction takes as a batch is not one operation
+        if checked.shape != before.shape:  # an edit does not turn one operation into a batch
             raise PtxlabError(
                 f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "
                 f"which takes {before.shape}"
@@ -341,12 +341,12 @@ class Operation(AnyOperation):
         return self.with_arrays({name: checked.copy()})
 
     def with_modifiers(self, **modifiers: Any) -> Self:
-        """With other modifiers: selector, scale_d, imm_scale_a ..."""
+        """A copy with other modifiers: selector, scale_d, imm_scale_a ..."""
         changed = self.ins.check_modifiers(replace(self.modifiers, **modifiers))
         return self if changed == self.modifiers else replace(self, modifiers=changed)
 
     def with_codes(self, name: str, codes: NDArray[Any], *, keep_metadata: bool = True) -> Self:
-        """With another matrix; the registers change where its elements do, and nowhere else.
+        """A copy with another matrix; the registers change where its elements do, and nowhere else.
 
         Dense A of a sparse instruction is compressed; `keep_metadata` keeps nibbles that still describe it.
         """
@@ -369,11 +369,11 @@ class Operation(AnyOperation):
         return other
 
     def with_matrix(self, name: str, values: ArrayLike) -> Self:
-        """With another matrix of values; dense A of a sparse instruction is compressed afresh."""
+        """A copy with another matrix of values; dense A of a sparse instruction is compressed afresh."""
         return self.with_codes(name, self.operand(name).encode(values), keep_metadata=False)
 
     def _packed(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
-        """The registers with these codes: in every copy of the elements that change, and nowhere else."""
+        """The registers with these codes; only bits of elements that change are written, in every copy."""
         operand = self.operand(name)
         packed = operand.to_registers(codes)
         if not isinstance(operand, Operand):  # in tensor memory
@@ -383,7 +383,7 @@ class Operation(AnyOperation):
             return np.asarray((self.registers(name) & ~mask) | (packed & mask))
         if operand.layout is None:
             return packed
-        if operand.container:  # bits of the padding stay as they are
+        if operand.container:  # bits of padding are kept
             every_code = np.full((operand.lanes, operand.layout.elements), (1 << operand.dtype.bits) - 1)
             packed = packed | (self.registers(name) & ~operand.join(every_code))
         if operand.layout.copies == 1:
@@ -427,18 +427,18 @@ class Operation(AnyOperation):
         return self._map(lambda array: _part(array, batch, start, stop))
 
     def select(self, which: ArrayLike) -> Self:
-        """Instructions of these numbers, of the flattened batch."""
-        numbers = as_array(which, "which")
-        whole = numbers.ndim == 1 and (numbers.size == 0 or numbers.dtype.kind in "iu")
-        if not whole or (numbers.size and not 0 <= numbers.min() <= numbers.max() < self.count):
+        """The instructions with these indices in the flattened batch."""
+        indices = as_array(which, "which")
+        is_index_list = indices.ndim == 1 and (indices.size == 0 or indices.dtype.kind in "iu")
+        if not is_index_list or (indices.size and not 0 <= indices.min() <= indices.max() < self.count):
             raise PtxlabError(f"which={quoted(which)}: a list of numbers from 0 to {self.count - 1}")
-        index = numbers.astype(np.int64)
-        return self.part(0, self.count)._map(lambda array: array[index])
+        indices = indices.astype(np.int64)
+        return self.part(0, self.count)._map(lambda array: array[indices])
 
     def compact(self) -> Self:
-        """The same for another process, as small as can be: once what repeats along the batch.
+        """A copy that is small to send to another process: what repeats along the batch is there once.
 
-        If all arrays do, C stays, so that the batch keeps its size.
+        If all arrays repeat, C keeps the batch axes, so that the batch keeps its size.
         """
         compact = self._map(_without_repetition)
         if compact.batch == self.batch:
@@ -451,7 +451,7 @@ class Operation(AnyOperation):
         return self.part(index, index + 1)._map(lambda array: array[0])
 
     def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
-        """Change all arrays alike along the batch, and what was unpacked from them."""
+        """Apply a change of the batch axes to all arrays, and to the codes unpacked from them."""
         arrays = {name: getattr(self, name) for name in ("a", "b", "c", "e", "scale_a", "scale_b")}
         changed: dict[str, Any] = {name: change(array) for name, array in arrays.items() if array is not None}
         other = replace(self, **changed)
@@ -473,14 +473,14 @@ def _as_product(ins: object) -> ProductForm:
 
 
 def _part(array: NDArray[Any], batch: tuple[int, ...], start: int, stop: int) -> NDArray[Any]:
-    """Rows of the flattened batch, without a copy of everything that broadcasting would repeat."""
-    own = array.shape[:-2]
-    if own == batch:
+    """Elements of the flattened batch, without copying what broadcasting would repeat."""
+    axes = array.shape[:-2]
+    if axes == batch:
         return array.reshape(-1, *array.shape[-2:])[start:stop]
-    if not own:
+    if not axes:
         return np.broadcast_to(array, (stop - start, *array.shape))
-    indices = np.unravel_index(np.arange(start, stop), batch)[len(batch) - len(own) :]
-    chosen = tuple(
-        index if size > 1 else np.zeros_like(index) for index, size in zip(indices, own, strict=True)
+    indices = np.unravel_index(np.arange(start, stop), batch)[len(batch) - len(axes) :]
+    broadcast_indices = tuple(
+        index if size > 1 else np.zeros_like(index) for index, size in zip(indices, axes, strict=True)
     )
-    return np.asarray(array[chosen])
+    return np.asarray(array[broadcast_indices])

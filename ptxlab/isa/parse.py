@@ -1,4 +1,4 @@
-"""The one resolver of names: any spelling that the assembler takes, pasted code, short names, atoms, LLVM."""
+"""From a name to its form: any spelling that the assembler takes, pasted code, short names, atoms, LLVM."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _Form = TypeVar("_Form", bound=Form)
 def parse(text: str | Form) -> MmaForm | TransferForm:
     """The form that a text names.
 
-    Any of these: a mnemonic with its qualifiers in any order that the assembler takes; a line of PTX or an
-    `asm` statement with one; a short name (`mma.m16n8k64.s4`: the plainest of those); an atom of CUTLASS; an
-    intrinsic of LLVM.
-    By itself a name of wgmma has A in registers; with an operand list A is where that has it.
+    The text is one of these: a mnemonic with its qualifiers in any order that the assembler takes; a line of
+    PTX or an `asm` statement with one; a short name (`mma.m16n8k64.s4`, the plainest such form); an atom of
+    CUTLASS; an intrinsic of LLVM.
+    A bare name of wgmma has A in registers; an operand list says where A is.
 
     >>> parse("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32").selectors
     (0, 1)
@@ -42,7 +42,7 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
 
 
 def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: object) -> AnyForm:
-    """As `parse`, also for tcgen05. tcgen05.mma takes its descriptor, as 32 bits or in parts.
+    """Like `parse`, with tcgen05 as well. tcgen05.mma takes its descriptor, as 32 bits or in parts.
 
     >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
     'm64n32k16'
@@ -54,13 +54,13 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
 
     if not isinstance(form, Tcgen05Mma):
         part = "descriptor" if descriptor is not None else next(iter(parts))
-        raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; the name {form.mnemonic} says it all")
-    return _latest(form.with_descriptor(descriptor, **parts))
+        raise PtxlabError(f"{part}: only tcgen05.mma takes a descriptor, {form.mnemonic} does not")
+    return _interned(form.with_descriptor(descriptor, **parts))
 
 
 @lru_cache(maxsize=1024)
-def _latest(form: Tcgen05Mma) -> Tcgen05Mma:
-    """The same form as last time, which has computed its layouts already."""
+def _interned(form: Tcgen05Mma) -> Tcgen05Mma:
+    """The equal form that was parsed first, which has already computed its layouts."""
     return form
 
 
@@ -74,16 +74,16 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
         return None
     from .aliases import tcgen05_atom
 
-    every = mentions(text)
-    atoms = {name: tcgen05_atom(name) for name in every if not name.startswith("tcgen05")}
-    names = [name for name in every if name.startswith("tcgen05") or atoms.get(name) is not None]
-    matrix_names = [name for name in names if not companion(name)] or names[:1]
-    forms = {name: atoms.get(name) or tcgen05_form(name) for name in matrix_names}
-    wrong = next((name for name, form in forms.items() if form is None), None)
-    if wrong is not None:
-        raise PtxlabError(_refusal(wrong))
-    known = {name: form for name, form in forms.items() if form is not None}
-    distinct = list(dict.fromkeys(_placed(form, name, text) for name, form in known.items()))
+    mentioned = mentions(text)
+    atoms = {name: tcgen05_atom(name) for name in mentioned if not name.startswith("tcgen05")}
+    names = [name for name in mentioned if name.startswith("tcgen05") or atoms.get(name) is not None]
+    forms: list[AnyTcgen05] = []
+    for name in [name for name in names if not companion(name)] or names[:1]:
+        form = atoms.get(name) or tcgen05_form(name)
+        if form is None:
+            raise PtxlabError(_refusal(name))
+        forms.append(_with_a_as_written(form, name, text))
+    distinct = list(dict.fromkeys(forms))
     if len(distinct) > 1:
         raise PtxlabError(
             f"the text has {len(distinct)} different tcgen05 instructions; take one of them: "
@@ -92,8 +92,8 @@ def _tcgen05(text: str | Form) -> AnyTcgen05 | None:
     return distinct[0] if distinct else None
 
 
-def _placed(form: _Form, name: str, text: str) -> _Form:
-    """The form with A where the text has it: of wgmma `{d}, a-desc, ...`, of tcgen05.mma `[d], [a], ...`."""
+def _with_a_as_written(form: _Form, name: str, text: str) -> _Form:
+    """The form with A where an operand list has it: wgmma `{d}, a-desc, ...`, tcgen05.mma `[d], [a], ...`."""
     if isinstance(form, MmaForm) and form.family.startswith("wgmma"):
         return form.a_from("shared") if _second_operands(name, text, "{", "}") == {""} else form
     if isinstance(form, Tcgen05Form):
@@ -105,26 +105,26 @@ def _placed(form: _Form, name: str, text: str) -> _Form:
 
 
 def _second_operands(name: str, text: str, opening: str, closing: str) -> set[str]:
-    """How the second operand begins wherever the first is in brackets: with a bracket, too, or not."""
+    """How the second operand begins wherever the first is in brackets: with the same bracket, or without."""
     code = re.sub(r'\\[nt]|["\s]', "", text)
     start, end = re.escape(opening), re.escape(closing)
     return set(re.findall(rf"{re.escape(name)}{start}[^{start}{end}]*{end},({start}?)", code))
 
 
 def parse_every(text: str) -> list[AnyForm]:
-    """As `parse_all`, for tcgen05 too, but for what stands around it if there is anything else.
+    """Like `parse_all`, with tcgen05 as well; fences, waits and the like count only if nothing else is named.
 
     >>> parse_every("tcgen05.ld.sync.aligned.32x32b.x1.b32 {r0}, [r1]; tcgen05.wait::ld.sync.aligned;")
     [<tcgen05.ld.sync.aligned.32x32b.x1.b32>]
     """
     names = mentions(text)
     matrix_names = [name for name in names if not companion(name)]
-    every = [(name, parse_any(name)) for name in matrix_names or names[:1] or [text]]
-    return list(dict.fromkeys(_placed(form, name, text) for name, form in every))
+    forms = [_with_a_as_written(parse_any(name), name, text) for name in matrix_names or names[:1] or [text]]
+    return list(dict.fromkeys(forms))
 
 
 def parse_mma(text: str | Form) -> MmaForm:
-    """As `parse`, for instructions that multiply matrices; ldmatrix and the other transfers are an error.
+    """Like `parse`, for instructions that multiply matrices; ldmatrix and the other transfers are an error.
 
     >>> parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").k
     16
@@ -138,7 +138,7 @@ def parse_mma(text: str | Form) -> MmaForm:
 
 
 def parse_product(text: str | Form) -> MmaForm | Tcgen05Mma:
-    """As `parse_mma`, for tcgen05.mma too.
+    """Like `parse_mma`, with tcgen05.mma as well.
 
     >>> parse_product("tcgen05.mma.cta_group::1.kind::f16").k
     16
@@ -173,7 +173,7 @@ def parse_all(text: str | Form) -> list[MmaForm | TransferForm]:
     matrix_names = [name for name in names if not companion(name)]
     if not matrix_names:
         raise PtxlabError(_refusal(names[0] if names else ""))
-    return list(dict.fromkeys(_placed(_resolve(name), name, text) for name in matrix_names))
+    return list(dict.fromkeys(_with_a_as_written(_resolve(name), name, text) for name in matrix_names))
 
 
 @lru_cache(maxsize=1024)
@@ -189,7 +189,7 @@ def _resolve(name: str) -> MmaForm | TransferForm:
 
 
 def _refusal(name: str) -> str:
-    """Why a name is refused; what finds it out is loaded only then."""
+    """Why a name is refused. The module that finds out is loaded only then."""
     from .refusals import refusal
 
     return refusal(name)

@@ -29,8 +29,8 @@ def by_argument(*operands: _Operand | None) -> dict[str, _Operand]:
 class ProductForm(Form):
     """One form of an instruction that computes D = A B + C: shape, types, operands and modifiers.
 
-    What arithmetic, traces and `Operation` ask of it is here; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
-    answer.
+    Arithmetic, traces and `Operation` use this interface; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
+    implement it.
 
     >>> import ptxlab
     >>> forms = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "tcgen05.mma.cta_group::1.kind::f16")
@@ -60,12 +60,12 @@ class ProductForm(Form):
     @property
     @abstractmethod
     def a(self) -> MatrixOperand:
-        """Multiplicand A; of a sparse instruction the compressed A."""
+        """Multiplicand A; for a sparse instruction the compressed A."""
 
     @property
     @abstractmethod
     def a_dense(self) -> MatrixOperand:
-        """Logical (dense) A; of a dense instruction A."""
+        """Logical (dense) A; the same as `a` for a dense instruction."""
 
     @property
     @abstractmethod
@@ -113,7 +113,7 @@ class ProductForm(Form):
         >>> list(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").matrices)
         ['A', 'stored', 'E', 'B', 'C', 'D']
         """
-        every = {
+        matrices = {
             "A": self.a_dense,
             "stored": self.a if self.sparse else None,
             "E": self.e,
@@ -123,7 +123,7 @@ class ProductForm(Form):
             "SFA": self.scale_a,
             "SFB": self.scale_b,
         }
-        return {name: operand for name, operand in every.items() if operand is not None}
+        return {name: operand for name, operand in matrices.items() if operand is not None}
 
     @property
     def mma_count(self) -> int:
@@ -131,7 +131,7 @@ class ProductForm(Form):
         return 1
 
     def column_of_b(self, row: int, col: int) -> int:
-        """The column of B that goes into D[row][col]: its own, or, of stacked matrices, that of its product.
+        """The column of B that goes into D[row][col]: `col`, unless matrices are stacked (m8n8k4).
 
         >>> import ptxlab
         >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
@@ -152,7 +152,7 @@ class ProductForm(Form):
         """Return the modifiers, or refuse the first that this instruction does not take."""
         if not isinstance(modifiers, Modifiers):
             raise PtxlabError(
-                f"modifiers: found {quoted(modifiers)}; ptxlab.isa.modifiers.Modifiers has them"
+                f"modifiers: found {quoted(modifiers)}; it takes ptxlab.isa.modifiers.Modifiers"
             )
         for name, legal in self.modifiers.items():
             value = getattr(modifiers, name)
@@ -167,7 +167,7 @@ class ProductForm(Form):
         return modifiers
 
     def _selector_quirk(self, value: int, name: str) -> str:
-        """What to add where the assembler accepts more selectors than the manual (`quirks.SELECTORS`)."""
+        """A remark on selectors that only the assembler accepts (`quirks.SELECTORS`)."""
         types = (self.family, self.shape, self.a_type, self.d_type)
         if name == "selector" and value in (2, 3) and types == ("mma.sp", "m16n8k32", "f16", "f32"):
             return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
@@ -200,7 +200,7 @@ class ProductForm(Form):
         """Whether the two indices of a nibble must ascend."""
         return False
 
-    def _structured(self) -> Structure:
+    def _require_structure(self) -> Structure:
         if self.structure is None:
             raise PtxlabError(
                 f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
@@ -216,13 +216,13 @@ class ProductForm(Form):
         >>> stored.shape, nibbles.shape, ins.e.pack_codes(nibbles).shape   # words of tensor memory
         ((128, 16), (128, 8), (128, 4))
         """
-        return self._structured().compress(self.a_dense.check_matrix(A))
+        return self._require_structure().compress(self.a_dense.check_matrix(A))
 
     def compress_codes(
         self, codes: NDArray[Any], nibbles_before: NDArray[Any] | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """As `compress`, of element codes; nibbles that were there before stay where they still fit."""
-        structure = self._structured()
+        """Like `compress`, for element codes; `nibbles_before` are kept where they still describe A."""
+        structure = self._require_structure()
         try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
             stored, nibbles = structure.compress(codes, codes == 0)
         except PtxlabError:
@@ -233,17 +233,19 @@ class ProductForm(Form):
         stored_before = np.take_along_axis(codes, columns, axis=1)
         equal = self.expand(stored_before, nibbles_before) == codes
         described = equal.reshape(*nibbles_before.shape, structure.chunk).all(axis=-1)
-        of_elements = np.repeat(described, structure.keep * structure.group, axis=1)
-        return np.where(of_elements, stored_before, stored), np.where(described, nibbles_before, nibbles)
+        described_elements = np.repeat(described, structure.keep * structure.group, axis=1)
+        return np.where(described_elements, stored_before, stored), np.where(
+            described, nibbles_before, nibbles
+        )
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
-        structure = self._structured()
+        structure = self._require_structure()
         return structure.expand(stored, check_nibbles(structure, nibbles, self.nibbles), ordered=False)
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
-        """The nearest matrix that has the structure.
+        """The nearest matrix with the structure.
 
-        The largest groups of every chunk stay, the others become 0.
+        The largest groups of every chunk are kept, the others become 0.
         """
-        return self._structured().prune(self.a_dense.check_matrix(A))
+        return self._require_structure().prune(self.a_dense.check_matrix(A))

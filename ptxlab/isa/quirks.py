@@ -1,6 +1,6 @@
-"""What the assemblers of CUDA 13.0 to 13.4 take although no PTX ISA has such a form, and what they emit.
+"""What the assemblers of CUDA 13.0 to 13.4 accept although no PTX ISA has it, and what they emit.
 
-Ptxlab refuses all of it.
+ptxlab refuses all of it.
 
 Found by assembling more than ten million lines around the catalogue; the machine code is what nvdisasm shows
 of kernels that store the result.
@@ -20,7 +20,7 @@ _FIRST, _LAST = "13.0", "13.4"
 
 @dataclass(frozen=True)
 class Quirk:
-    """One class of spellings that the assembler takes and the manual does not have.
+    """One class of spellings that the assembler accepts and the manual does not have.
 
     >>> counts = next(row for row in QUIRKS if "m8n8.x8" in row.example)
     >>> right = "ldmatrix.sync.aligned.m8n8.x1.b16"
@@ -29,21 +29,19 @@ class Quirk:
     """
 
     title: str
-    fault: str  # what is wrong, in the words of the pattern's groups
+    fault: str  # what is wrong; \1, \2 are the pattern's groups
     emits: str  # what the assembler makes of it
-    why: str  # why ptxlab refuses it
+    why: str  # why it is refused here
     targets: tuple[str, ...]
     example: str  # a whole line of PTX
-    pattern: str | None = None  # over the mnemonic; None where other code decides
-    replacement: str | None = None  # of what the pattern matches; the result must be legal
-    of: tuple[str, ...] = ("",)  # how the mnemonic begins
+    pattern: str | None = None  # a regular expression over the mnemonic; None where other code decides
+    replacement: str | None = None  # for what the pattern matches; the result must be legal
+    prefixes: tuple[str, ...] = ("",)  # how the mnemonic may begin
     since: str = _FIRST  # the first and the last release of CUDA whose assembler takes it
     until: str = _LAST
 
     def fault_of(self, name: str, legal: Callable[[str], str | None]) -> tuple[str, str | None] | None:
-        """What is wrong with that spelling, and the legal spelling it stands for.
-
-        None if this quirk is not it.
+        """What is wrong with a spelling, and the legal one it stands for; None if this quirk does not apply.
 
         `legal` gives the legal spelling of the same qualifiers, whatever their order.
         """
@@ -55,7 +53,7 @@ class Quirk:
 
     def corrections(self, name: str) -> Iterator[tuple[str, str | None]]:
         """What this quirk finds wrong with a spelling, and the spelling without it, if there is one."""
-        if self.pattern is None or not name.startswith(self.of):
+        if self.pattern is None or not name.startswith(self.prefixes):
             return
         for match in re.finditer(self.pattern, name):
             spelling = None
@@ -88,7 +86,7 @@ class Quirk:
 
     @property
     def where(self) -> str:
-        """Targets, and releases of CUDA if not all that were tried: ``sm_75 to sm_89, CUDA 13.0 only``."""
+        """Targets, and the releases of CUDA unless they are all: ``sm_75 to sm_89, CUDA 13.0 only``."""
         if (self.since, self.until) == (_FIRST, _LAST):
             return self.target_words
         return f"{self.target_words}, CUDA {self.release_words}"
@@ -99,22 +97,22 @@ def _vector(letter: str, count: int) -> str:
 
 
 def _line(mnemonic: str, *operands: str | int) -> str:
-    """A line of PTX; a number stands for that many registers: of D (those of C), A, B, C in turn."""
+    """A line of PTX; a number stands for that many registers of D (named as C's), A, B and C in turn."""
     letters = iter("cabc")
-    texts = [_vector(next(letters), each) if isinstance(each, int) else each for each in operands]
+    texts = [_vector(next(letters), text) if isinstance(text, int) else text for text in operands]
     return f"{mnemonic} {', '.join(texts)};"
 
 
 _ORDERS = r"(?:row|col)\.(?:row|col)"
-_BIG = "m16n16k16|m8n32k16|m32n8k16"
+_F16_SHAPES = "m16n16k16|m8n32k16|m32n8k16"
 _FP8 = r"e(?:4m3|5m2)"
-_NOTHING = "emits nothing at all: D keeps what it held"
+_EMITS_NOTHING = "emits nothing at all: D keeps what it held"
 _DROPPED = "drops it: the code is that of the spelling without"
-_WITHOUT_COPIES = tuple(
+_TCGEN05_EXCEPT_CP = tuple(
     f"tcgen05.{word}"
     for word in ("mma", "ld", "st", "shift", "alloc", "dealloc", "relinquish", "commit", "fence", "wait")
 )
-#: Kinds of other instructions that mma takes over FP8: their words, a title, targets, the first release.
+#: Kinds of other instructions that the assembler accepts for FP8 mma: pattern, title, targets, first release.
 _FOREIGN_KINDS = (
     (
         "mxf8f6f4|mxf4|mxf4nvf4|f8f6f4",
@@ -127,14 +125,13 @@ _FOREIGN_KINDS = (
     ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", SM_107, "13.4"),
 )
 
-#: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
-#: legal form.
+#: Every class that has a pattern; the assembler emits the same for all targets that have the legal form.
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         title="`mma.m8n8k4` with bf16 or tf32",
         pattern=rf"^mma\.sync\.aligned\.m8n8k4\.{_ORDERS}\.f32\.(bf16|tf32)\.\1\.f32$",
         fault=r"m8n8k4 has no \1 form",
-        emits=_NOTHING,
+        emits=_EMITS_NOTHING,
         why="the four quad-pair products exist for f16 only",
         targets=SM_80,
         example=_line("mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32", 8, 2, 2, 8),
@@ -143,7 +140,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`wmma` f64 at m16n16k16 or m16n16k8",
         pattern=rf"^wmma\.mma\.sync\.aligned\.{_ORDERS}\.(m16n16k16|m16n16k8)(?:\.r[nzmp])?\.f64\.f64\.f64\.f64$",
         fault=r"\1 has no f64 form",
-        emits=_NOTHING,
+        emits=_EMITS_NOTHING,
         why="f64 comes in m8n8k4 only",
         targets=SM_80,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64", *[_vector("w", 8)] * 4),
@@ -153,7 +150,7 @@ QUIRKS: tuple[Quirk, ...] = (
         pattern=r"(?<=^wmma\.mma\.sync\.aligned\.)(.*\.(?:m16n16k16|m32n8k16)\.s32\.([su]8)\.\2)\.u32",
         replacement=r"\1.s32",
         fault="C is s32, not u32",
-        emits=_NOTHING,
+        emits=_EMITS_NOTHING,
         why="integer accumulators are s32",
         targets=SM_75,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32", 8, 2, 2, 8),
@@ -161,7 +158,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         title="`wmma` s4 or u4 at the shapes of f16, tf32 and f64",
-        pattern=rf"^wmma\.mma(?:\.(?:xor|and|or))?\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.([su]4)\.\2\.s32(?:\.satfinite)?$",
+        pattern=rf"^wmma\.mma(?:\.(?:xor|and|or))?\.sync\.aligned\.{_ORDERS}\.({_F16_SHAPES}|m8n8k4|m16n16k8)\.s32\.([su]4)\.\2\.s32(?:\.satfinite)?$",
         fault=r"\1 has no \2 form",
         emits="emits one IMMA.8832 over the first registers; the other registers of D keep what they held",
         why="4-bit types come in m8n8k32 only; number of registers, layouts and bit operation go unchecked",
@@ -171,7 +168,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         title="`wmma` b1 at those shapes, with a bit operation but no `.popc`",
-        pattern=rf"^wmma\.mma\.(?:xor|and)\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.b1\.b1\.s32$",
+        pattern=rf"^wmma\.mma\.(?:xor|and)\.sync\.aligned\.{_ORDERS}\.({_F16_SHAPES}|m8n8k4|m16n16k8)\.s32\.b1\.b1\.s32$",
         fault=r"\1 has no b1 form, and .popc is missing",
         emits="emits the code of m8n8k128 (BMMA.88128.AND.POPC, or IMMA on single bits) for some registers",
         why="b1 comes in m8n8k128 only",
@@ -193,7 +190,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="4-bit `mma` with a bit operation",
         pattern=r"^(?=.*\.[su]4\.)(?!.*satfinite)(.*?)\.(xor|and|or)(?:\.popc)?(?=\.|$)",
         replacement=r"\1",
-        of=("mma.sync", "mma.xor", "mma.and", "mma.or"),
+        prefixes=("mma.sync", "mma.xor", "mma.and", "mma.or"),
         fault=r".\2 exists for b1 only",
         emits="multiplies and adds all the same, by the code of the spelling without",
         why="the result is not a population count",
@@ -205,7 +202,7 @@ QUIRKS: tuple[Quirk, ...] = (
             title=title,
             pattern=rf"\.(kind::(?:{kinds}))(?=\.|$)",
             replacement="",
-            of=("mma.sync", "mma.kind", "mma.sp::ordered_metadata"),
+            prefixes=("mma.sync", "mma.kind", "mma.sp::ordered_metadata"),
             fault=r".\1 does not go with this shape and these types",
             emits="ignores it: the code is that of the plain FP8 form, without scales",
             why="the manual has no such kind here, and mxf8f6f4 or mxf4 promise scales",
@@ -242,7 +239,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.pred` in `ldmatrix`",
         pattern=r"\.pred(?=\.|$)",
         replacement="",
-        of=("ldmatrix",),
+        prefixes=("ldmatrix",),
         fault=".pred does not fit here",
         emits=_DROPPED,
         why="it belongs to other instructions",
@@ -254,7 +251,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.bf16` in `movmatrix`",
         pattern=r"\.bf16(?=\.|$)",
         replacement="",
-        of=("movmatrix",),
+        prefixes=("movmatrix",),
         fault=".bf16 is one type too many",
         emits=_DROPPED,
         why="the elements are .b16, whatever they mean",
@@ -265,7 +262,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
         replacement="",
-        of=("mma", "wmma", "wgmma", "stmatrix", "movmatrix"),
+        prefixes=("mma", "wmma", "wgmma", "stmatrix", "movmatrix"),
         fault=r".\1 exists for ldmatrix only",
         emits=_DROPPED,
         why="nothing is unpacked",
@@ -276,7 +273,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="a packed format, or `.b2`, in `tcgen05` but for `tcgen05.cp`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64|b2)(?=\.|$)",
         replacement="",
-        of=_WITHOUT_COPIES,
+        prefixes=_TCGEN05_EXCEPT_CP,
         fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is unpacked or compressed: tcgen05.cp unpacks, .spcompress compresses",
@@ -287,7 +284,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.row` or `.col` in `tcgen05.ld`, `.st`, `.cp`; `.b2` in `tcgen05.cp`",
         pattern=r"\.(row|col|b2)(?=\.|$)",
         replacement="",
-        of=("tcgen05.ld", "tcgen05.st", "tcgen05.cp"),
+        prefixes=("tcgen05.ld", "tcgen05.st", "tcgen05.cp"),
         fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is transposed",
@@ -298,7 +295,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.NaN` twice in `tcgen05.ld.red`",
         pattern=r"\.NaN(?=.*\.NaN)",
         replacement="",
-        of=("tcgen05.ld.red",),
+        prefixes=("tcgen05.ld.red",),
         fault=".NaN is there twice",
         emits=_DROPPED.replace("the spelling without", "the spelling with one"),
         why="the manual has it once",
@@ -309,7 +306,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`tcgen05.ld` and `.st` without `.aligned`",
         pattern=r"\.sync(?!.*\.aligned)(?<!\.aligned\.sync)",
         replacement=".sync.aligned",
-        of=("tcgen05.ld", "tcgen05.st"),
+        prefixes=("tcgen05.ld", "tcgen05.st"),
         fault=".aligned is missing",
         emits="makes the same code of it",
         why="the manual has no such form, and later assemblers refuse it",
@@ -321,7 +318,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",
         pattern=r"\.(row|col)(?=\.|$)",
         replacement="",
-        of=("wgmma", "ldmatrix", "stmatrix", "movmatrix"),
+        prefixes=("wgmma", "ldmatrix", "stmatrix", "movmatrix"),
         fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is transposed: wgmma has imm-trans, ldmatrix has .trans",
@@ -332,7 +329,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="one type too many (b1, b2, s2, u2, s4, u4, tf32, bf16, bf16x2, in some places)",
         pattern=r"\.(b1|b2|[su]2|[su]4|tf32|bf16|bf16x2)(?=\.|$)",
         replacement="",
-        of=("mma", "movmatrix", "ldmatrix", "stmatrix", "wmma.load", "wmma.store"),
+        prefixes=("mma", "movmatrix", "ldmatrix", "stmatrix", "wmma.load", "wmma.store"),
         fault=r".\1 is one type too many",
         emits="drops it where it happens to fit, mostly after the last type",
         why="a type that means nothing hides a mistake",
@@ -343,7 +340,7 @@ QUIRKS: tuple[Quirk, ...] = (
         title="`.v2`, `.v4`, `.v8` where so many registers stand; `.pred` in `wmma.mma`",
         pattern=r"\.(v[248]|pred)(?=\.|$)",
         replacement="",
-        of=("mma", "wgmma", "wmma"),
+        prefixes=("mma", "wgmma", "wmma"),
         fault=r".\1 does not fit here",
         emits="drops it where the numbers of registers happen to agree",
         why="vectors of registers follow from shape and types",
@@ -352,7 +349,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
 )
 
-#: Sparsity selectors are operands, no qualifiers: `Instruction.selectors` has the manual's.
+#: Sparsity selectors are operands, not qualifiers; `Instruction.selectors` has the manual's.
 SELECTORS = Quirk(
     title="selectors 2 and 3 of `mma.sp` m16n8k32 with f16 and results f32",
     fault="selector 2 does not exist: a pair of lanes supplies metadata, 0 or 1",

@@ -1,14 +1,12 @@
-"""Structured sparsity.
-
-Which zeros are allowed, what is stored, and the metadata nibbles that say where it was.
+"""Structured sparsity: which zeros A must have, what is stored of it, and the metadata nibbles.
 
 A row of A is cut into chunks, a chunk into *groups* of neighbouring elements; at most `keep` groups of a
 chunk may be non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibble a chunk says
 which (PTX ISA, "Sparse matrix storage").
 
-Where nibbles lie is said elsewhere: in the registers of a warp by `layout.metadata`, in tensor memory for
-tcgen05 by `DataPath.metadata` of `tensor_memory`, and as CUTLASS and PyTorch store them by
-`ptxlab.memory.library_formats` (`reorder_metadata`).
+Other modules say where nibbles lie: `layout.metadata` in the registers of a warp, `DataPath.metadata` of
+`tensor_memory` in tensor memory for tcgen05, and `ptxlab.memory.library_formats` (`reorder_metadata`) in the
+formats of CUTLASS and PyTorch.
 """
 
 from __future__ import annotations
@@ -60,8 +58,7 @@ class Structure:
         >>> [(f"{nibble:04b}", groups) for nibble, groups in STRUCTURES["2:4"].nibbles.items()][:3]
         [('0100', (0, 1)), ('1000', (0, 2)), ('1100', (0, 3))]
         """
-        kept = combinations(range(self.groups), self.keep)
-        return {self._nibble(groups): groups for groups in kept}
+        return {self._nibble(groups): groups for groups in combinations(range(self.groups), self.keep)}
 
     @cached_property
     def unordered(self) -> dict[int, tuple[int, ...]]:
@@ -73,7 +70,7 @@ class Structure:
         return {self._nibble(groups): groups for groups in permutations(range(self.groups), self.keep)}
 
     def _nibble(self, groups: Sequence[_Indices]) -> _Indices:
-        """The nibble of the groups that are kept: numbers, or arrays of them."""
+        """The nibble that keeps these groups; numbers, or arrays of numbers."""
         # 1:2 counts in halves of an element, so that one of two is two of four: 0b0100 or 0b1110
         first, second = (2 * groups[0], 2 * groups[0] + 1) if self.groups == 2 else (groups[0], groups[1])
         return first | second << 2
@@ -116,14 +113,14 @@ class Structure:
         ['row 0, columns 4..7: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2']
         """
         count = self._occupied(matrix, zero).sum(axis=-1)
-        what = "values" if self.group == 1 else {2: "pairs"}.get(self.group, f"groups of {self.group}")
+        unit = "pairs" if self.group == 2 else "values"
         sentences = []
         for at in np.argwhere(count > self.keep):
             where = f"matrix {[int(i) for i in at[:-2]]}, " if len(at) > 2 else ""
             first = int(at[-1]) * self.chunk
             sentences.append(
                 f"{where}row {at[-2]}, columns {first}..{first + self.chunk - 1}: {count[tuple(at)]} of the "
-                f"{self.groups} {what} are non-zero; "
+                f"{self.groups} {unit} are non-zero; "
                 f"{self.title} sparsity keeps at most {self.keep}"
             )
         return sentences
@@ -142,8 +139,8 @@ class Structure:
     ) -> tuple[NDArray[Any], NDArray[np.uint8]]:
         """Split a structured matrix [..., rows, columns] into its stored half and one ordered nibble a chunk.
 
-        Where a chunk has fewer non-zero groups than are kept, the first all-zero ones fill the places. `zero`
-        says which elements count as zero, for matrices of codes; otherwise those equal to 0 do.
+        If a chunk has fewer non-zero groups than are kept, its first all-zero groups fill up. `zero` says
+        which elements count as zero, for matrices of codes; without it, those equal to 0 do.
 
         >>> stored, nibbles = STRUCTURES["2:4"].compress([[0, 5, 0, 7]])
         >>> stored, f"{nibbles[0, 0]:04b}"   # columns 1 and 3
@@ -202,7 +199,7 @@ class Structure:
         batch = broadcast("batch axes", {"stored half": stored.shape[:-1], "nibbles": nibbles.shape[:-1]})
         check_room(2 * math.prod(batch) * stored.shape[-1], "dense matrix")
         size = self.group * stored.itemsize
-        if size * self.groups in (4, 8):  # a chunk is one number, in which groups are shifted to their places
+        if size * self.groups in (4, 8):  # a chunk fits one integer, in which groups are shifted into place
             kept = np.ascontiguousarray(stored).view(f"u{size * self.keep}").astype(f"u{size * self.groups}")
             number, bits = kept.dtype.type, 8 * size
             chunks = number(0)
@@ -221,11 +218,11 @@ class Structure:
         return dense
 
     def weights(self, matrix: ArrayLike) -> NDArray[np.float64]:
-        """What groups weigh against the others of their chunk, [..., chunks, groups].
+        """The weight by which `prune` ranks the groups of a chunk, [..., chunks, groups].
 
-        It is the size of one element, or the sum of squares of several, in a unit near the largest of the
-        chunk: a power of two, so that squares of tiny numbers are not 0 and equal groups weigh the same.
-        A NaN weighs most.
+        It is the magnitude of a single element, or the sum of squares of several in a unit near the largest
+        of the chunk: a power of two, so that squares of tiny numbers are not 0 and equal groups weigh the
+        same. A NaN weighs most.
 
         >>> STRUCTURES["4:8"].weights([[3, 4, 0, 0, 0, 5, 1, 1]])
         array([[[0.390625, 0.      , 0.390625, 0.03125 ]]])
@@ -241,7 +238,7 @@ class Structure:
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
         """The nearest structured matrix (least squares).
 
-        In every chunk the largest groups stay, the rest become 0.
+        The largest groups of every chunk are kept, the others become 0.
 
         >>> STRUCTURES["2:4"].prune([[1, -5, 2, 7]])
         array([[ 0, -5,  0,  7]])

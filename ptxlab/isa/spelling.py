@@ -1,7 +1,7 @@
-"""Which form a mnemonic names, in whatever order its qualifiers stand, and the mnemonics in a pasted text.
+"""Which form a mnemonic names, whatever the order of its qualifiers, and the mnemonics in a pasted text.
 
 The assembler reads qualifiers in any order, as long as types, layouts, bit operation and `.popc`, target and
-source format keep their order among themselves. Public code makes use of it:
+source format keep their order among themselves. Published code relies on it:
 `ldmatrix.sync.aligned.x4.m8n8.shared.b16`, `.satfinite` at the end, `kind::` before the shape.
 """
 
@@ -32,7 +32,7 @@ _Key = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]
 
 
 def form_of(name: str) -> MmaForm | TransferForm | None:
-    """The form that the assembler reads in a mnemonic; None if it is not one of the catalogue.
+    """The form that the assembler reads in a mnemonic; None if the catalogue has none.
 
     >>> form_of("ldmatrix.sync.aligned.x4.m8n8.shared.b16")
     <ldmatrix.sync.aligned.m8n8.x4.shared.b16>
@@ -47,7 +47,7 @@ def canonical(name: str) -> str | None:
 
 
 def is_mnemonic(name: str) -> bool:
-    """Whether this claims to be a whole mnemonic, and no short name: every mnemonic has `.sync.aligned`.
+    """Whether this is meant as a whole mnemonic, not as a short name: every mnemonic has `.sync.aligned`.
 
     >>> is_mnemonic("mma.sync.m16n8k16.f16"), is_mnemonic("mma.m16n8k16.f16")
     (True, False)
@@ -83,10 +83,10 @@ def spellings() -> Iterator[tuple[str, MmaForm | TransferForm]]:
 
 
 def head_length(tokens: list[str]) -> int:
-    """How many words stand first: ``wmma.load.a``, ``wgmma.mma_async``, ``mma``, ``tcgen05.mma.ws``."""
+    """How many words the opcode has: ``wmma.load.a``, ``wgmma.mma_async``, ``mma``, ``tcgen05.mma.ws``."""
     if tokens[0] == "tcgen05":
         return next(
-            (at for at, token in enumerate(tokens) if at > 1 and token not in _TCGEN05_HEADS), len(tokens)
+            (i for i, token in enumerate(tokens) if i > 1 and token not in _TCGEN05_HEADS), len(tokens)
         )
     if tokens[:2] in (["wmma", "load"], ["wmma", "store"]):
         return 3
@@ -103,15 +103,15 @@ def _key(tokens: list[str]) -> _Key:
 
 
 def _without_repetition(tokens: list[str]) -> list[str]:
-    """The assembler takes `.sync` and `.satfinite` said twice as said once."""
+    """Drop a second `.sync` or `.satfinite`, as the assembler does."""
     for word in ("sync", "satfinite"):
         if tokens.count(word) > 1:
             first = tokens.index(word)
-            tokens = [token for place, token in enumerate(tokens) if token != word or place == first]
+            tokens = [token for index, token in enumerate(tokens) if token != word or index == first]
     return tokens
 
 
-#: Instructions that stand beside the matrix instructions in a kernel and are none themselves.
+#: Instructions that accompany matrix instructions in a kernel but are none themselves, and what they do.
 COMPANIONS = {
     "wgmma.fence": "orders accesses to registers and shared memory before wgmma.mma_async",
     "wgmma.commit_group": "closes a group of wgmma.mma_async, to be waited for",
@@ -145,10 +145,10 @@ def tcgen05_mnemonics() -> dict[str, AnyTcgen05]:
 
     by_name: dict[str, AnyTcgen05] = {}
     for form in tcgen05_forms():
-        hinted: list[AnyTcgen05] = [form]
+        variants: list[AnyTcgen05] = [form]
         if isinstance(form, Tcgen05Mma):
-            hinted = [form.collecting(a, b) for a, b in form.collectors]
-        by_name |= {each.mnemonic: each for each in hinted}
+            variants = [form.collecting(a, b) for a, b in form.collectors]
+        by_name |= {variant.mnemonic: variant for variant in variants}
     return by_name
 
 
@@ -165,20 +165,20 @@ _MENTION = re.compile(
     r"|(?<![\w.%$:])(?:\w+::)*(?:SM\d+_\w+|G?MMA_\d+x\d+x\d+_\w+)(?:<[^<>]*>)?"  # an atom of CUTLASS
     r"|(?<![\w.%$])llvm\.nvvm\.(?:w?mma|ldmatrix|stmatrix)(?:\.\w+)+"  # an intrinsic of LLVM
 )
-#: Between the parts of a name, in C and in what people copy: line continuations, colours, marks of no width.
-_JOINTS = re.compile(r'\\[nt]|\\\r?\n|"\s+"|""|\x1b\[[\d;]*m|[\xad\u200b-\u200f\u2060\ufeff]')
+#: What may split a name in C and in copied text: line continuations, colours, zero-width characters.
+_SPLITS = re.compile(r'\\[nt]|\\\r?\n|"\s+"|""|\x1b\[[\d;]*m|[\xad\u200b-\u200f\u2060\ufeff]')
 
 
 def mentions(text: str) -> list[str]:
     """The matrix instructions that a text names, each once: PTX, CUTLASS's atoms, LLVM's intrinsics.
 
-    Of any other text the first word, which may be a short name.
+    A text without any of these gives its first word, which may be a short name.
 
     >>> mentions('asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, ...;" : "+d"(c));')
     ['mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64']
     """
-    # strings that follow each other are one; \\n and \\t stand in them as two letters
-    code = re.sub(_JOINTS, lambda match: " " if match[0] in ("\\n", "\\t") else "", text)
+    # adjacent strings are one; \\n and \\t are two characters in them
+    code = re.sub(_SPLITS, lambda match: " " if match[0] in ("\\n", "\\t") else "", text)
     bare = _collapsed(re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL))
     # in prose a name may follow the dot of a sentence
     names = _MENTION.findall(bare) or _MENTION.findall(_collapsed(code)) or _MENTION.findall(code)
@@ -191,5 +191,5 @@ def mentions(text: str) -> list[str]:
 
 
 def _collapsed(text: str) -> str:
-    """White space collapsed, and none around the dots and colons of a mnemonic."""
+    """Collapse white space, and remove it around the dots and colons of a mnemonic."""
     return re.sub(r" ?(\.|::) ?", r"\1", " ".join(text.split()))

@@ -43,8 +43,8 @@ def newest_of_cuda(release: tuple[int, int]) -> PtxVersion:
     >>> str(newest_of_cuda((13, 0))), str(newest_of_cuda((14, 2)))
     ('9.0', '9.4')
     """
-    known = [version for since, version in CUDA_RELEASES.items() if since <= release]
-    return max(known, default=PtxVersion(0, 0))
+    versions = [version for since, version in CUDA_RELEASES.items() if since <= release]
+    return max(versions, default=PtxVersion(0, 0))
 
 
 def cuda_release(version: PtxVersion) -> str:
@@ -53,7 +53,7 @@ def cuda_release(version: PtxVersion) -> str:
     >>> cuda_release(PtxVersion(9, 4)), cuda_release(PtxVersion(7, 1))
     ('13.4', '12.0')
     """
-    major, minor = min(release for release, known in CUDA_RELEASES.items() if known >= version)
+    major, minor = min(release for release, newest in CUDA_RELEASES.items() if newest >= version)
     return f"{major}.{minor}"
 
 
@@ -133,9 +133,9 @@ def _full_target(name: str) -> str:
 def _first_chips() -> Iterable[str]:
     """The first chip of each generation that has a target."""
     first: dict[str, str] = {}
-    for name, each in GENERATIONS.items():
+    for name, generation_name in GENERATIONS.items():
         if _CHIPS[name].versions:
-            first.setdefault(each, name)
+            first.setdefault(generation_name, name)
     return first.values()
 
 
@@ -174,9 +174,9 @@ def _target_refusal(target: object) -> str:
         if name in TARGETS:
             remedy = f"it is called {name} since CUDA 13.0" if chip in _RENAMED else f"did you mean {name}?"
             return f"unknown target {target!r}; {remedy}"
-    having = _target_of_product(target) if isinstance(target, str) else None
-    if having is not None:
-        return f"unknown target {quoted(target)}; that of the {having[1]} is {having[0]}"
+    known_product = _target_of_product(target) if isinstance(target, str) else None
+    if known_product is not None:
+        return f"unknown target {quoted(target)}; that of the {known_product[1]} is {known_product[0]}"
     return f"unknown target {quoted(target)}; known are {listing(TARGETS, 30)}"
 
 
@@ -200,22 +200,22 @@ def chip_number(target: str) -> int:
 
 
 def assembles_for(module_target: str, target: str) -> bool:
-    """Whether the assembler makes code for a target of PTX whose `.target` is another.
+    """Whether the assembler makes code for a target from a module with another `.target`.
 
-    PTX of a plain target is for it and all later ones, that of an architecture (a) for itself only, that of a
-    family (f) for later chips of its family.
+    PTX for a plain target assembles for it and all later ones, PTX for an architecture (a) only for itself,
+    PTX for a family (f) for later chips of that family.
 
     >>> assembles_for("sm_80", "sm_90a"), assembles_for("sm_80", "sm_75"), assembles_for("sm_90a", "sm_100a")
     (True, False, False)
     >>> assembles_for("sm_100f", "sm_103"), assembles_for("sm_100f", "sm_120f")
     (True, False)
     """
-    own, other = chip_number(module_target), chip_number(target)
+    module_chip, chip = chip_number(module_target), chip_number(target)
     if module_target.endswith("a"):
         return module_target == target
     if module_target.endswith("f"):
-        return own <= other and own // 10 == other // 10
-    return own <= other
+        return module_chip <= chip and module_chip // 10 == chip // 10
+    return module_chip <= chip
 
 
 def chip_of_target(target: str) -> str | None:

@@ -6,7 +6,7 @@ digit moves by its steps. Elements are counted along a lane; a column holds 32 b
 are those of the second CTA of a pair.
 
 PTX ISA 9.4, "Data Path Layout Organization" (layouts A to G are pictures there), "Block Scaling" and
-"Sparsity selector"; shapes and strides as CUTLASS has them in mma_traits_sm100_frag.hpp. Where the two
+"Sparsity selector"; shapes and strides from CUTLASS's mma_traits_sm100_frag.hpp. Where the two
 differ, or one is silent, `source` of the operand says so.
 """
 
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
+from .cute import cute_text
 from .dtypes import DType
 from .layout import Mode, mode_offsets
 from .operand import MatrixOperand
@@ -57,7 +58,7 @@ class TensorLayout:
 
     @cached_property
     def elements(self) -> int:
-        """Elements along a lane, from the first on, that it covers."""
+        """Elements of a lane that it covers, counted from the first."""
         return int(self._coords[..., 1].max()) + 1
 
     def coords(self) -> NDArray[np.int64]:
@@ -74,7 +75,7 @@ class TensorLayout:
         return copies[:, None, None] + rows[None, :, None] + columns[None, None, :]
 
     def locate(self, row: int, col: int) -> tuple[int, int]:
-        """The (lane, element) that holds this row and column; of copies the first."""
+        """The (lane, element) that holds this row and column; the first of several copies."""
         return self.holders(row, col)[0]
 
     def holders(self, row: int, col: int) -> list[tuple[int, int]]:
@@ -90,17 +91,11 @@ class TensorLayout:
         >>> data_path(128, cta_group=2, sparse=False, ws=False).result(128, 64).cute
         '(64,(32,2)):(1,(128,64))'
         """
-        parts = [_cute([mode for mode in modes if mode[1] < LANES]) for modes in (self.row, self.column)]
-        return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
-
-
-def _cute(modes: list[Mode]) -> tuple[str, str]:
-    kept = [mode for mode in modes if mode[0] > 1] or [(1, 0, 0)]
-    sizes = [str(size) for size, _, _ in kept]
-    strides = [str(lane + LANES * element) for _, lane, element in kept]
-    if len(kept) == 1:
-        return sizes[0], strides[0]
-    return f"({','.join(sizes)})", f"({','.join(strides)})"
+        row, column = (
+            [(size, lane + LANES * element) for size, lane, element in modes if size > 1 and lane < LANES]
+            for modes in (self.row, self.column)
+        )
+        return cute_text(row, column)
 
 
 class TensorPlace(NamedTuple):
@@ -162,12 +157,12 @@ class TensorOperand(MatrixOperand):
 
     @property
     def columns(self) -> int:
-        """Columns of tensor memory from its address on that it, or what its ids choose from, takes up."""
+        """Columns of tensor memory from its address on, with all that its ids choose from."""
         return -(-self.layout.elements * self.width // _WORD)
 
     @property
     def stored_shape(self) -> tuple[int, int]:
-        """Lanes, 256 of a CTA pair, and columns."""
+        """Lanes (256 for a CTA pair) and columns."""
         return LANES * self.ctas, self.columns
 
     @property
@@ -237,7 +232,7 @@ class TensorOperand(MatrixOperand):
     def pack_codes(self, codes: ArrayLike) -> NDArray[np.uint32]:
         """Element codes [..., rows, columns] -> words [..., lanes, columns], free bits 0.
 
-        Of a CTA pair there are 256 lanes.
+        A CTA pair has 256 lanes.
         """
         array = self.check_codes(codes)
         lanes, columns = self.stored_shape
@@ -254,7 +249,7 @@ class TensorOperand(MatrixOperand):
         return slots.reshape(*batch, lanes, columns)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
-        """Words [..., lanes, columns] -> element codes [..., rows, columns], of one of its copies."""
+        """Words [..., lanes, columns] -> element codes [..., rows, columns], read from one copy."""
         array = as_array(registers, self.name)
         lanes, columns = self.stored_shape
         if array.ndim < 2 or array.shape[-2] != lanes or array.shape[-1] < columns:
@@ -279,7 +274,7 @@ class TensorOperand(MatrixOperand):
 
     @cached_property
     def _slots(self) -> NDArray[np.int64]:
-        """Where each element is among all slots of its width, lane after lane: [copies, rows, columns]."""
+        """The slot of each element; slots have its width, lane after lane: [copies, rows, columns]."""
         lane, column, low = np.moveaxis(self._words, -1, 0)
         parts, together = self._group
         slots = lane * (self.columns * parts // together) + (column * _WORD + low) // self.width
@@ -287,12 +282,12 @@ class TensorOperand(MatrixOperand):
 
     @property
     def _group(self) -> tuple[int, int]:
-        """The elements, and the words that they fill together without an end inside an element."""
+        """The fewest elements that fill whole words, and how many words these are: (1, 1) for 32 bits."""
         bits = math.lcm(self.width, _WORD)
         return bits // self.width, bits // _WORD
 
     def _joined(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Elements [..., groups, elements] that lie across the ends of words -> words."""
+        """Elements [..., groups, elements] that cross the ends of words -> words."""
         bits = codes[..., None] >> np.arange(self.width, dtype=np.uint32) & np.uint32(1)
         octets = np.packbits(bits.astype(np.uint8).reshape(*codes.shape[:-2], -1), axis=-1, bitorder="little")
         return octets.view(np.uint32)
@@ -306,7 +301,7 @@ class TensorOperand(MatrixOperand):
 
     @cached_property
     def _elements(self) -> NDArray[np.int64]:
-        """The element in each slot, counted along the rows; -1 for none."""
+        """The row-major index of the element in each slot; -1 for none."""
         parts, together = self._group
         elements = np.full(math.prod(self.stored_shape) * parts // together, -1)
         elements[self._slots] = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape)
@@ -365,7 +360,7 @@ class DataPath:
         return (0, 16) if self.halves else (0,)
 
     def lanes(self, first: int = 0) -> int:
-        """The lanes of D, A and the metadata if they begin in that one: a bit for each.
+        """The lanes of D, A and the metadata that begin in lane `first`: a bit for each.
 
         >>> f"{DATA_PATHS['F'].lanes(16):x}"
         'ffff0000ffff0000ffff0000ffff0000'
@@ -381,7 +376,7 @@ class DataPath:
         return (*lanes, (2, LANES, 0)) if self.ctas == 2 else lanes
 
     def copy_modes(self) -> tuple[Mode, ...]:
-        """Where A and metadata are held again, so that each group of lanes finds all of a row of them."""
+        """Further copies of A and metadata, so that each group of lanes has whole rows."""
         return ((self.wide, LANES // self.wide, 0),) if self.wide > 1 else ()
 
     def result(self, m: int, n: int) -> TensorLayout:
@@ -402,11 +397,11 @@ class DataPath:
     def metadata(self, m: int, chunks: int, wide: bool) -> TensorLayout:
         """Where the nibbles of a sparse A are.
 
-        Of 16- and 32-bit types a lane holds four nibbles of a row and four of the row 8 below, and the lane 8
-        further the next four of each: one column, of four that the selector chooses from. Otherwise a lane
-        holds all of its row's.
+        For 16- and 32-bit types a lane holds four nibbles of a row and four of the row 8 below, and the lane
+        8 further the next four of each: one column, of four that the selector chooses from. Otherwise a lane
+        holds all nibbles of its row.
 
-        >>> DATA_PATHS["D"].metadata(128, 8, wide=True).locate(11, 5)   # of row 11 the sixth nibble
+        >>> DATA_PATHS["D"].metadata(128, 8, wide=True).locate(11, 5)   # the sixth nibble of row 11
         (11, 5)
         >>> DATA_PATHS["D"].metadata(128, 8, wide=True).locate(3, 5)
         (11, 1)
@@ -480,7 +475,7 @@ def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> Tens
 def half_scale_layout(lines: int, groups: int) -> TensorLayout:
     """Scale factors of `lines` columns of B where D is in layout B: each half has 64 lanes to itself.
 
-    CUTLASS has it so (`tmem_sf_frg`, ScaleFactorDuplicated2by2), and its example for M = 128 of a CTA pair
+    This is CUTLASS's layout (`tmem_sf_frg`, ScaleFactorDuplicated2by2); its example for M = 128 of a CTA pair
     copies them there by `tcgen05.cp.64x128b.warpx2::01_23`.
 
     >>> half_scale_layout(256, 1).holders(37, 2), half_scale_layout(256, 1).holders(128, 0)

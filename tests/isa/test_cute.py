@@ -258,7 +258,7 @@ def test_refusals() -> None:
     refuses("do not fit", CuteLayout.read("(6,4):(1,100)").compose, CuteLayout.read("4:4"))
     refuses("does not divide", CuteLayout.read("(3,4):(1,100)").compose, CuteLayout.read("2:4"))
     refuses("two modes", Layout.from_cute, "32:1", (16, 8))
-    refuses("outside the matrix|do not go evenly", Layout.from_cute, c._text, (8, 8))
+    refuses("outside the matrix|do not go evenly", Layout.from_cute, str(c), (8, 8))
     with pytest.raises(PtxlabError, match="held"):
         Layout.from_cute("(32,4):(1,0)", (16, 8))
     columns: tuple[Mode, ...] = ((16, 1, 0), (2, 0, 1))

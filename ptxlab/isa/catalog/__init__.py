@@ -33,12 +33,12 @@ __all__ = [
 #: A row of the catalogue.
 AnyForm: TypeAlias = "MmaForm | TransferForm | AnyTcgen05"
 if TYPE_CHECKING:
-    #: One that multiplies matrices: D in registers, or in tensor memory.
+    #: A row that multiplies matrices, with D in registers or in tensor memory.
     Product: TypeAlias = MmaForm | Tcgen05Mma
 
 
 def __getattr__(name: str) -> object:
-    """`Product` loads tcgen05 where somebody wants it."""
+    """`Product` loads tcgen05 at first use."""
     if name != "Product":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ..tcgen05 import Tcgen05Mma
@@ -63,13 +63,13 @@ def _transfer_forms() -> tuple[TransferForm, ...]:
 
 
 MMA_FAMILIES: tuple[str, ...] = tuple(_MMA_ROWS)
-#: Those with matrices in registers: first those that multiply, then those that move them to and from memory.
+#: Families with matrices in registers: those that multiply, then those that move matrices.
 REGISTER_FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES)
 FAMILIES: tuple[str, ...] = (*REGISTER_FAMILIES, *TCGEN05_FAMILIES)
 
 
 def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyForm, ...]:
-    """Every legal instruction, or those of one family and those that one target has.
+    """Every legal instruction; only those of one family, or of one target, where they are named.
 
     ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma is a mnemonic with its plainest
     descriptor, and without collector hints.
@@ -92,7 +92,7 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyFo
 def register_forms(
     family: str | None = None, target: str | None = None
 ) -> tuple[MmaForm | TransferForm, ...]:
-    """Those of the catalogue with matrices in registers: all but tcgen05.
+    """The forms with matrices in registers: all but tcgen05.
 
     >>> {form.lanes for form in register_forms()}   # a warp, a warpgroup
     {32, 128}
@@ -101,7 +101,7 @@ def register_forms(
 
 
 def mma_forms(family: str | None = None, target: str | None = None) -> tuple[MmaForm, ...]:
-    """Those of the catalogue that multiply matrices: all families but the loads, stores and transposes.
+    """The forms that multiply matrices in registers: mma, wmma and wgmma, not loads, stores or transposes.
 
     >>> {len(i.operands) for i in mma_forms("mma")}   # A, B, C, D, and two block scales
     {4, 6}

@@ -128,18 +128,18 @@ _WGMMA_N = tuple(range(8, 257, 8))
 #: also have.
 _WGMMA_N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
-#: type -> results, and k of the dense form; the sparse one is twice as deep.
+#: type -> results, and k of the dense form; that of the sparse form is twice as large.
 _WGMMA_FLOATS = {"f16": (("f16", "f32"), 16), "bf16": (("f32",), 16), "tf32": (("f32",), 8)}
 
 
-def _wgmma_rows(family: Literal["wgmma", "wgmma.sp"], deep: int) -> Iterator[MmaForm]:
+def _wgmma_rows(family: Literal["wgmma", "wgmma.sp"], k_factor: int) -> Iterator[MmaForm]:
     for factor, (results, k) in _WGMMA_FLOATS.items():
         for n, d in product(_WGMMA_N, results):
-            yield MmaForm(family, 64, n, deep * k, d, factor, factor, d, SM_90A)
+            yield MmaForm(family, 64, n, k_factor * k, d, factor, factor, d, SM_90A)
     for n, d, a, b in product(_WGMMA_N, ("f16", "f32"), FP8, FP8):
-        yield MmaForm(family, 64, n, deep * 32, d, a, b, d, SM_90A)
+        yield MmaForm(family, 64, n, k_factor * 32, d, a, b, d, SM_90A)
     for n, a, b, sat in product(_WGMMA_N_INTEGER, INT8, INT8, PLAIN_OR_SAT):
-        yield MmaForm(family, 64, n, deep * 32, "s32", a, b, "s32", SM_90A, satfinite=sat)
+        yield MmaForm(family, 64, n, k_factor * 32, "s32", a, b, "s32", SM_90A, satfinite=sat)
 
 
 def wgmma_dense() -> Iterator[MmaForm]:
@@ -154,7 +154,7 @@ def wgmma_dense() -> Iterator[MmaForm]:
 
 
 def wgmma_sparse() -> Iterator[MmaForm]:
-    """Every form of wgmma.mma_async.sp: twice as deep, and none of single bits."""
+    """Every form of wgmma.mma_async.sp: K is twice that of the dense forms, and there is none for b1."""
     yield from _wgmma_rows("wgmma.sp", 2)
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from ..._util.arguments import as_index, as_int
 from ...errors import PtxlabError, quoted
-from ..layout import Layout, Mode, coalesce
+from ..layout import Layout, Mode, coalesced
 from ..operand import Operand
 from ..targets import PtxVersion
 from ..tensor_memory import LANES, TensorLayout, TensorOperand
@@ -237,7 +237,7 @@ class Tcgen05Transfer(Tcgen05Form):
         if self.shape not in modes or self.compresses:
             raise PtxlabError(f"{self.mnemonic} has no layout of registers; tcgen05.ld and tcgen05.st have")
         lane, element = modes[self.shape]
-        return Layout((_SHAPES[self.shape][0], self.columns), coalesce(lane), coalesce(element))
+        return Layout((_SHAPES[self.shape][0], self.columns), coalesced(lane), coalesced(element))
 
     @cached_property
     def operands(self) -> dict[str, Operand]:
