@@ -34,7 +34,7 @@ class Barriers(Generic[Place]):
         _check_number(int(numbers.max()))
         np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
 
-    def turns(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
+    def by_phase(self, numbers: NDArray[Any], threads: Threads, counts: NDArray[Any]) -> list[Threads]:
         """Threads that reach barriers with a count, grouped by the phase in which they arrive.
 
         They arrive in the order of their warps; once a phase is complete, the rest belongs to the next.

@@ -1,4 +1,4 @@
-"""Published peaks of chips, and how long a kernel takes at least with them."""
+"""Published peaks of chips, and the least time that a kernel takes with them."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ PEAKS = {
 
 @dataclass(frozen=True)
 class Work:
-    """What a launch does that takes time anywhere.
+    """What a launch does that takes time on any chip.
 
-    `tensor` are multiply-adds by type of A and accumulator, those with the zeros of sparse matrices left out;
-    `fma` scalar ones by type; `wavefronts` those of shared memory; `l2` and `dram` bytes that at least go
-    there: each byte of DRAM once, and through L2 what L1 cannot hold.
+    `tensor` are multiply-adds by type of A and accumulator, without those by the zeros of sparse matrices;
+    `fma` are scalar ones by type; `wavefronts` are those of shared memory; `l2` and `dram` are the fewest
+    bytes that go there: each byte of DRAM once, and through L2 what L1 cannot hold.
     """
 
     blocks: int = 1
@@ -94,7 +94,7 @@ class Bound(NamedTuple):
 
 
 def find_chip(name: object) -> Chip:
-    """A chip by its name; case and blanks do not matter.
+    """A chip by its name; case and spaces do not matter.
 
     >>> find_chip("rtx4090").sms
     128
@@ -108,7 +108,7 @@ def find_chip(name: object) -> Chip:
 
 
 def bounds(work: Work, chip: Chip) -> tuple[Bound, ...]:
-    """The least time on each resource, the one that binds first; what the chip has no figure for is left out.
+    """The least time on each resource, longest first; types that the chip has no figure for are left out.
 
     >>> work = Work(blocks=1024, tensor={("f16", "f32"): 2**33}, dram=2**25)
     >>> [(bound.resource, round(bound.seconds * 1e6, 1)) for bound in bounds(work, find_chip("H100"))]

@@ -1,4 +1,4 @@
-"""The time of a launch on a chip, predicted: `k.profile(...)`."""
+"""The predicted time of a launch on a chip: `k.profile(...)`."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .timing.replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rat
 from .timing.units import Clockwork
 from .traffic import SECTOR
 
-_MAX_CLUSTERS = 4  # of a sample
-_MAX_TOGETHER = 1 << 16  # threads of blocks that wait for each other
-_MAX_WAVES = 3  # that are replayed one by one
-_HISTORY = 200_000
-_GRANULE = 256  # registers are given to warps in such pieces
+_MAX_CLUSTERS = 4  # in a sample
+_MAX_TOGETHER = 1 << 16  # threads of a launch whose blocks wait for each other
+_MAX_WAVES = 3  # that are replayed; further ones are extrapolated
+_HISTORY = 200_000  # rows of the timeline
+_GRANULE = 256  # registers are allocated to warps in multiples of this
 _SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
 _ISSUE = "issue slots"
 
 
 def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
-    """What fits on an SM."""
+    """How many blocks fit on an SM."""
     warps = grid.warps
-    each = -(-max(registers, 1) * 32 // _GRANULE) * _GRANULE
+    warp_registers = -(-max(registers, 1) * 32 // _GRANULE) * _GRANULE
     limits = {
-        "registers": chip.registers // (each * warps),
+        "registers": chip.registers // (warp_registers * warps),
         "shared memory": chip.shared // (shared + 1024),
         "threads": chip.threads // (32 * warps),
         "blocks": chip.blocks,
@@ -61,15 +61,15 @@ def profile(
     ptx: bool = False,
     together: bool = False,
 ) -> LaunchProfile:
-    """Simulate some blocks, and replay what an SM issues; `ptx`: lines are those of the PTX.
+    """Simulate some blocks, and replay what an SM issues; with `ptx` lines are those of the PTX.
 
-    With `together` all blocks run at the same time: they may wait for each other.
+    With `together` all blocks run at the same time, since they may wait for each other.
     """
     grid = setup.grid
     shared = image.dynamic_start - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
     cluster = grid.cluster_size
-    groups = chip.sms // cluster  # of SMs that hold a cluster each
+    groups = chip.sms // cluster  # groups of SMs that run one cluster each
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
     recorder = Recorder(instruction_numbers(image.module), widths(code), counters(code))
@@ -82,9 +82,9 @@ def profile(
     fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
     expansion = Expansion(image.module, code, recorder.forms, chip)
     shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(sharing, 1)
-    part = len(warps) / held  # of what the SM holds
-    l1 = part * chip.l1_kept * (chip.l1 - held * (shared + 1024))
-    l2 = part * chip.l2_kept * chip.l2 / active
+    share = len(warps) / held  # of the resident clusters that are simulated
+    l1 = share * chip.l1_kept * (chip.l1 - held * (shared + 1024))
+    l2 = share * chip.l2_kept * chip.l2 / active
     caches = [Cache(chip, l1, l2, fraction, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
     rates = Rates(
@@ -95,7 +95,9 @@ def profile(
     )  # fmt: skip
     simulated = clusters if together else len(warps)
     speeds = measured(chip=chip.measured)
-    hot = [known.best.clock for form in recorder.forms.values() if (known := speeds.get(form)) is not None]
+    hot_clocks = [
+        speed.best.clock for form in recorder.forms.values() if (speed := speeds.get(form)) is not None
+    ]
     sample = _Sample(
         chip=chip,
         grid=grid,
@@ -107,7 +109,7 @@ def profile(
         data=data,
         rates=rates,
         least_cycles=_contended(recorder, warps, clusters, chip),
-        hot_clock=min(hot, default=chip.clock),
+        hot_clock=min(hot_clocks, default=chip.clock),
         overhead=chip.launch + (chip.first_access if everything else 0),
         work=_work(run, grid, clusters / simulated, float(data.touch[:, 3].sum()) * clusters / len(warps)),
         instructions=expansion.instructions,
@@ -120,7 +122,7 @@ def profile(
 def _recorded(
     run: Run, recorder: Recorder, grid: LaunchGrid, chosen: list[int], together: bool
 ) -> list[list[int]]:
-    """Simulate some clusters, or with `together` all; the warps of each of these by their numbers."""
+    """Simulate the chosen clusters, or all with `together`; returns the numbers of the chosen ones' warps."""
     cluster = grid.cluster_size
     warps: list[list[int]] = []
     for index in chosen:
@@ -141,9 +143,9 @@ def _recorded(
 
 
 def _typical(clusters: int, groups: int, held: int) -> list[int]:
-    """Clusters from the whole launch: the first may have less to do than others, or more.
+    """Clusters spread over the launch, since the first ones may have more or less to do than others.
 
-    Those of one SM often have numbers of a pattern, and so has their work: they are of several SMs.
+    They are of several SMs: the clusters of one SM have regular numbers, and often similar work.
 
     >>> _typical(1000, 132, 2), _typical(140, 132, 2)
     ([330, 807], [66, 132])
@@ -152,29 +154,29 @@ def _typical(clusters: int, groups: int, held: int) -> list[int]:
     chosen = []
     for index in range(count):
         first = (2 * index + 1) * turns // (2 * count) * groups
-        part = (0.5 + _GOLDEN * index) % 1
-        chosen.append(first + int(part * min(groups, clusters - first)))
+        fraction = (0.5 + _GOLDEN * index) % 1
+        chosen.append(first + int(fraction * min(groups, clusters - first)))
     return chosen
 
 
-_GOLDEN = 0.618  # parts that are far from each other, however many
+_GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Some clusters of a launch, simulated: what a replay reads, and what is known without one."""
+    """A sample of simulated clusters: what a replay reads, and what is known without one."""
 
     chip: Clockwork
     grid: LaunchGrid
     fits: Occupancy
-    held: int  # clusters at a time
-    samples: int  # clusters that were simulated
+    held: int  # clusters that an SM runs at a time
+    samples: int  # simulated clusters
     total: int  # clusters of the busiest SM
     waves: float
     data: Streams
     rates: Rates
     least_cycles: float  # that atomic operations take
-    hot_clock: float  # MHz if the tensor cores are always busy
+    hot_clock: float  # MHz when the tensor cores are always busy
     overhead: float  # microseconds of the launch
     work: Work
     instructions: list[PtxInstruction]
@@ -182,7 +184,7 @@ class _Sample:
     name: str
 
     def profile(self, without: str = "") -> LaunchProfile:
-        """What a replay predicts; `without`: a unit that takes no time."""
+        """What a replay predicts; the unit `without` takes no time."""
         data, grid = self._faster(without), self.grid
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
         replayed = min(self.total, _MAX_WAVES * self.held)
@@ -253,7 +255,7 @@ class _Sample:
         return tuple(rows)
 
     def _faster(self, unit: str) -> Streams:
-        """The streams with a unit that takes no time."""
+        """The streams if a unit took no time."""
         if unit in ("", _ISSUE):
             return self.data
         op, touch = self.data.op.copy(), self.data.touch.copy()
@@ -268,7 +270,7 @@ class _Sample:
 
 
 def _unit(row: NDArray[np.float64]) -> str:
-    """The unit of a machine instruction, as users know it."""
+    """The unit of a machine instruction, by the name that users see."""
     kind, unit = int(row[0]), int(row[1])
     if kind in (BULK, BULK_STORE):
         return "TMA"
@@ -278,7 +280,7 @@ def _unit(row: NDArray[np.float64]) -> str:
 
 
 def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
-    """What the launch moves and multiplies, from what was simulated; `fresh` sectors are DRAM's."""
+    """What the launch moves and multiplies, scaled up from the sample; `fresh` sectors come from DRAM."""
     outcome = run.outcome()
     work = work_of(outcome.profile, outcome.touched.footprint, grid.block_count)
     return Work(
@@ -294,9 +296,9 @@ def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
 def _sharing(
     run: Run, recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork
 ) -> tuple[float, float]:
-    """Of what a cluster is the first to touch, the part that comes from DRAM; how many ask for the same.
+    """The fraction of a cluster's first touches that goes to DRAM, and how many clusters share a byte.
 
-    Launches follow each other: what fits into L2 is there from the one before.
+    Launches are assumed to follow each other: data that fits into L2 is there from the one before.
     """
     clusters_of = _clusters_of(warps)
     lines: set[tuple[int, int]] = set()
@@ -327,12 +329,12 @@ def _sharing(
 
 
 def _clusters_of(warps: list[list[int]]) -> dict[int, int]:
-    """Which cluster of the sample each warp is of."""
+    """The cluster of the sample that each warp belongs to."""
     return {warp: number for number, cluster in enumerate(warps) for warp in cluster}
 
 
 def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork) -> float:
-    """Cycles that L2's slices take for atomic operations: the busiest one, with its part of the others'."""
+    """Cycles that the busiest L2 slice takes for atomic operations, with its share of the others' work."""
     groups: dict[int, float] = defaultdict(float)
     sampled = _clusters_of(warps)
     shared: dict[int, set[int]] = {}
@@ -346,9 +348,9 @@ def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: 
                     shared.setdefault(group, set()).add(sampled[warp])
     if not groups:
         return 0.0
-    alone = len(warps) > 1  # what only one of several clusters updates is its own
+    can_tell = len(warps) > 1  # with several clusters: memory that only one updates is private to it
     scale = clusters / len(warps)
     busiest = max(
-        cycles * (1 if alone and len(shared[group]) == 1 else scale) for group, cycles in groups.items()
+        cycles * (1 if can_tell and len(shared[group]) == 1 else scale) for group, cycles in groups.items()
     )
     return busiest + max(0.0, scale * sum(groups.values()) - busiest) / chip.slices

@@ -1,6 +1,6 @@
 """What a simulated kernel moves and multiplies: bank conflicts, sectors, bytes, multiply-adds by instruction.
 
-Warps of different blocks mostly access shared memory in the same pattern, so each pattern is judged once.
+Warps of different blocks mostly access shared memory in the same pattern, so each pattern is counted once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .threads import Threads
 
 #: Bytes of a sector: what global memory, L2 and L1 move at least.
 SECTOR = 32
-_REPEATED = 256  # accesses whose addresses are kept
-#: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
+_MAX_CACHED = 256  # accesses whose addresses are kept
+#: Qualifiers of loads that bypass L1, as all stores, atomic operations and asynchronous copies do.
 PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
 _READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
 
@@ -103,12 +103,12 @@ class Touched:
 
 
 @dataclass(slots=True)
-class _JudgedAccess:
-    """An access to shared memory of some threads, and what it took."""
+class _CountedAccess:
+    """An access to shared memory of some threads, and its wavefronts."""
 
     threads: NDArray[Any]
     addresses: NDArray[np.int64]
-    taken: tuple[int, int, int]  # accesses, wavefronts, the least of them
+    counts: tuple[int, int, int]  # accesses, wavefronts, the least possible
 
     def is_like(self, access: Access) -> bool:
         """Whether the same threads access the same addresses."""
@@ -120,7 +120,7 @@ class _JudgedAccess:
 
 @cache
 def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
-    """What is known of a sector after an access, by what was known before."""
+    """The marks of a sector after an access, by its marks before."""
     marks = np.arange(2 * _CACHED, dtype=np.uint8)
     if kind != "write":
         marks |= np.where(marks & _WRITTEN, _READ, _READ | _READ_FIRST).astype(np.uint8)
@@ -132,7 +132,7 @@ def _marks_after(kind: str, past_l1: bool) -> NDArray[np.uint8]:
 
 
 def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Elements of boxes that lie inside of the array."""
+    """How many elements of each box lie inside of the array."""
     if isinstance(tensor, Im2colMap):
         return np.array([tensor.inside(tuple(start)) for start in starts.tolist()], dtype=np.int64)
     counts = np.ones(len(starts), dtype=np.int64)
@@ -146,7 +146,7 @@ def _elements(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.int64]
 
 # -- banks of shared memory: how an instruction's access goes through them -----------------------------------
 
-_WAVEFRONT = 128  # bytes of shared memory at once
+_WAVEFRONT = 128  # bytes of shared memory
 
 
 class BankUse(NamedTuple):
@@ -157,10 +157,10 @@ class BankUse(NamedTuple):
 
 
 def bank_use(parts: tuple[str, ...], kind: str, proxy: str, width: int) -> BankUse | None:
-    """How an access of `width` bytes a lane is served; None where that is not known, as of bulk copies.
+    """How an access of `width` bytes a lane is served; None if that is not known, as for bulk copies.
 
-    `parts` are those of the opcode; `kind` is "read", "write" or "atomic", as in `events.Access`. That
-    cp.async of 4 and 8 bytes is served as a store is assumed.
+    `parts` are those of the opcode; `kind` is "read", "write" or "atomic", as in `events.Access`. It is an
+    assumption that cp.async of 4 and 8 bytes is served as a store.
 
     >>> bank_use(("atom", "shared", "cas", "b32"), "atomic", "generic", 4)
     BankUse(kind='atomic', cycles=2)
@@ -178,13 +178,13 @@ def bank_use(parts: tuple[str, ...], kind: str, proxy: str, width: int) -> BankU
 
 
 def wavefronts(addresses: NDArray[np.int64], width: int, use: BankUse) -> NDArray[np.int64]:
-    """Wavefronts of each warp's access, and the least, [warps, 2]; -1 for lanes that take no part."""
+    """Wavefronts of each warp's access, and the least, [warps, 2]; the address of an inactive lane is -1."""
     taken = serve(np.maximum(addresses, 0) & ((1 << 18) - 1), width, use.kind, addresses >= 0)
     return use.cycles * np.stack([np.atleast_1d(taken.wavefronts), np.atleast_1d(taken.least)], axis=-1)
 
 
 def least_wavefronts(size: int) -> int:
-    """The fewest wavefronts that move `size` bytes: the count of accesses that have no `BankUse`."""
+    """The fewest wavefronts that move `size` bytes, which is what accesses without a `BankUse` count."""
     return -(-size // _WAVEFRONT)
 
 
@@ -195,25 +195,25 @@ class Traffic(Observer):
     """Counts what instructions move and multiply; `watch` says where the arrays are."""
 
     def __init__(self) -> None:
-        self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
+        self.moved: dict[int, Moved] = {}  # by id of the instruction
         self._buffers: Sequence[SimulatedBuffer] = ()
         self._starts: list[int] = []  # addresses of buffers
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
         self._patterns: dict[tuple[int, BankUse, int], tuple[int, int]] = {}
-        #: What whole accesses took, by instruction and first address; loops mostly repeat the same.
-        self._repeated: dict[tuple[int, int], _JudgedAccess] = {}
+        #: Counted accesses, by instruction and first address; loops mostly repeat the same.
+        self._cached: dict[tuple[int, int], _CountedAccess] = {}
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
     def watch(self, buffers: Sequence[SimulatedBuffer], maps: Sequence[TensorMap]) -> None:
-        """The arrays and tensor maps of the launch."""
+        """Set the arrays and tensor maps of the launch."""
         self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = [buffer.start for buffer in self._buffers]
         self._maps = maps
 
     def of(self, instruction: PtxInstruction) -> Moved:
-        """What an instruction moved so far."""
+        """What an instruction has moved so far."""
         entry = self.moved.get(id(instruction))
         if entry is None:
             entry = self.moved[id(instruction)] = Moved()
@@ -239,42 +239,40 @@ class Traffic(Observer):
             self._count_sectors(entry, access, parts)
 
     def _count_banks(self, entry: Moved, access: Access, use: BankUse) -> None:
-        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks."""
+        """Add the wavefronts of an access to shared memory."""
         key = id(access.instruction), int(access.addresses[0])
-        known = self._repeated.get(key)
-        repeated = known
-        if repeated is None or not repeated.is_like(access):
-            repeated = _JudgedAccess(access.threads, access.addresses, self._judge_banks(access, use))
-            if known is not None or len(self._repeated) < _REPEATED:
-                self._repeated[key] = repeated
-        accesses, count, least = repeated.taken
+        cached = self._cached.get(key)
+        counted = cached
+        if counted is None or not counted.is_like(access):
+            counted = _CountedAccess(access.threads, access.addresses, self._wavefronts(access, use))
+            if cached is not None or len(self._cached) < _MAX_CACHED:
+                self._cached[key] = counted
+        accesses, count, least = counted.counts
         entry.accesses += accesses
         entry.wavefronts += count
         entry.least += least
 
-    def _judge_banks(self, access: Access, use: BankUse) -> tuple[int, int, int]:
+    def _wavefronts(self, access: Access, use: BankUse) -> tuple[int, int, int]:
+        """Accesses of warps, their wavefronts, and the least; a shifted pattern is the same pattern."""
+        width = access.width
         rows = self._rows(access.threads, access.addresses)
         low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
         shifted = np.where(rows < 0, -1, rows - low[:, None])
-        return len(shifted), *self._judge_rows(shifted, access.width, use)
-
-    def _judge_rows(self, shifted: NDArray[np.int64], width: int, use: BankUse) -> tuple[int, int]:
-        """Wavefronts of the accesses of several warps, and the least."""
         keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
         known = self._patterns
         names = [(width, use, int(key)) for key in keys]
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
-            taken = shifted[first[unknown]]
-            for number, pair in zip(unknown, wavefronts(taken, width, use).tolist(), strict=True):
+            patterns = shifted[first[unknown]]
+            for number, pair in zip(unknown, wavefronts(patterns, width, use).tolist(), strict=True):
                 known[names[number]] = pair[0], pair[1]
         totals = np.array([known[name] for name in names]) * counts[:, None]
         count, least = totals.sum(axis=0).tolist()
-        return count, least
+        return len(shifted), count, least
 
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Addresses by warp and lane, -1 for lanes that take no part."""
+        """Addresses by warp and lane, -1 for inactive lanes."""
         if len(threads) % 32 == 0 and threads[0] & 31 == 0 and (np.diff(threads) == 1).all():
             return addresses.reshape(-1, 32)
         warps, places = np.unique(threads >> 5, return_inverse=True)
@@ -289,15 +287,15 @@ class Traffic(Observer):
             keys.sort()
         is_first = np.ones(len(keys), dtype=np.bool_)
         np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-        fresh = keys[is_first]
-        sectors = fresh & (1 << 44) - 1
+        distinct = keys[is_first]
+        sectors = distinct & (1 << 44) - 1
         if access.proxy == "generic":
             entry.sectors += len(sectors)
-            entry.requests += int(np.count_nonzero(np.diff(fresh >> 44))) + 1
-        past = access.kind != "read" or parts[0] == "cp" or not PAST_L1.isdisjoint(parts)
-        if past:
+            entry.requests += int(np.count_nonzero(np.diff(distinct >> 44))) + 1
+        past_l1 = access.kind != "read" or parts[0] == "cp" or not PAST_L1.isdisjoint(parts)
+        if past_l1:
             entry.sectors_past_l1 += len(sectors)
-        self._touch(sectors, access.kind, past)
+        self._touch(sectors, access.kind, past_l1)
 
     def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
         """Mark sectors of the arrays as read or written."""

@@ -74,11 +74,11 @@ def _plain(
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         write(frame, threads, function(*[read(machine, frame, threads) for read in reads]))
 
-    def execute_again(machine: Machine, frame: Frame, threads: Threads) -> None:
+    def execute_cached(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
         write(frame, threads, frame.apply(index, function, threads, *values))
 
-    return MachineStep(instruction, execute_again if index in context.repeated else execute)
+    return MachineStep(instruction, execute_cached if index in context.repeated else execute)
 
 
 # -- products that are fused into sums -----------------------------------------------------------------------
@@ -88,7 +88,7 @@ _SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x8000_8000, "bf16x2": 0x8000_
 
 
 def product(instruction: PtxInstruction, context: Context, place: int) -> MachineStep:
-    """A product; its factors are kept in two registers, from `place` on, for the sums it is fused into."""
+    """A product; its factors are kept in registers `place` and `place + 1` for the sums it is fused into."""
     destination, *sources = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
     left, right = readers(sources, bits, instruction, context)
@@ -116,7 +116,7 @@ def product(instruction: PtxInstruction, context: Context, place: int) -> Machin
 def fused_sum(
     instruction: PtxInstruction, context: Context, contraction: Contraction, place: int
 ) -> MachineStep:
-    """An `add` or `sub` that ptxas makes an `fma` of, with the factors that a product has left."""
+    """An `add` or `sub` that ptxas turns into an `fma`, with the factors that `product` has kept."""
     destination, *sources = instruction.operands
     name, *qualifiers = instruction.parts
     bits = type_bits(qualifiers[-1]) or 32
@@ -126,10 +126,10 @@ def fused_sum(
     if known is None:
         raise unsupported(instruction)
     function = known.function
-    sign, plain = UNSIGNED[bits].type(_SIGNS[qualifiers[-1]]), UNSIGNED[bits].type(0)
+    sign, zero = UNSIGNED[bits].type(_SIGNS[qualifiers[-1]]), UNSIGNED[bits].type(0)
     subtracts_product = name == "sub" and contraction.position == 1
-    product_sign = sign if contraction.negative != subtracts_product else plain
-    addend_sign = sign if name == "sub" and contraction.position == 0 else plain
+    product_sign = sign if contraction.negative != subtracts_product else zero
+    addend_sign = sign if name == "sub" and contraction.position == 0 else zero
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         a, b = frame.read(place, threads), frame.read(place + 1, threads)
@@ -142,13 +142,13 @@ def fused_sum(
 def _two_results(
     instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
 ) -> MachineStep:
-    """``p|q``, of which the second may be left out."""
-    first, second = (writer(item, instruction) for item in pair_of(destination))
+    """``p|q``; the second may be left out."""
+    write_first, write_second = (writer(item, instruction) for item in pair_of(destination))
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        one, other = function(*[read(machine, frame, threads) for read in reads])
-        first(frame, threads, one)
-        second(frame, threads, other)
+        first, second = function(*[read(machine, frame, threads) for read in reads])
+        write_first(frame, threads, first)
+        write_second(frame, threads, second)
 
     return MachineStep(instruction, execute)
 
@@ -163,21 +163,21 @@ def _reader(operand: Operand, bits: int, instruction: PtxInstruction, context: C
 def _with_carry(
     instruction: PtxInstruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
 ) -> MachineStep:
-    takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
-    # The flag is the adder's: a subtraction leaves it 0 where it borrows. Code that follows `sub.cc` with
-    # `addc` counts on it.
+    carry_in, carry_out = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
+    # The flag is the adder's: a subtraction that borrows leaves 0. Code that follows `sub.cc` with `addc`
+    # relies on that.
     subtracts = instruction.parts[0].startswith("sub")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
         if frame.carry is None:
             frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
-        if takes:
+        if carry_in:
             values.append(threads.take(frame.carry) ^ subtracts)
         result = function(*values)
         if isinstance(result, tuple):
             result, carry = result
-            if keeps:
+            if carry_out:
                 frame.carry = frame.carry.copy()
                 frame.carry[threads.indices] = carry ^ subtracts
         write(frame, threads, result)
@@ -188,22 +188,21 @@ def _with_carry(
 # -- mov -----------------------------------------------------------------------------------------------------
 
 
-def _joined(operand: Vector, wanted: int, instruction: PtxInstruction, context: Context) -> Read:
-    """Registers of a vector as one wide one, the first in the lowest bits."""
-    widths = [type_bits(item.type) if isinstance(item, Register) else None for item in operand.items]
-    known = [width for width in widths if width]
-    if not known:
+def _joined(operand: Vector, bits: int, instruction: PtxInstruction, context: Context) -> Read:
+    """Registers of a vector as one of `bits` bits, the first in the lowest bits."""
+    widths = [type_bits(item.type) or 0 for item in operand.items if isinstance(item, Register)]
+    width = next((width for width in widths if width), 0)
+    if not width:
         raise unsupported(instruction, f"{instruction.opcode} of constants")
-    bits = known[0]
-    total = bits * len(operand.items)
-    if total != wanted:
+    total = width * len(operand.items)
+    if total != bits:
         raise PtxlabError(
-            f"{instruction.where}: {instruction.opcode} takes {wanted} bits here, found registers of {total}"
+            f"{instruction.where}: {instruction.opcode} takes {bits} bits here, found registers of {total}"
         )
     if total not in UNSIGNED:
         raise unsupported(instruction, f"a register of {total} bits")
     dtype = UNSIGNED[total]
-    reads = tuple(reader(item, bits, instruction, context) for item in operand.items)
+    reads = tuple(reader(item, width, instruction, context) for item in operand.items)
 
     def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
         values = np.stack([each(machine, frame, threads) for each in reads], axis=-1)
@@ -245,7 +244,7 @@ def selection(
     context: Context,
     modified: tuple[Modified | None, Modified | None] = (None, None),
 ) -> MachineStep:
-    """A `selp`; one of f32 may change the signs of its sources itself, and a NaN keeps its bits then."""
+    """A `selp`; one of f32 may change the signs of its sources itself, so that a NaN keeps its bits."""
     destination, *operands, predicate = instruction.operands
     first, second = (
         _modified(source, operand, instruction, context)
@@ -292,13 +291,13 @@ def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
         negative.append(selected is not None and selected.negative)
         registers.append(operand if selected is None else selected.register)
     code = Opcode.parse(instruction.opcode)
-    meant = (parts[0], parts[1], parts[2])
-    if not as_the_manual_says(code, meant):
+    selectors = (parts[0], parts[1], parts[2])
+    if not as_the_manual_says(code, selectors):
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} is not simulated in this form: the assembler's code "
             "for it does not do what the PTX ISA says"
         )
-    function = video.scalar(code, meant, (negative[1] != negative[2], any(negative[3:])))
+    function = video.scalar(code, selectors, (negative[1] != negative[2], any(negative[3:])))
     destination, *sources = registers
     reads = readers(sources, 32, instruction, context)
     write = writer(destination, instruction)

@@ -1,8 +1,8 @@
 """`cp.async`, bulk copies, TMA, `clusterlaunchcontrol`. PTX ISA, "Data Movement and Conversion Instructions:
 Asynchronous copy", "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol".
 
-A copy takes place when it is issued, and its completion is signalled at once: for a kernel that waits as it
-should, nothing differs. Observers hear of copies and waits, so that a missing wait can be found.
+A copy takes place when it is issued, and its completion is signalled at once: a kernel that waits correctly
+cannot tell the difference. Observers are notified of copies and waits, so that missing waits are found.
 """
 
 from __future__ import annotations
@@ -52,11 +52,13 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
         if copied is None and ignored is None:
             words = memory.load(instruction, "global", threads, sources, 32, width // 4)
         else:
-            words = partly(machine, frame, threads, sources)
+            words = load_part(machine, frame, threads, sources)
         memory.store(instruction, "shared", threads, targets, words)
 
-    def partly(machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]) -> list[NDArray[Any]]:
-        """The bytes of a copy that reads fewer than it writes. If it reads none, any address is fine."""
+    def load_part(
+        machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        """The words of a copy that reads fewer bytes than it writes; if none, any address is fine."""
         size = np.full(threads.count, width, dtype=np.int64)
         if copied is not None:
             size = copied(machine, frame, threads).astype(np.int64)
@@ -71,9 +73,10 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
                 word[whole] = values
         for byte in range(int(size[~whole].max(initial=0))):
             reads = ~whole & (size > byte)
-            part = words[byte // 4].view(np.uint8).reshape(-1, 4)
-            at = sources[reads] + byte
-            (part[reads, byte % 4],) = machine.memory.load(instruction, "global", threads.where(reads), at, 8)
+            word_bytes = words[byte // 4].view(np.uint8).reshape(-1, 4)
+            readers = threads.where(reads)
+            (values,) = machine.memory.load(instruction, "global", readers, sources[reads] + byte, 8)
+            word_bytes[reads, byte % 4] = values
         return words
 
     return MachineStep(instruction, execute)
@@ -90,7 +93,7 @@ def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
     operand = instruction.operands[0] if instruction.operands else Immediate(0)
     count = operand.value if isinstance(operand, Immediate) else 0
     kind = ".".join(part for part in instruction.parts if part != "read")
-    if kind not in _GROUPS:  # with parts that it does not have
+    if kind not in _GROUPS:  # it has an unknown qualifier
         raise unsupported(instruction)
     return announced(instruction, kind, count)
 
@@ -122,7 +125,7 @@ def _spaces(instruction: PtxInstruction) -> list[str]:
 
 @builds("cp.async.bulk")
 def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; of the latter each element is atomic."""
+    """`cp.async.bulk` and `cp.reduce.async.bulk` of a row of bytes; the latter is atomic for each element."""
     target, source, size, *others = instruction.operands
     to, origin = _spaces(instruction)
     places, sources = address(target, instruction, context), address(source, instruction, context)
@@ -134,7 +137,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     if "multicast::cluster" in instruction.parts:
         mask = reader(others[1], 16, instruction, context)
     reduces = instruction.parts[1] == "reduce"
-    bits, count = 32, 4  # of elements that are copied together
+    bits, count = 32, 4  # of an element, and elements that are copied together
     combine = None
     if reduces:
         bits, count = type_bits(instruction.parts[-1]) or 32, 1
@@ -149,7 +152,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         shared = machine.memory.shared_size - SHARED_START
         if int(sizes.max()) > shared:
             raise PtxlabError(f"{int(sizes.max())} bytes: the block has {shared} bytes of shared memory")
-        pieces = (sizes // width).astype(np.intp)  # which has 32 bits in a browser
+        pieces = (sizes // width).astype(np.intp)  # np.repeat takes np.intp, of 32 bits in a browser
         if int(pieces.sum()) > _MAX_PIECES and threads.count > 1:
             half = np.arange(threads.count) < threads.count // 2
             for some in (threads.where(half), threads.where(~half)):
@@ -171,11 +174,11 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
             machine.memory.store(instruction, to, each, write_to, words, "async")
         else:
             for rank in range(machine.batch.grid.cluster_size):
-                ours = masks[which] >> rank & 1 != 0
-                some = Threads.listed(threads.batch, each.indices[ours])
-                values = [word[ours] for word in words]
-                there = in_block(write_to[ours], rank)
-                machine.memory.store(instruction, to, some, there, values, "async")
+                chosen = masks[which] >> rank & 1 != 0
+                writers = Threads.listed(threads.batch, each.indices[chosen])
+                values = [word[chosen] for word in words]
+                targets = in_block(write_to[chosen], rank)
+                machine.memory.store(instruction, to, writers, targets, values, "async")
         if barrier is not None:
             change = BarrierChange.receive(sizes)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
@@ -183,7 +186,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-_MAX_PIECES = 1 << 20  # of bulk copies that are one access
+_MAX_PIECES = 1 << 20  # of bulk copies in one access
 _GATHERED = 4  # rows of tile::gather4 and tile::scatter4
 
 
@@ -230,7 +233,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
                 shifts[:, axis] = read(machine, frame, threads)
             starts = np.concatenate([shifts, starts], axis=1)
         boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
-        bytes_ = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
+        sizes = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
         masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
         if masks is not None:
             check_masks(machine, masks)
@@ -245,14 +248,14 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
             some = Threads.listed(threads.batch, threads.indices[number])
             load_boxes(machine.memory, instruction, some, copies)
         if barrier is not None:
-            change = BarrierChange.receive(bytes_)
+            change = BarrierChange.receive(sizes)
             update_in_blocks(machine, instruction, threads, barrier(machine, frame, threads), change, masks)
 
     return MachineStep(instruction, execute)
 
 
 def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -> None:
-    """Refuse a tensor map that is not of the instruction's kind."""
+    """Refuse a tensor map that the instruction does not take."""
     if columns != isinstance(tensor, Im2colMap):
         kind, other = ("tiled", "im2col") if columns else ("of im2col", "tiled")
         raise PtxlabError(f"the tensor map is {kind}, and the instruction takes one that is {other}")
@@ -267,7 +270,7 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
 
 @builds("st.async", "red.async")
 def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`st.async` and `red.async`: to a block of the cluster, and its bytes at an mbarrier there."""
+    """`st.async` and `red.async`: to a block of the cluster; an mbarrier there counts the bytes."""
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
     place, signal = address(target, instruction, context), address(barrier, instruction, context)
@@ -301,24 +304,28 @@ _NONE_LEFT = (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
 
 @builds("clusterlaunchcontrol.try_cancel")
 def _try_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`try_cancel`: the next cluster of the grid does not begin; its work is that of whoever asked."""
+    """`try_cancel`: the next cluster of the grid does not begin; the requesting block takes over its work."""
     response, barrier = (barrier_place(each, instruction, context) for each in instruction.operands)
-    everywhere = "multicast::cluster::all" in instruction.parts
+    multicast = "multicast::cluster::all" in instruction.parts
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        again = np.flatnonzero(machine.none_left_to_cancel[threads.blocks])
-        if len(again):
-            who = threads_text(machine.batch, threads.indices[again[:1]])
-            raise PtxlabError(f"{who} asks again after its block has seen a request fail: that is undefined")
-        answers = [machine.launch.cancel_next(machine.batch.grid) or _NONE_LEFT for _ in range(threads.count)]
-        words = list(np.array(answers, dtype=np.uint32).T.copy())
+        after_failure = np.flatnonzero(machine.none_left_to_cancel[threads.blocks])
+        if len(after_failure):
+            thread = threads_text(machine.batch, threads.indices[after_failure[:1]])
+            raise PtxlabError(
+                f"{thread} asks again after its block has seen a request fail: that is undefined"
+            )
+        grid = machine.batch.grid
+        responses = [machine.launch.cancel_next(grid) or _NONE_LEFT for _ in range(threads.count)]
+        words = list(np.array(responses, dtype=np.uint32).T.copy())
         places, signals = response(machine, frame, threads), barrier(machine, frame, threads)
-        size = machine.batch.grid.cluster_size
-        for rank in range(size if everywhere else 0):
-            machine.memory.store(instruction, "shared", threads, in_block(places, rank), words, "async")
-        if not everywhere:
+        masks = None
+        if multicast:
+            for rank in range(grid.cluster_size):
+                machine.memory.store(instruction, "shared", threads, in_block(places, rank), words, "async")
+            masks = np.full(threads.count, (1 << grid.cluster_size) - 1)
+        else:
             machine.memory.store(instruction, "shared", threads, places, words, "async")
-        masks = np.full(threads.count, (1 << size) - 1) if everywhere else None
         change = BarrierChange.receive(np.full(threads.count, 4 * len(words), dtype=np.int64))
         update_in_blocks(machine, instruction, threads, signals, change, masks)
 
@@ -330,14 +337,14 @@ def _query_cancel(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`query_cancel`: what a response says."""
     destination, source = instruction.operands
     read = reader(source, 128, instruction, context)
-    asks = "is_canceled" in instruction.parts
-    named = [part[-1] for part in instruction.parts if part.startswith("get_first_ctaid::")]
-    axis = "xyz".index(named[0]) if named else 0
+    is_query = "is_canceled" in instruction.parts
+    axes = [part[-1] for part in instruction.parts if part.startswith("get_first_ctaid::")]
+    axis = "xyz".index(axes[0]) if axes else 0
     writes = [writer(each, instruction) for each in items_of(destination)]
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         words = read(machine, frame, threads).copy().view(np.uint32).reshape(-1, 4)
-        if asks:
+        if is_query:
             canceled = words[:, 3] != 0
             machine.none_left_to_cancel[threads.blocks[~canceled]] = True
             writes[0](frame, threads, canceled)

@@ -1,6 +1,6 @@
-"""What makes a step of the machine from an instruction: builders, which modules register by opcode.
+"""Builders, which turn an instruction into a step of the machine; modules register them by opcode.
 
-A builder counts when its module is loaded; the package imports them all.
+The package imports all modules that have builders.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..ptx.syntax import Function, Immediate, Module, Operand, PtxInstruction, R
 
 @dataclass(frozen=True)
 class Context:
-    """What an instruction is decoded in: its function, addresses of symbols, places of local variables."""
+    """What decoding an instruction needs: its function, addresses of symbols, offsets of local variables."""
 
     module: Module
     function: Function
     symbols: dict[str, int]  # addresses in their own space: shared, global, const, parameters of the kernel
     spaces: dict[str, str]
-    local: dict[str, int]  # of the function's local variables and parameters, from the start of its frame
-    constants: dict[int, int]  # registers that only ever hold one number, which ptxas knows
+    local: dict[str, int]  # offsets of the function's local variables and parameters in its frame
+    constants: dict[int, int]  # registers that only ever hold one number, which ptxas propagates
     repeated: set[int]  # instructions that may be executed several times
 
     def is_constant(self, operand: Operand) -> bool:
@@ -36,12 +36,12 @@ class Context:
 
 Builder = Callable[[PtxInstruction, Context], MachineStep]
 _B = TypeVar("_B", bound=Builder)
-#: What makes a step of an instruction, by the parts of its opcode that count, e.g. ("cp", "async", "bulk").
+#: Builders by the parts of an opcode that identify it, e.g. ("cp", "async", "bulk").
 BUILDERS: dict[tuple[str, ...], Builder] = {}
 
 
 def builds(*opcodes: str) -> Callable[[_B], _B]:
-    """Registers a builder for all instructions that have the name and the other parts of one of these."""
+    """Register a builder for all instructions that have the name and the other parts of one of these."""
 
     def register(builder: _B) -> _B:
         BUILDERS.update(dict.fromkeys((tuple(opcode.split(".")) for opcode in opcodes), builder))
@@ -52,7 +52,7 @@ def builds(*opcodes: str) -> Callable[[_B], _B]:
 
 @lru_cache(maxsize=4096)
 def builder_of(parts: tuple[str, ...]) -> Builder | None:
-    """Of the builders for an opcode the one that names the most of its parts; None if there is none."""
+    """The builder that names the most parts of an opcode; None if there is none."""
     matching = [entry for entry in BUILDERS if entry[0] == parts[0] and set(entry) <= set(parts)]
     return BUILDERS[max(matching, key=len)] if matching else None
 
@@ -62,5 +62,5 @@ class IllegalError(PtxlabError):
 
 
 def unsupported(instruction: PtxInstruction, what: str = "") -> PtxlabError:
-    """The refusal of an instruction that is not simulated."""
+    """The error for an instruction that is not simulated."""
     return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")

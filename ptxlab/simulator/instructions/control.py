@@ -1,4 +1,4 @@
-"""Branches, calls, returns, barriers of a block, and instructions that are over at once in one run."""
+"""Branches, calls, returns, barriers of blocks and clusters, and instructions without an effect here."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def _bra(instruction: PtxInstruction, context: Context) -> MachineStep:
     target = instruction.operands[-1]
     if not isinstance(target, LabelTarget):
         raise unsupported(instruction)
-    there, origin = target.index, instruction.index
+    destination, origin = target.index, instruction.index
 
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if active.count:
-            machine.branch(frame, origin, there, active)
+            machine.branch(frame, origin, destination, active)
 
     return MachineStep(instruction, control=control)
 
@@ -57,12 +57,12 @@ def _brx(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("ret", "exit")
 def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`ret` and `exit`."""
-    ends = instruction.parts[0] == "exit"
+    exits = instruction.parts[0] == "exit"
 
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if not active.count:
             return
-        if ends:
+        if exits:
             machine.exit(active)
         else:
             machine.finish(frame, active)
@@ -119,7 +119,7 @@ def _call(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 class _Call(NamedTuple):
-    """A `call`, and the variables of the caller that it passes and gets back, by name."""
+    """A `call`, with the names of the caller's variables for arguments and results."""
 
     instruction: PtxInstruction
     arguments: tuple[str, ...]
@@ -127,7 +127,7 @@ class _Call(NamedTuple):
 
 
 def _enter(machine: Machine, frame: Frame, call: _Call, name: str, threads: Threads) -> None:
-    """Let threads go on in the function of that name, with their arguments in its local memory."""
+    """Let threads go on in a function, with their arguments in its local memory."""
     if not threads.count:
         return
     instruction, arguments, results = call
@@ -234,14 +234,14 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
         parts = [active]
         if count is not None:
             numbers, counts = number(machine, frame, active), count(machine, frame, active)
-            parts = machine.barriers.turns(numbers, active, counts)
-        for those in parts:
-            numbers = number(machine, frame, those)
+            parts = machine.barriers.by_phase(numbers, active, counts)
+        for arriving in parts:
+            numbers = number(machine, frame, arriving)
             if predicate is not None and finish is not None:
-                machine.barriers.vote(numbers, those, predicate(machine, frame, those))
+                machine.barriers.vote(numbers, arriving, predicate(machine, frame, arriving))
                 machine.reductions[instruction.line] = finish
-            expected = None if count is None else count(machine, frame, those)
-            machine.arrive(frame, instruction, those, numbers, expected, waits)
+            expected = None if count is None else count(machine, frame, arriving)
+            machine.arrive(frame, instruction, arriving, numbers, expected, waits)
 
     return MachineStep(instruction, control=control)
 
@@ -268,9 +268,9 @@ def _cluster_wait(instruction: PtxInstruction, context: Context) -> MachineStep:
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         passed = machine.cluster_barriers.passed(active)
         if passed.any():
-            go = active.where(passed)
-            machine.synchronised(instruction, "barrier.cluster.wait", go, completed=True)
-            machine.schedule(frame, instruction.index + 1, go)
+            released = active.where(passed)
+            machine.synchronised(instruction, "barrier.cluster.wait", released, completed=True)
+            machine.schedule(frame, instruction.index + 1, released)
         if not passed.all():
             machine.sleep(frame, instruction.index, active.where(~passed))
 
@@ -291,7 +291,7 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
     return finish
 
 
-# -- what needs nothing --------------------------------------------------------------------------------------
+# -- instructions without an effect here ---------------------------------------------------------------------
 
 
 @builds(
@@ -299,7 +299,7 @@ def _reduction(instruction: PtxInstruction, write: Write) -> Reduction:
     "brkpt", "pmevent", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor",
 )  # fmt: skip
 def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
+    """Fences, prefetches and hints: in the simulation, memory is always in order."""
     kind = "prefetch" if "prefetch" in instruction.parts else ".".join(instruction.parts[:3])
     if not kind.startswith("fence.proxy.tensormap") or not instruction.operands:
         return announced(instruction, kind)
@@ -319,9 +319,9 @@ def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute)
 
 
-# -- printf of device code: the format, and the buffer of arguments that vprintf gets ------------------------
+# -- printf of device code: the format, and the buffer of arguments of vprintf -------------------------------
 
-_MAX_LETTERS = 1 << 16  # of one argument
+_MAX_LETTERS = 1 << 16  # that one argument prints
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 
@@ -373,7 +373,7 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
                 f"printf: {quoted(match[0])} takes {quoted(text)[1:-1]} letters; at most "
                 f"{_MAX_LETTERS} are printed of one argument"
             )
-    if precision is not None and precision.startswith("-"):  # as if there were none, in C
+    if precision is not None and precision.startswith("-"):  # C ignores a negative precision
         precision = None
     layout = f"%{flags}{width or ''}" + (f".{precision}" if precision is not None else "")
     wide = length in ("l", "ll", "j", "z", "t")
@@ -384,9 +384,9 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
             number -= (number >> bits - 1) << bits
         if number == 0 and "#" in flags and kind in "xX":
             layout = layout.replace("#", "")
-        if number == 0 and precision == "0":  # nothing, in C
+        if number == 0 and precision == "0":  # C prints nothing
             return f"%{width or ''}s" % ""
-        if kind == "o" and "#" in flags:  # a zero in front, where Python writes 0o
+        if kind == "o" and "#" in flags:  # C prints a leading zero where Python prints 0o
             digits = f"0{number:o}".rjust(int(precision or 0), "0")
             return (f"%{flags.replace('#', '')}{width or ''}s") % digits
         return (layout + kind.replace("u", "d")) % number
@@ -409,7 +409,7 @@ def _converted(match: re.Match[str], arguments: _Arguments, memory: Memory) -> s
 
 
 def _hexadecimal(value: float, precision: int | None) -> str:
-    """A number as C's %a writes it: with `precision` digits, or without zeros at the end.
+    """A number as C's %a prints it: with `precision` digits, or without trailing zeros.
 
     >>> _hexadecimal(0.5, None), _hexadecimal(1 / 3, 3)
     ('0x1p-1', '0x1.555p-2')

@@ -1,4 +1,4 @@
-"""`ld`, `st`, atomic operations, `cvta` and others that touch the memory of the threads."""
+"""`ld`, `st`, `cvta`, the stack and atomic operations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SPACES = {
     "param::entry": "param",
     "param::func": "param",
 }
-_SPAN = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
 def space_of(instruction: PtxInstruction) -> str:
@@ -64,7 +64,7 @@ def _located(instruction: PtxInstruction, operand: Operand, context: Context) ->
 
 
 def _element(instruction: PtxInstruction) -> tuple[int, int, bool]:
-    """Bits of an element, how many there are, whether a narrow one is extended by its sign."""
+    """Bits of an element, the number of elements, and whether a narrow one is sign-extended."""
     kind = instruction.parts[-1]
     bits = type_bits(kind)
     if bits is None:
@@ -123,7 +123,7 @@ def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _cvta(instruction: PtxInstruction, context: Context) -> MachineStep:
     _, source = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
-    window = _SPAN.get(space_of(instruction), 0)
+    window = _WINDOWS.get(space_of(instruction), 0)
     if isinstance(source, Symbol) and source.name in context.local:
         window = LOCAL_WINDOW
     if window and bits < 64:
@@ -145,7 +145,7 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
 
     def is_in_space(machine: Machine, threads: Threads, values: NDArray[Any]) -> NDArray[Any]:
         places = values.astype(np.int64)
-        in_window = {name: places >> 32 == start >> 32 for name, start in _SPAN.items()}
+        in_window = {name: places >> 32 == start >> 32 for name, start in _WINDOWS.items()}
         if space in in_window:
             return np.asarray(in_window[space])
         const = np.zeros(threads.count, dtype=np.bool_)
@@ -154,7 +154,7 @@ def _isspacep(instruction: PtxInstruction, context: Context) -> MachineStep:
                 const |= (places >= buffer.start) & (places < buffer.start + buffer.size)
         if space == "const":
             return const
-        # an H200 counts parameters to global memory, too
+        # on an H200, parameters count as global memory
         elsewhere = [inside for name, inside in in_window.items() if name != "param"]
         return np.asarray(~(const | np.any(elsewhere, axis=0)))
 
@@ -175,10 +175,11 @@ def _mapa(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
-    """Whether an `and` makes the address of the even block of a pair: it clears bit 24, that of the rank.
+    """Whether an `and` maps a shared address to the even block of a CTA pair, by clearing bit 24 of it.
 
-    Shared memory of a block of a cluster has its rank in bits 24 and up, also in its own addresses; CUTLASS
-    relies on that for .cta_group::2 (`Sm100MmaPeerBitMask`). Here own addresses have 0 there.
+    On the chip, shared addresses of a cluster have the rank of the block in bits 24 and up, also within that
+    block; CUTLASS relies on that for .cta_group::2 (`Sm100MmaPeerBitMask`). Here a block's own addresses have
+    0 there.
     """
     if instruction.parts != ("and", "b32"):
         return False
@@ -189,15 +190,15 @@ def is_in_leader(instruction: PtxInstruction, module: Module) -> bool:
 
 
 def in_leader(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """That address."""
+    """An `and` as in `is_in_leader`: the address in the even block of the pair."""
 
     def place(machine: Machine, threads: Threads, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         places, masks = (first, second) if isinstance(instruction.operands[2], Immediate) else (second, first)
         if machine.batch.grid.cluster_size == 1:
             return np.asarray(places & masks)
         rank = (places.astype(np.int64) >> RANK_SHIFT) - 1
-        own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
-        leader = np.where(rank < 0, own, rank) & ~1
+        own_rank = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
+        leader = np.where(rank < 0, own_rank, rank) & ~1
         return in_block(places.astype(np.int64) & masks.astype(np.int64), leader).astype(np.uint32)
 
     return computed(instruction, context, (32, 32), place)
@@ -207,8 +208,8 @@ def in_leader(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _getctarank(instruction: PtxInstruction, context: Context) -> MachineStep:
     def rank_of(machine: Machine, threads: Threads, places: NDArray[Any]) -> NDArray[Any]:
         rank = (places.astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
-        own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
-        return np.where(rank < 0, own, rank).astype(np.uint32)
+        own_rank = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
+        return np.where(rank < 0, own_rank, rank).astype(np.uint32)
 
     bits = type_bits(instruction.parts[-1]) or 64
     return computed(instruction, context, (bits,), rank_of)
@@ -239,7 +240,9 @@ def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         used = _stack(frame, threads)
         starts = -(-(frame.end + used[threads.indices]) // alignment) * alignment
-        sizes = np.minimum(read(machine, frame, threads), MAX_LOCAL + 1).astype(np.int64)  # which is refused
+        sizes = np.minimum(read(machine, frame, threads), MAX_LOCAL + 1).astype(
+            np.int64
+        )  # the most is refused
         used[threads.indices] = starts + sizes - frame.end
         most = -(-int(used.max()) // _STACK_ALIGNMENT) * _STACK_ALIGNMENT
         frame.stack_size = max(frame.stack_size, most)
@@ -271,7 +274,7 @@ def _stackrestore(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
-    """How many bytes each thread of the batch has allocated in a function."""
+    """The bytes that each thread of the batch has allocated in a function."""
     if frame.stack is None:
         frame.stack = np.zeros(threads.batch.size, dtype=np.int64)
     return frame.stack
@@ -279,7 +282,7 @@ def _stack(frame: Frame, threads: Threads) -> NDArray[np.int64]:
 
 # -- atomic operations ---------------------------------------------------------------------------------------
 
-#: Reductions of whole numbers that NumPy has.
+#: Integer reductions that NumPy has.
 UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -337,7 +340,7 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def combined(combine: Callable[..., NDArray[Any]], values: Sequence[NDArray[Any]]) -> AtomicUpdate:
-    """An update by one thread after the other, each with its own values."""
+    """An update in which threads with equal addresses follow each other, each with its own values."""
     return serialised(lambda old, ours: combine(old, *(value[ours] for value in values)))
 
 

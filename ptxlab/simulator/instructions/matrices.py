@@ -1,4 +1,4 @@
-"""Matrix instructions of warps: all warps of the batch in one call of ptxlab's own emulators."""
+"""Matrix instructions of warps: all warps of the batch in one call of ptxlab's emulators."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     deferrable = len(targets) == len(writes) and all(len(words[name]) == len(reads[name]) for name in reads)
 
     def defer(machine: Machine, frame: Frame) -> RegisterOperands:
-        """Let it be computed when somebody reads its results."""
-        zero = machine.batch.constant(0, np.dtype(np.uint32))  # what nobody wrote
+        """Let it be computed when its results are read."""
+        zero = machine.batch.constant(0, np.dtype(np.uint32))  # for registers that were never written
         registers: dict[str, list[Values]] = {}
         for name, numbers in words.items():
-            kept = (frame.raw_values(number) for number in numbers)
-            registers[name] = [zero if values is None else values for values in kept]
-        multiplied = RegisterOperands(form, modifiers, registers, machine.batch.size)
-        for target, result in zip(targets, machine.matrices.add(multiplied), strict=True):
+            raw = (frame.raw_values(number) for number in numbers)
+            registers[name] = [zero if values is None else values for values in raw]
+        operands = RegisterOperands(form, modifiers, registers, machine.batch.size)
+        for target, result in zip(targets, machine.matrices.add(operands), strict=True):
             frame.defer(target, result)
-        return multiplied
+        return operands
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         if threads.index is None and deferrable:
@@ -68,8 +68,8 @@ def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
             return
         threads = whole_groups(threads, 32)
         arrays = {
-            name: gather(those, machine, frame, threads, 32, form.inputs[name].register_type)
-            for name, those in reads.items()
+            name: gather(operand_reads, machine, frame, threads, 32, form.inputs[name].register_type)
+            for name, operand_reads in reads.items()
         }
         inputs = Operation(form, modifiers=modifiers, **arrays)
         machine.multiplied(instruction, inputs, threads)
@@ -101,7 +101,7 @@ def _sources(form: MmaForm, instruction: PtxInstruction) -> tuple[dict[str, Oper
 
 
 def _words(operand: Operand) -> list[int]:
-    """Its registers of 32 bits, by their numbers."""
+    """The numbers of its 32-bit registers."""
     return [
         each.index for each in items_of(operand) if isinstance(each, Register) and type_bits(each.type) == 32
     ]
@@ -121,7 +121,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
     width = form.lines[1] * form.memory_bits // 8
 
     def rows_of(places: NDArray[Any]) -> NDArray[Any]:
-        """The addresses of rows, of those of all lanes."""
+        """The addresses of the rows, from those of all lanes."""
         rows = places.reshape(-1, 32)[:, :row_lanes].reshape(-1)
         return rows - SHARED_WINDOW if generic else rows
 
@@ -141,11 +141,11 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
         scatter(writes, frame, threads, loaded_registers(form, rows))
 
     def by_matrix(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which 16 bytes of shared memory the rows are: those of all warps for each matrix."""
+        """The indices of the rows' 16-byte chunks in shared memory, matrix by matrix for all warps."""
         return (starts >> 4).reshape(-1, row_lanes // 8, 8).swapaxes(0, 1).reshape(-1)
 
     def fast(machine: Machine, frame: Frame, threads: Threads) -> None:
-        """m8n8 of 16 bits: a register holds two neighbours of a row, or of a column."""
+        """m8n8 of 16 bits: a register holds two neighbours in a row, or in a column with `.trans`."""
         threads = whole_groups(threads, 32)
         places = frame.apply(instruction.index, rows_of, threads, place(machine, frame, threads))
         suppliers = threads.first_lanes(row_lanes)
@@ -217,7 +217,7 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("wmma")
 def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
+    """`wmma.load` and `wmma.store`: every row (or column) of the matrix has its own address."""
     form, loads = transfer_form(instruction), instruction.parts[1] == "load"
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
@@ -234,7 +234,7 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     unit = 4 if width % 4 == 0 else 1
 
     def chunks(machine: Machine, frame: Frame, threads: Threads) -> tuple[Threads, NDArray[np.int64]]:
-        """Addresses [warps, lines * pieces] of all pieces, and the threads that stand for them."""
+        """The threads that access the pieces, and the addresses of the pieces, [warps, lines * pieces]."""
         starts = place(machine, frame, threads).reshape(-1, 32)[:, 0]
         step = np.full(len(starts), length, dtype=np.int64)
         if stride is not None:
@@ -242,22 +242,21 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
         rows = starts[:, None] + np.arange(lines) * (step * bits // 8)[:, None]
         pieces = (rows[:, :, None] + np.arange(0, width, unit)).reshape(len(starts), -1)
         first = threads.indices.reshape(-1, 32)[:, 0]
-        those = Threads.listed(threads.batch, np.repeat(first, pieces.shape[1]))
-        return those, pieces
+        return Threads.listed(threads.batch, np.repeat(first, pieces.shape[1])), pieces
 
     def load(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
-        those, pieces = chunks(machine, frame, threads)
-        (content,) = machine.memory.load(instruction, space, those, pieces.reshape(-1), 8 * unit)
+        accessing, pieces = chunks(machine, frame, threads)
+        (content,) = machine.memory.load(instruction, space, accessing, pieces.reshape(-1), 8 * unit)
         rows = content.reshape(len(pieces), lines, -1).view(np.uint8)
         scatter(writes, frame, threads, loaded_registers(form, rows))
 
     def store(machine: Machine, frame: Frame, threads: Threads) -> None:
         threads = whole_groups(threads, 32)
-        those, pieces = chunks(machine, frame, threads)
+        accessing, pieces = chunks(machine, frame, threads)
         rows = stored_rows(form, gather(reads, machine, frame, threads, 32, operand.register_type))
         content = rows.view(f"<u{unit}").reshape(-1)
-        machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
+        machine.memory.store(instruction, space, accessing, pieces.reshape(-1), [content])
 
     return MachineStep(instruction, load if loads else store, convergent_lanes=32)
 
@@ -266,7 +265,7 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def mma_form(instruction: PtxInstruction) -> MmaForm:
-    """The entry of the catalogue that a multiplying instruction is."""
+    """The catalogue's entry for an `mma`, `wmma.mma` or `wgmma`."""
     form = form_of(instruction)
     if not isinstance(form, MmaForm):
         raise unsupported(instruction)
@@ -274,7 +273,7 @@ def mma_form(instruction: PtxInstruction) -> MmaForm:
 
 
 def transfer_form(instruction: PtxInstruction) -> TransferForm:
-    """The entry of the catalogue that an instruction is which loads, stores or transposes a matrix."""
+    """The catalogue's entry for an instruction that loads, stores or transposes a matrix."""
     form = form_of(instruction)
     if not isinstance(form, TransferForm):
         raise unsupported(instruction)
@@ -282,7 +281,7 @@ def transfer_form(instruction: PtxInstruction) -> TransferForm:
 
 
 def form_of(instruction: PtxInstruction) -> AnyForm:
-    """The form that its opcode names."""
+    """The catalogue's entry for an opcode."""
     try:
         return parse_any(instruction.opcode)
     except PtxlabError as error:
@@ -307,7 +306,7 @@ def scatter(writes: Sequence[Write], frame: Frame, threads: Threads, registers: 
 
 
 def whole_groups(threads: Threads, lanes: int) -> Threads:
-    """The threads, padded with lanes that have ended so that each warp or warpgroup has all of its lanes."""
+    """The threads, padded with exited lanes so that each warp or warpgroup has all its lanes."""
     if threads.index is None or not len(threads.index):
         return threads
     groups = np.unique(threads.index // lanes)
@@ -323,7 +322,7 @@ def read_matrix(
     context: Context,
     letters: str | None = None,
 ) -> tuple[Read, ...]:
-    """What reads the registers of a matrix, of which there must be as many as the catalogue says."""
+    """Functions that read the registers of a matrix; there must be as many as the catalogue states."""
     items = _checked(operand, matrix, instruction)
     return readers(items, matrix.register_bits, instruction, context, letters)
 
@@ -331,7 +330,7 @@ def read_matrix(
 def write_matrix(
     operand: Operand, matrix: MatrixOperand, instruction: PtxInstruction, letters: str | None = None
 ) -> tuple[Write, ...]:
-    """What writes the registers of a matrix; as `read_matrix`."""
+    """Functions that write the registers of a matrix, as `read_matrix`."""
     return tuple(
         writer(item, instruction, letters=letters) for item in _checked(operand, matrix, instruction)
     )
@@ -348,7 +347,7 @@ def _checked(operand: Operand, matrix: MatrixOperand, instruction: PtxInstructio
 
 
 def constant(operand: Operand, instruction: PtxInstruction) -> int:
-    """The number that an operand is; nothing else may stand there."""
+    """The value of an operand that must be a constant."""
     if not isinstance(operand, Immediate):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant here")
     return operand.value

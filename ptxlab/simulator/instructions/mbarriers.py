@@ -24,11 +24,11 @@ _COUNT_BITS = 20
 _COUNT = (1 << _COUNT_BITS) - 1
 _TX_SHIFT, _TX = 40, (1 << 22) - 1
 _TX_SIGN = 1 << 21
-_PHASE = np.uint64(63)  # the place of its bit
+_PHASE = np.uint64(63)  # the position of its bit
 
 
 def barrier_place(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
-    """What reads the address of an mbarrier in shared memory."""
+    """A function that reads the address of an mbarrier in shared memory."""
     place = address(operand, instruction, context)
     if space_of(instruction):
         return place
@@ -43,7 +43,7 @@ def barrier_place(operand: Operand, instruction: PtxInstruction, context: Contex
 
 
 class BarrierState(NamedTuple):
-    """mbarriers, as numbers; an array for each."""
+    """The fields of mbarriers, an array for each field."""
 
     pending: NDArray[Any]  # arrivals that are still expected
     expected: NDArray[Any]  # arrivals of each phase
@@ -52,7 +52,7 @@ class BarrierState(NamedTuple):
 
     @classmethod
     def of(cls, words: NDArray[Any]) -> BarrierState:
-        """Those in memory."""
+        """Decode mbarriers from memory."""
         signed = words.astype(np.int64)
         tx = signed >> _TX_SHIFT & _TX
         tx = np.where(tx & _TX_SIGN, tx - (_TX + 1), tx)
@@ -61,16 +61,16 @@ class BarrierState(NamedTuple):
 
     @property
     def words(self) -> NDArray[Any]:
-        """As memory has them."""
+        """The mbarriers as in memory."""
         low = self.pending | self.expected << _COUNT_BITS | (self.bytes & _TX) << _TX_SHIFT
         return np.asarray(low.astype(np.uint64) | self.phase.astype(np.uint64) << _PHASE)
 
 
 class BarrierChange(NamedTuple):
-    """What threads do at mbarriers: a number of arrivals and of bytes for each.
+    """What threads do at mbarriers: arrivals and bytes for each thread.
 
-    Bytes are announced (positive), or have come (negative). With `drop` their arrivals are not expected in
-    the next phases.
+    Bytes are expected (positive) or have arrived (negative). With `drop`, later phases no longer expect these
+    arrivals.
     """
 
     arrivals: NDArray[Any]
@@ -79,21 +79,21 @@ class BarrierChange(NamedTuple):
 
     @classmethod
     def arrive(cls, count: NDArray[Any], drop: bool = False) -> BarrierChange:
-        """So many arrivals."""
+        """`count` arrivals."""
         return cls(count, np.zeros_like(count), drop)
 
     @classmethod
-    def announce(cls, count: NDArray[Any]) -> BarrierChange:
-        """So many bytes are to come."""
+    def expect(cls, count: NDArray[Any]) -> BarrierChange:
+        """`count` more bytes are expected."""
         return cls(np.zeros_like(count), count)
 
     @classmethod
     def receive(cls, count: NDArray[Any]) -> BarrierChange:
-        """So many bytes have come."""
+        """`count` bytes have arrived."""
         return cls(np.zeros_like(count), -count)
 
     def select(self, index: NDArray[np.intp]) -> BarrierChange:
-        """That of some threads."""
+        """The change of some threads."""
         return BarrierChange(self.arrivals[index], self.bytes[index], self.drop)
 
 
@@ -119,18 +119,18 @@ def update_barriers(
     threads: Threads,
     places: NDArray[Any],
     change: BarrierChange,
-    wanted: bool = False,
+    wants_states: bool = False,
 ) -> NDArray[Any]:
-    """Arrivals and bytes at mbarriers in shared memory; gives the states before, if they are `wanted`."""
+    """Arrivals and bytes at mbarriers in shared memory; returns the states before if `wants_states`."""
     complete: list[NDArray[np.intp]] = []  # one thread for each barrier that has completed a phase
-    change_in_turn = serialised(lambda words, ours: _changed(words, change.select(ours)))
+    change_serially = serialised(lambda words, ours: _changed(words, change.select(ours)))
 
     def update(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         after, previous = _changed_together(words, which, change.select(ours)), None
-        if wanted or after is None:
-            after, previous = change_in_turn(words, which, ours)
+        if wants_states or after is None:
+            after, previous = change_serially(words, which, ours)
         ended = (words ^ after) >> _PHASE != 0
         if previous is not None:
             np.logical_or.at(ended, which, (words[which] ^ previous) >> _PHASE != 0)
@@ -143,19 +143,21 @@ def update_barriers(
     before = machine.memory.update(instruction, "shared", threads, places, 64, update, "mbarrier")
     ended = np.concatenate(complete) if complete else np.zeros(0, dtype=np.intp)
     if len(ended):
-        those = Threads.listed(threads.batch, threads.indices[ended])
-        machine.synchronised(instruction, "mbarrier.phase", those, places[ended], completed=True)
+        completing = Threads.listed(threads.batch, threads.indices[ended])
+        machine.synchronised(instruction, "mbarrier.phase", completing, places[ended], completed=True)
     return before
 
 
 def check_masks(machine: Machine, masks: NDArray[Any]) -> None:
-    """Refuse a ctaMask that names blocks which the cluster does not have."""
+    """Refuse a ctaMask that names blocks outside of the cluster."""
     size = machine.batch.grid.cluster_size
     wrong = masks[masks >> size != 0]
     if len(wrong):
-        have = f"the cluster has {counted(size, 'block')}"
         remedy = ": pass cluster=" if size == 1 else ""
-        raise PtxlabError(f"the mask 0x{int(wrong[0]):x} names blocks that are not there; {have}{remedy}")
+        raise PtxlabError(
+            f"the mask 0x{int(wrong[0]):x} names blocks that are not there; the cluster has "
+            f"{counted(size, 'block')}{remedy}"
+        )
 
 
 def update_in_blocks(
@@ -166,9 +168,9 @@ def update_in_blocks(
     change: BarrierChange,
     masks: NDArray[Any] | None,
 ) -> None:
-    """As `update_barriers`, or at the mbarrier of each block of the cluster that the mask names.
+    """As `update_barriers`; with masks, at the mbarrier of each block of the cluster that the mask names.
 
-    With .cta_group::2 it is that of the even or of the odd block of its pair, as the address says.
+    With .cta_group::2 it is the mbarrier of the even or odd block of that pair, depending on the address.
     """
     if masks is None:
         update_barriers(machine, instruction, threads, places, change)
@@ -177,19 +179,20 @@ def update_in_blocks(
     blocks = threads.indices // machine.batch.block_lanes
     owners, _ = cluster_places(np.asarray(places, np.int64), blocks, machine.batch.grid.cluster_size)
     for rank in range(machine.batch.grid.cluster_size):
-        ours = np.flatnonzero(masks >> rank & 1)
-        if len(ours):
-            some = Threads(threads.batch, threads.indices[ours])
-            there = rank & ~1 | owners[ours] & 1 if pairs else rank
-            update_barriers(machine, instruction, some, in_block(places[ours], there), change.select(ours))
+        chosen = np.flatnonzero(masks >> rank & 1)
+        if len(chosen):
+            signalling = Threads(threads.batch, threads.indices[chosen])
+            target = rank & ~1 | owners[chosen] & 1 if pairs else rank
+            barriers = in_block(places[chosen], target)
+            update_barriers(machine, instruction, signalling, barriers, change.select(chosen))
 
 
 def _changed_together(
     words: NDArray[Any], which: NDArray[np.intp], change: BarrierChange
 ) -> NDArray[Any] | None:
-    """mbarriers after arrivals of several threads; None if a phase may end before the last of them.
+    """mbarriers after arrivals of several threads; None if a phase may end before the last one.
 
-    `which` says the barrier of each thread.
+    `which` is the index of each thread's barrier.
     """
     if change.bytes.any() or (change.arrivals <= 0).any():
         return None
@@ -207,30 +210,30 @@ def _changed_together(
     "mbarrier.expect_tx", "mbarrier.complete_tx",
 )  # fmt: skip
 def _count(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`arrive` and `arrive_drop`, which announce bytes first with `.expect_tx`; bytes alone."""
-    announces = "expect_tx" in instruction.parts
+    """`arrive` and `arrive_drop`, which first expect bytes with `.expect_tx`; `expect_tx`, `complete_tx`."""
+    expects = "expect_tx" in instruction.parts
     arrives, drop = instruction.parts[1].startswith("arrive"), instruction.parts[1] == "arrive_drop"
     operands = list(instruction.operands)
     result = operands.pop(0) if arrives and not isinstance(operands[0], Address) else Sink()
     place = barrier_place(operands.pop(0), instruction, context)
     number = reader(operands[0], 32, instruction, context) if operands or not arrives else None
-    write, wanted = writer(result, instruction), not isinstance(result, Sink)
+    write, wants_states = writer(result, instruction), not isinstance(result, Sink)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads)
         one = np.ones(threads.count, dtype=np.int64)
         amount = one if number is None else number(machine, frame, threads).astype(np.int64)
-        if announces:
+        if expects:
             machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
         if arrives:
             machine.synchronised(instruction, "mbarrier.arrive", threads, places)
-        if announces or not arrives:
-            change = BarrierChange.announce(amount) if announces else BarrierChange.receive(amount)
+        if expects or not arrives:
+            change = BarrierChange.expect(amount) if expects else BarrierChange.receive(amount)
             update_barriers(machine, instruction, threads, places, change)
         if arrives:
-            change = BarrierChange.arrive(one if announces else amount, drop)
-            states = update_barriers(machine, instruction, threads, places, change, wanted)
-            if wanted:
+            change = BarrierChange.arrive(one if expects else amount, drop)
+            states = update_barriers(machine, instruction, threads, places, change, wants_states)
+            if wants_states:
                 write(frame, threads, states)
 
     return MachineStep(instruction, execute)
@@ -266,51 +269,51 @@ def _pending_count(instruction: PtxInstruction, context: Context) -> MachineStep
 
 @builds("mbarrier.test_wait", "mbarrier.try_wait")
 def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
+    """`try_wait` sleeps until the phase is complete; `test_wait` tests and goes on."""
     parts = instruction.parts
-    destination, target, what, *_ = instruction.operands
+    destination, target, phase, *_ = instruction.operands
     place = barrier_place(target, instruction, context)
-    parity = "parity" in parts
-    expected = reader(what, 32 if parity else 64, instruction, context)
+    is_parity = "parity" in parts
+    expected = reader(phase, 32 if is_parity else 64, instruction, context)
     write = writer(destination, instruction)
     sleeps = "try_wait" in parts
 
     def done(machine: Machine, frame: Frame, threads: Threads) -> NDArray[np.bool_]:
         places = place(machine, frame, threads)
         (states,) = machine.memory.load(instruction, "shared", threads, places, 64, 1, "mbarrier")
-        asked = expected(machine, frame, threads)
-        old = (asked & asked.dtype.type(1)).astype(np.uint64) if parity else asked >> _PHASE
-        return np.asarray(states >> _PHASE != old)
+        phases = expected(machine, frame, threads)
+        parity = (phases & phases.dtype.type(1)).astype(np.uint64) if is_parity else phases >> _PHASE
+        return np.asarray(states >> _PHASE != parity)
 
     def control(machine: Machine, frame: Frame, active: Threads) -> None:
         if not active.count:
             return
         complete = done(machine, frame, active)
-        go, stay = active, None
+        going_on, sleeping = active, None
         if sleeps and not complete.all():
-            go, stay = active.where(complete), active.where(~complete)
+            going_on, sleeping = active.where(complete), active.where(~complete)
             complete = complete[complete]
-        if go.count:
-            write(frame, go, complete)
-            passed = go if complete.all() else go.where(complete)
+        if going_on.count:
+            write(frame, going_on, complete)
+            passed = going_on.where(complete)
             if passed.count:
                 places = place(machine, frame, passed)
                 machine.synchronised(instruction, "mbarrier.wait", passed, places, completed=True)
-            machine.schedule(frame, instruction.index + 1, go)
+            machine.schedule(frame, instruction.index + 1, going_on)
             if not complete.all():
                 machine.give_way()
-        if stay is not None:
-            machine.sleep(frame, instruction.index, stay)
+        if sleeping is not None:
+            machine.sleep(frame, instruction.index, sleeping)
 
     def explain(machine: Machine, frame: Frame, threads: Threads) -> str:
         first = threads.where(np.arange(threads.count) == 0)
-        return _why(machine, instruction, first, int(place(machine, frame, first)[0]))
+        return _explanation(machine, instruction, first, int(place(machine, frame, first)[0]))
 
     return MachineStep(instruction, control=control, explain=explain)
 
 
-def _why(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
-    """What a thread waits for at the mbarrier at an address, for a sentence."""
+def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
+    """What a thread waits for at the mbarrier at an address, in words."""
     (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
     pending, count, expected, phase = (int(field[0]) for field in BarrierState.of(words))
     before = [(start, plain_name(name)) for name, start in machine.launch.symbols.items() if start <= at]

@@ -1,4 +1,4 @@
-"""Operands of instructions as functions: what reads them for a set of threads, and what writes them."""
+"""Operands of instructions as functions that read or write them for a set of threads."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
 Write = Callable[[Frame, Threads, NDArray[Any]], None]
 
 
-#: Instructions whose registers may be wider than their type, and are cut off or extended (PTX ISA, Operand
-#: Size Exceeding Instruction-Type Size).
+#: Instructions whose registers may be wider than their type; values are truncated or extended (PTX ISA,
+#: "Operand Size Exceeding Instruction-Type Size").
 _WIDER = frozenset({"cvt", "ld", "ldu", "st"})
 
 
 def reader(
     operand: Operand, bits: int, instruction: PtxInstruction, context: Context, letters: str | None = None
 ) -> Read:
-    """What reads an operand as an array of so many bits; a wider register is cut off where PTX allows one.
+    """A function that reads an operand as `bits` bits; a wider register is truncated if PTX allows that.
 
     `letters` are those of `isa.availability.accepted`, if they do not follow from the instruction's type.
     """
@@ -83,19 +83,19 @@ _KINDS = {"bsu": "an integer", "bf": "a float", "b": "a register of bits (.b16, 
 
 
 def _letters(instruction: PtxInstruction) -> str:
-    """What registers an instruction takes if nothing is said of the operand."""
+    """The kinds of registers that an instruction takes unless an operand says otherwise."""
     if instruction.parts[0] in _OF_LAST_TYPE:
-        in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # where the assembler does not look
+        in_vectors = not {"v2", "v4", "v8"}.isdisjoint(instruction.parts)  # ptxas does not check these
         return accepted("b32" if in_vectors else instruction.parts[-1])
     types = [part for part in instruction.parts[1:] if type_bits(part) is not None]
     return accepted("s32") if types and all(part[0] in "su" for part in types) else accepted("b32")
 
 
 def check_type(register: Register, instruction: PtxInstruction, letters: str | None = None) -> None:
-    """Refuse a register of a type that the operand does not take: PTX ISA, Operand Type Checking Rules."""
-    wanted = _letters(instruction) if letters is None else letters
-    if not fits(register.type, wanted):
-        kind = _KINDS[wanted]
+    """Refuse a register of a type that the operand does not take (PTX ISA, "Operand Type Checking Rules")."""
+    letters = _letters(instruction) if letters is None else letters
+    if not fits(register.type, letters):
+        kind = _KINDS[letters]
         raise IllegalError(
             f"{instruction.where}: {instruction.opcode} takes {kind} here, and {register.name} is "
             f".{register.type}"
@@ -112,7 +112,7 @@ _TYPED_CONSTANTS = frozenset({
 
 
 def _check_immediate(immediate: Immediate, bits: int, instruction: PtxInstruction) -> None:
-    """Floats are written with a decimal point or as 0f and 0d, whole numbers without (PTX ISA, Constants)."""
+    """Floats have a decimal point or begin with 0f or 0d, integers do not (PTX ISA, "Constants")."""
     parts = instruction.parts
     if parts[0] not in _TYPED_CONSTANTS or bits == 1:
         return
@@ -130,24 +130,24 @@ def _check_immediate(immediate: Immediate, bits: int, instruction: PtxInstructio
         takes = any(part in ("f32", "f64", bit_type) for part in types) or "v2" in parts or "v4" in parts
     if takes:
         return
-    found, right = "a whole number", "a float such as 1.0 or 0f3F800000"
+    found, expected = "a whole number", "a float such as 1.0 or 0f3F800000"
     if immediate.type != "int":
-        found, right = "a float", "a whole number"
+        found, expected = "a float", "a whole number"
     if all(part.startswith(("f16", "bf")) for part in types):
-        right = "a register"
-    raise PtxlabError(f"{instruction.where}: {instruction.opcode}: found {found} where {right} belongs")
+        expected = "a register"
+    raise PtxlabError(f"{instruction.where}: {instruction.opcode}: found {found} where {expected} belongs")
 
 
 def _check_width(register: Register, bits: int, instruction: PtxInstruction) -> None:
-    own = type_bits(register.type)
-    wider = instruction.parts[0] in _WIDER and own is not None and own >= bits > 1
-    if bits == 8 and "bf16" in instruction.parts:  # which the assembler takes from registers of 8 bits only
-        wider = False
-    if own != bits and not wider:
-        raise _of_another_width(register, bits, instruction)
+    width = type_bits(register.type)
+    may_be_wider = instruction.parts[0] in _WIDER and width is not None and width >= bits > 1
+    if bits == 8 and "bf16" in instruction.parts:  # ptxas takes these only from registers of 8 bits
+        may_be_wider = False
+    if width != bits and not may_be_wider:
+        raise _width_error(register, bits, instruction)
 
 
-def _of_another_width(register: Register, bits: int, instruction: PtxInstruction) -> PtxlabError:
+def _width_error(register: Register, bits: int, instruction: PtxInstruction) -> PtxlabError:
     width = "of type .pred" if bits == 1 else f"of {bits} bits"
     return PtxlabError(
         f"{instruction.where}: {instruction.opcode} takes a register {width} here, and {register.name} is "
@@ -162,8 +162,7 @@ def bits_of(dtype: np.dtype[Any]) -> int:
 
 def _register_reader(operand: Register, bits: int) -> Read:
     index = operand.index
-    own = type_bits(operand.type)
-    if own == bits or own == 1:
+    if type_bits(operand.type) in (bits, 1):
         return lambda machine, frame, threads: frame.read(index, threads)
     dtype = UNSIGNED[bits]
     return lambda machine, frame, threads: frame.read(index, threads).astype(dtype)
@@ -220,12 +219,12 @@ def readers(
 
 
 def _as_address(number: int) -> int:
-    """A number of 64 bits, as int64 has it."""
+    """A 64-bit number as int64 represents it."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def address(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
-    """What reads the address of ``[base + offset]``, as int64."""
+    """A function that reads the address of ``[base + offset]``, as int64."""
     if not isinstance(operand, Address):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
     base = operand.base
@@ -235,11 +234,11 @@ def address(operand: Operand, instruction: PtxInstruction, context: Context) -> 
             offset += context.local[base.name]
             dtype = np.dtype(np.int64)
             return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
-        there = _as_address(offset + as_symbol(base, instruction, context))
-        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
+        fixed = _as_address(offset + as_symbol(base, instruction, context))
+        return lambda machine, frame, threads: threads.constant(fixed, np.dtype(np.int64))
     if isinstance(base, Immediate):
-        there = _as_address(offset + base.value)
-        return lambda machine, frame, threads: threads.constant(there, np.dtype(np.int64))
+        fixed = _as_address(offset + base.value)
+        return lambda machine, frame, threads: threads.constant(fixed, np.dtype(np.int64))
     if base.type[0] not in "bsu":
         raise PtxlabError(f"{instruction.where}: {base.name} is .{base.type}; an address is an integer")
     index = base.index
@@ -251,16 +250,16 @@ def address(operand: Operand, instruction: PtxInstruction, context: Context) -> 
     def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
         return place(frame.read(index, threads))
 
-    def read_again(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+    def read_cached(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
         return frame.apply((index, offset), place, threads, frame.read(index, threads))
 
-    return read_again if instruction.index in context.repeated else read
+    return read_cached if instruction.index in context.repeated else read
 
 
 def writer(
     operand: Operand, instruction: PtxInstruction, signed: bool = False, letters: str | None = None
 ) -> Write:
-    """What writes a result into a register; a narrower one is extended where PTX allows that."""
+    """A function that writes a result into a register; a narrower result is extended if PTX allows that."""
     if isinstance(operand, Sink):
         return lambda frame, threads, values: None
     if not isinstance(operand, Register):
@@ -277,7 +276,7 @@ def writer(
         if values.dtype != dtype:
             width = bits_of(values.dtype)
             if width != bits and not (extends and 1 < width < bits):
-                raise _of_another_width(operand, width, instruction)
+                raise _width_error(operand, width, instruction)
             values = _extended(values, dtype, signed)
         frame.write(index, threads, values)
 
@@ -292,7 +291,7 @@ def _extended(values: NDArray[Any], dtype: np.dtype[Any], signed: bool) -> NDArr
 
 
 def items_of(operand: Operand) -> tuple[Operand, ...]:
-    """The elements of a vector; an operand that is none is the only one."""
+    """The elements of a vector, or the operand itself if it is not a vector."""
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
@@ -302,11 +301,11 @@ def writers(operand: Operand, instruction: PtxInstruction, signed: bool = False)
 
 
 def pair_of(operand: Operand) -> tuple[Operand, Operand]:
-    """``d|p``, or a d alone."""
+    """Both operands of ``d|p``; the second is ``_`` if there is only d."""
     return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, Sink())
 
 
-#: Results of an instruction, from what its sources hold in these threads: one array, or one for each result.
+#: Computes the results of an instruction from its sources: one array, or one for each result.
 Compute = Callable[..., NDArray[Any] | tuple[NDArray[Any], ...]]
 
 
@@ -319,10 +318,10 @@ def computed(
     *,
     masked: bool = False,
 ) -> MachineStep:
-    """A step that writes what `compute` makes of the machine, the threads and the sources, of so many bits.
+    """A step that calls `compute` with the machine, the threads and the sources, and writes its results.
 
-    Results are the first operand, ``d`` or ``d|p``. If `masked`, the last operand of the instruction is a
-    mask, and the lanes that it names execute together.
+    `bits` are those of the sources; the results go to the first operand, ``d`` or ``d|p``. If `masked`, the
+    last operand of the instruction is a membermask, and the lanes that it names execute together.
     """
     result, *sources = instruction.operands if operands is None else operands
     writes = [writer(item, instruction) for item in pair_of(result)]
@@ -341,7 +340,7 @@ def computed(
 
 
 def announced(instruction: PtxInstruction, kind: str, count: int = 0) -> MachineStep:
-    """A step of which only the observers hear: here, what it waits for is done already."""
+    """A step that only notifies the observers: in the simulation, what it waits for is already done."""
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.synchronised(instruction, kind, threads, count)

@@ -1,6 +1,6 @@
-"""`tcgen05`: tensor memory of each block, 128 lanes by 512 columns, and what works there.
+"""`tcgen05`: tensor memory of each block, 128 lanes by 512 columns, and the instructions that use it.
 
-As for other asynchronous instructions, everything takes place when it is issued; a commit arrives at once.
+Like other asynchronous instructions, these take place when they are issued; a commit arrives at once.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control
         return _commit(instruction, context, form)
 
     def nothing(machine: Machine, frame: Frame, threads: Threads) -> None:
-        """Fences and waits order what is in order here; who has no right to allocate does not try."""
+        """Fences, waits and relinquish_alloc_permit: in the simulation, everything is in order already."""
 
     return MachineStep(instruction, nothing)
 
 
 def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
-    """One thread of each warp, and which of the threads they are."""
+    """The first thread of each warp, and its index among the threads."""
     first = np.flatnonzero(np.diff(threads.indices >> 5, prepend=-1))
     return Threads(threads.batch, threads.indices[first]), first
 
@@ -125,8 +125,8 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
     if len(instruction.operands) > 1:
         wide = "multicast::cluster::32b" in form.qualifiers
         mask = reader(instruction.operands[1], 32 if wide else 16, instruction, context)
-    # Without a state space the address is generic; Triton 3.6 extends one of shared memory with zeros.
-    # Assumed, not measured (no Blackwell GPU was at hand): the lower 32 bits count, which serves both.
+    # Without a state space the address is generic, but Triton 3.6 passes a zero-extended shared address.
+    # Assumed, not measured (no Blackwell GPU was at hand): only the lower 32 bits count, which serves both.
     bits = -1 if space_of(instruction) else (1 << 32) - 1
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
@@ -137,9 +137,9 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
         masks = mask(machine, frame, threads).astype(np.int64)
         check_masks(machine, masks)
         for rank in range(machine.batch.grid.cluster_size):
-            ours = masks >> rank & 1 == 1
-            if ours.any():
-                _arrive(machine, instruction, threads.where(ours), in_block(places[ours], rank))
+            chosen = masks >> rank & 1 == 1
+            if chosen.any():
+                _arrive(machine, instruction, threads.where(chosen), in_block(places[chosen], rank))
 
     return MachineStep(instruction, execute)
 
@@ -154,7 +154,7 @@ def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, pla
 
 
 def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer) -> MachineStep:
-    """`tcgen05.ld` and `.st`: each warp has its own 32 lanes."""
+    """`tcgen05.ld` and `.st`: each warp accesses its own 32 lanes."""
     operands = list(instruction.operands)
     loads = form.family == "tcgen05.ld"
     at = next(number for number, operand in enumerate(operands) if isinstance(operand, Address))
@@ -176,24 +176,25 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
         results = []
         for number, (index, block) in enumerate(zip(leaders.indices, leaders.blocks, strict=True)):
             warp = int(index - block * machine.batch.block_lanes) // 32 % 4
-            named = int(places[number])
-            start = _own_lanes(instruction, warp, named)
-            words, ours = _memory(machine).words[block], slice(32 * warp, 32 * warp + 32)
+            address_given = int(places[number])
+            start = _own_lanes(instruction, warp, address_given)
+            words, warp_lanes = _memory(machine).words[block], slice(32 * warp, 32 * warp + 32)
             touched = _touched(form, start & 0xFFFF, split)
             warp_threads = threads.indices[threads.indices >> 5 == index >> 5]
             kind = "read" if loads else "write"
             lanes = (0xFFFFFFFF if form.shape == "32x32b" else 0xFFFF) << (start >> 16)
             for columns in touched:
+                elsewhere = start != address_given
                 access = TensorAccess(
-                    instruction, kind, warp_threads, int(block), columns, lanes, elsewhere=start != named
+                    instruction, kind, warp_threads, int(block), columns, lanes, elsewhere=elsewhere
                 )
                 machine.tensor_accessed(access)
             if loads:
-                results.append(_flat(tcgen05_transfer.load(form, words, start, split))[ours])
+                results.append(_flat(tcgen05_transfer.load(form, words, start, split))[warp_lanes])
                 continue
             registers = np.zeros((LANES, len(reads)), dtype=np.uint32)
-            registers[ours] = np.stack([column[number] for column in stored], axis=-1)
-            words[ours] = tcgen05_transfer.store(form, registers, words, start, split)[ours]
+            registers[warp_lanes] = np.stack([column[number] for column in stored], axis=-1)
+            words[warp_lanes] = tcgen05_transfer.store(form, registers, words, start, split)[warp_lanes]
         for column, write in enumerate(writes):
             write(frame, threads, np.concatenate([result[:, column] for result in results]))
 
@@ -201,7 +202,7 @@ def _registers(instruction: PtxInstruction, context: Context, form: Tcgen05Trans
 
 
 def _touched(form: Tcgen05Transfer, first: int, split: int | None) -> list[range]:
-    """The columns that ld or st touches: of 16x32bx2 in two places."""
+    """The columns that ld or st accesses; 16x32bx2 has two ranges."""
     if form.shape != "16x32bx2":
         columns = form.count if form.compresses else form.columns
         return [range(first, first + columns)]
@@ -216,20 +217,20 @@ def _flat(registers: NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]) -> NDA
     return np.concatenate([part if part.ndim == 2 else part[:, None] for part in parts], axis=-1)
 
 
-def _own_lanes(instruction: PtxInstruction, warp: int, named: int) -> int:
-    """Where a warp's lanes begin if an address names that; the first 32 are each warp's own."""
-    lane = named >> 16
+def _own_lanes(instruction: PtxInstruction, warp: int, address: int) -> int:
+    """An address with a lane of the warp itself; an address in lanes 0 to 31 means each warp's own lanes."""
+    lane = address >> 16
     if lane < 32:
-        return named + (32 * warp << 16)
+        return address + (32 * warp << 16)
     if lane // 32 != warp:
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} of warp {warp} begins in lane {lane}; that warp may "
             f"touch lanes {32 * warp} to {32 * warp + 31}"
         )
-    return named
+    return address
 
 
-# -- what one thread issues ----------------------------------------------------------------------------------
+# -- instructions that one thread issues ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -257,17 +258,17 @@ class _Issue:
         return [(block - rank % 2, first), (block - rank % 2 + 1, first + 1)]
 
     def load(self, places: NDArray[Any], bits: int, rank: int) -> NDArray[Any]:
-        """Elements of shared memory of the cluster's block of that rank, as the async proxy reads them."""
+        """Elements of the shared memory of a block of the cluster, read through the async proxy."""
         machine, thread = self.machine, self.thread
         if machine.batch.grid.cluster_size > 1:
             places = places + (rank + 1 << RANK_SHIFT)
-        those = Threads.listed(thread.batch, np.repeat(thread.indices, places.size))
+        readers = Threads.listed(thread.batch, np.repeat(thread.indices, places.size))
         addresses = places.reshape(-1)
-        (content,) = machine.memory.load(self.instruction, "shared", those, addresses, bits, 1, "async")
+        (content,) = machine.memory.load(self.instruction, "shared", readers, addresses, bits, 1, "async")
         return content
 
     def notify(self, kind: str, columns: range, lanes: int = ALL_LANES) -> None:
-        """Observers hear what is read or written in the tensor memory of the blocks."""
+        """Tell the observers what is read or written in the tensor memory of the blocks."""
         for block, _ in self.blocks:
             self.machine.tensor_accessed(
                 TensorAccess(
@@ -308,7 +309,7 @@ def _issued(instruction: PtxInstruction, context: Context, form: Tcgen05Transfer
 
 
 def _shared_bytes(issue: _Issue, form: Tcgen05Transfer, code: int, rank: int) -> NDArray[np.uint8]:
-    """Shared memory from address 0 on, of which the bytes that a copy reads are there."""
+    """Shared memory from address 0 on; only the bytes that a copy reads are filled in."""
     rows, count = form.tensor("T").shape
     bits = form.tensor("T").width
     fields = descriptor(code, family="tcgen05")
@@ -332,12 +333,12 @@ def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Mac
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {}
-    for name, bits, there in (  # an address in tensor memory has no bits
+    for name, bits, is_present in (  # 0 bits: an address in tensor memory
         ("d", 0, True), ("a", 0 if a_space == "tensor" else 64, True), ("b", 64, True), ("e", 0, form.sparse),
         ("lut", 0, form.decompress), ("idesc", 32, True), ("scale_a", 0, form.scaled),
         ("scale_b", 0, form.scaled),
     ):  # fmt: skip
-        if there:
+        if is_present:
             operand = operands.pop(0)
             if bits:
                 reads[name] = reader(operand, bits, instruction, context)
@@ -392,22 +393,20 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifi
     machine, group = issue.machine, issue.blocks
     memory = _memory(machine).words
     arrays = {}
-    first = (
-        addresses["d"] >> 16
-    )  # the lane at which D, A and metadata begin, from which lanes are counted here
+    first = addresses["d"] >> 16  # the lane at which D, A and metadata begin; lanes are counted from it here
     if first not in form.path.alignments:
-        right = " or ".join(map(str, form.path.alignments))
-        raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {right}")
+        lanes = " or ".join(map(str, form.path.alignments))
+        raise PtxlabError(f"D begins in lane {first}; that of layout {form.path.name} begins in lane {lanes}")
     for name, operand in form.inputs.items():
         at = addresses["d" if name == "c" else name]
         if isinstance(operand, TensorOperand):
             is_scale = name.startswith("scale")
-            lane, lanes = (0, ALL_LANES) if is_scale else (first, form.path.lanes(first))
+            lane, lane_mask = (0, ALL_LANES) if is_scale else (first, form.path.lanes(first))
             # CUTLASS leaves the selector of scales in the upper two bits of their address.
             start = _column(operand, at & 0x3FFFFFFF if is_scale else at, lane)
             columns = slice(start, start + operand.columns)
             parts = [np.roll(memory[block, :, columns], -lane, axis=0) for block, _ in group]
-            issue.notify("read", range(start, columns.stop), lanes)
+            issue.notify("read", range(start, columns.stop), lane_mask)
             arrays[name] = np.concatenate(parts)[None]
         elif form.decompress and name == "b":
             arrays[name] = _looked_up(issue, form, at, addresses["lut"])[None]
@@ -435,16 +434,16 @@ def _multiply(issue: _Issue, form: Tcgen05Mma, addresses: dict[str, int], modifi
 
 
 def _from_lane(mask: int, first: int, ctas: int) -> int:
-    """A mask of lanes whose lowest bit is that lane, in each CTA."""
-    every = (1 << LANES) - 1
-    parts = [mask >> LANES * cta & every for cta in range(ctas)]
-    turned = [(part >> first | part << LANES - first) & every for part in parts]
-    beyond = mask >> LANES * ctas << LANES * ctas  # which is refused
-    return sum(part << LANES * cta for cta, part in enumerate(turned)) | beyond
+    """A mask of lanes, rotated in each CTA so that its lowest bit is lane `first`."""
+    all_lanes = (1 << LANES) - 1
+    parts = [mask >> LANES * cta & all_lanes for cta in range(ctas)]
+    rotated = [(part >> first | part << LANES - first) & all_lanes for part in parts]
+    beyond = mask >> LANES * ctas << LANES * ctas  # `check_modifiers` refuses these
+    return sum(part << LANES * cta for cta, part in enumerate(rotated)) | beyond
 
 
 def _column(operand: TensorOperand, at: int, first: int) -> int:
-    """The column at which an operand begins, which begins in that lane."""
+    """The column at which an operand begins; its lane must be `first`."""
     lane, column = at >> 16, at & 0xFFFF
     if lane != first or column + operand.columns > COLUMNS:
         raise PtxlabError(
@@ -455,7 +454,7 @@ def _column(operand: TensorOperand, at: int, first: int) -> int:
 
 
 def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, rank: int) -> NDArray[Any]:
-    """A CTA's part of A, [M, K], or of B, [K, N], through its descriptor."""
+    """A CTA's part of A, [M, K], or of B, [K, N], read through its descriptor."""
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]
     rows, along = np.arange(lines // form.cta_group)[:, None], np.arange(k)[None, :]
@@ -481,7 +480,7 @@ def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, ra
 
 
 def _looked_up(issue: _Issue, form: Tcgen05Mma, code: int, at: int) -> NDArray[Any]:
-    """B, [K, N], by its indices in shared memory and its table in tensor memory."""
+    """B, [K, N], from its indices in shared memory and its lookup table in tensor memory."""
     group, lane, column = issue.blocks, at >> 16, at & 0xFFFF
     if lane or column % 2 or column + 2 > COLUMNS:
         raise PtxlabError(

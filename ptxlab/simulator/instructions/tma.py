@@ -1,8 +1,8 @@
 """TMA: boxes of tensor maps between an array and shared memory, and tensor maps in the memory of a kernel.
 
-A map is opaque to programs: 128 bytes that they copy, and that `tensormap.replace` changes. Here they say
-which of the launch's maps it was, and have every field that may be replaced. A kernel may also replace all
-fields of 128 zero bytes. PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy".
+A map is opaque to programs: 128 bytes that they copy, and that `tensormap.replace` changes. Here these bytes
+hold the number of the launch's map and every field that may be replaced. A kernel may also begin with 128
+zero bytes and replace all fields. PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPES = {
     "UINT8": "u32", "UINT16": "u32", "UINT32": "u32", "INT32": "s32", "UINT64": "u64", "INT64": "s64",
     "FLOAT16": "f16", "BFLOAT16": "bf16", "FLOAT32": "f32", "FLOAT64": "f64",
 }  # fmt: skip
-#: What an H200 reduces, by the type of the map's elements; all else is an illegal instruction there.
+#: Reductions of an H200 by the type of the map's elements; all others are an illegal instruction there.
 _REDUCTIONS = {
     "UINT32": ("add", "min", "max", "inc", "dec", "and", "or", "xor"),
     "INT32": ("add", "min", "max", "and", "or", "xor"),
@@ -49,10 +49,11 @@ _REDUCTIONS = {
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes that threads copy, one each: of which tensor map, where in its array, and where in shared memory.
+    """Boxes that threads copy, one each: tensor map, start in its array, address in shared memory.
 
-    `starts` [boxes, axes] are in the array's order of axes, after the offsets of im2col; addresses are those
-    that the instruction gives. With `rows`, a start is so many rows, the last one first, and a column.
+    `starts` [boxes, axes] are in the array's order of axes, after the offsets of im2col; `addresses` are
+    those of the instruction. With `rows`, a start consists of that many rows, the last one first, and a
+    column.
     """
 
     tensors: Sequence[TensorMap]
@@ -62,14 +63,14 @@ class Boxes:
     rows: int = 0
 
     def select(self, index: NDArray[np.intp]) -> Boxes:
-        """Those at these positions; one may come several times."""
+        """The boxes at these positions; a position may occur several times."""
         return replace(
             self, which=self.which[index], starts=self.starts[index], addresses=self.addresses[index]
         )
 
     @property
     def inside(self) -> NDArray[np.int64]:
-        """The addresses in the blocks that they belong to."""
+        """The addresses within their blocks."""
         return self.addresses & (1 << RANK_SHIFT) - 1
 
     @property
@@ -78,8 +79,8 @@ class Boxes:
         sizes = [tensor.size * max(self.rows, 1) for tensor in self.tensors]
         return np.array(sizes, dtype=np.int64)[self.which]
 
-    def reach_out(self) -> NDArray[np.bool_]:
-        """Which of them reach beyond the last element along an axis of their array."""
+    def reach_outside(self) -> NDArray[np.bool_]:
+        """Which boxes reach beyond the last element along an axis of their array."""
         outside = np.zeros(len(self.which), dtype=np.bool_)
         for number, tensor in enumerate(self.tensors):
             if not self.rows and not isinstance(tensor, Im2colMap):
@@ -88,37 +89,39 @@ class Boxes:
         return outside
 
     def check(self) -> None:
-        """Refuse boxes that begin where TMA lets none begin."""
+        """Refuse boxes with a start or an address that TMA does not allow."""
         for number, tensor in enumerate(self.tensors):
-            ours = self.which == number
-            starts = self.starts[ours]
+            of_tensor = self.which == number
+            starts = self.starts[of_tensor]
             wrong = np.flatnonzero(starts[:, -1] % tensor.start_unit)
             for row in (0, *wrong[:1].tolist()):
                 tensor.check_start(tuple(starts[row, -2 if self.rows else 0 :].tolist()))
-            for place in np.unique(self.inside[ours]).tolist():
+            for place in np.unique(self.inside[of_tensor]).tolist():
                 tensor.as_address(place)
 
     def groups(self, threads: Threads) -> Iterator[NDArray[np.intp]]:
-        """Positions of boxes that are one access: those of one size in different blocks."""
+        """Positions of boxes that form one access: boxes of one size in different blocks."""
         blocks, _ = cluster_places(self.addresses, threads.blocks, threads.batch.grid.cluster_size)
         sizes = self.sizes
-        for turn in rounds(blocks):
-            for size in np.unique(sizes[turn]):
-                yield turn[sizes[turn] == size]
+        for positions in rounds(blocks):
+            for size in np.unique(sizes[positions]):
+                yield positions[sizes[positions] == size]
 
     def placed(
         self, memory: Memory, instruction: PtxInstruction, threads: Threads, kind: str
     ) -> Iterator[_PlacedBoxes]:
-        """Those of one tensor map that are copied at once, to be read or written in shared memory."""
+        """The boxes grouped by access and tensor map, with their places in shared memory."""
         for group in self.groups(threads):
-            some = self.select(group)
-            those = Threads.listed(threads.batch, threads.indices[group])
-            addresses = some.addresses if kind == "write" else some.inside  # a block reads its own
-            size = int(some.sizes[0])
-            places = memory.shared_offsets(instruction, those, addresses, size, kind, alignment=128)
-            for number in np.unique(some.which).tolist():
-                ours = np.flatnonzero(some.which == number)
-                yield _PlacedBoxes(some.tensors[number], some.starts[ours], some.inside[ours], places[ours])
+            boxes = self.select(group)
+            copying = Threads.listed(threads.batch, threads.indices[group])
+            addresses = boxes.addresses if kind == "write" else boxes.inside  # a block reads its own
+            size = int(boxes.sizes[0])
+            places = memory.shared_offsets(instruction, copying, addresses, size, kind, alignment=128)
+            for number in np.unique(boxes.which).tolist():
+                chosen = np.flatnonzero(boxes.which == number)
+                yield _PlacedBoxes(
+                    boxes.tensors[number], boxes.starts[chosen], boxes.inside[chosen], places[chosen]
+                )
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ class _PlacedBoxes:
 
     tensor: TensorMap
     starts: NDArray[np.int64]  # [boxes, axes]
-    addresses: NDArray[np.int64]  # in the blocks that they belong to
+    addresses: NDArray[np.int64]  # within their blocks
     places: NDArray[np.int64]  # in the shared memory of all blocks
 
     def __iter__(self) -> Iterator[tuple[list[int], int, int]]:
@@ -142,7 +145,7 @@ def _notify(
     kind: str,
     rows: int,
 ) -> None:
-    """Observers hear of every box; each gathered row is one."""
+    """Tell the observers of every box; each gathered row is one."""
     memory.writes += kind == "write"
     if rows:
         starts = np.stack([starts[:, :-1].reshape(-1), np.repeat(starts[:, -1], rows)], axis=-1)
@@ -151,7 +154,7 @@ def _notify(
 
 
 def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
-    """Where the bytes of the `row`th gathered row or pixel go, from the address on."""
+    """Offsets of the bytes of the `row`th gathered row or pixel from the address."""
     row_bytes = tensor.expect_tx // tensor.copied[0]
     return places_of(tensor, row * tensor.pitch + np.arange(row_bytes), address)
 
@@ -160,7 +163,7 @@ def _row_places(tensor: TensorMap, row: int, address: int) -> NDArray[np.int64]:
 
 
 def load_boxes(memory: Memory, instruction: PtxInstruction, threads: Threads, boxes: Boxes) -> None:
-    """A box for each thread into shared memory."""
+    """Copy a box for each thread into shared memory."""
     boxes.check()
     for placed in boxes.placed(memory, instruction, threads, "write"):
         if boxes.rows:
@@ -171,33 +174,33 @@ def load_boxes(memory: Memory, instruction: PtxInstruction, threads: Threads, bo
 
 
 def _load_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
-    """`tile::gather4`: four rows of an array, wherever they are, as one box of four rows."""
+    """`tile::gather4`: four arbitrary rows of an array as one box of four rows."""
     tensor = boxes.tensor
     for (*rows, column), within_block, place in boxes:
         for number, row in enumerate(reversed(rows)):
-            content = tensor.load(row, column)[: tensor.expect_tx]  # of one row: nothing is swizzled
+            content = tensor.load(row, column)[: tensor.expect_tx]  # a single row is not swizzled
             memory.shared[place + _row_places(tensor, number, within_block)] = content
 
 
 def _load(memory: Memory, boxes: _PlacedBoxes) -> None:
-    """Boxes of an array, or columns of pixels; what lies outside of the array is filled in."""
+    """Boxes of an array, or columns of pixels; elements outside of the array get the fill value."""
     tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
     plain = _are_plain(tensor, starts)
     for number in np.flatnonzero(~plain).tolist():
         content, written = tensor.image(*starts[number].tolist(), address=int(boxes.addresses[number]))
         memory.shared[places[number] + np.flatnonzero(written)] = content[written]
-    for ours, offsets in _by_offsets(tensor, boxes.addresses, plain):
-        windows, index = _windows(tensor, starts[ours])
-        elements = windows[index].reshape(len(ours), -1).view(tensor.array.dtype)
+    for chosen, offsets in _by_offsets(tensor, boxes.addresses, plain):
+        windows, index = _windows(tensor, starts[chosen])
+        elements = windows[index].reshape(len(chosen), -1).view(tensor.array.dtype)
         chunks = converted(tensor.data_type, elements).view(CHUNK)
-        memory.shared.view(CHUNK)[(places[ours] >> 4)[:, None] + offsets] = chunks
+        memory.shared.view(CHUNK)[(places[chosen] >> 4)[:, None] + offsets] = chunks
 
 
 # -- whole boxes in chunks of 16 bytes -----------------------------------------------------------------------
 
 
 def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which boxes lie inside of a NumPy array and are copied in chunks of 16 bytes."""
+    """Which boxes lie inside of a NumPy array and can be copied in chunks of 16 bytes."""
     if isinstance(tensor, Im2colMap):
         return np.zeros(len(starts), dtype=np.bool_)
     plain = (
@@ -214,7 +217,7 @@ def _are_plain(tensor: TensorMap, starts: NDArray[np.int64]) -> NDArray[np.bool_
 def _windows(
     tensor: TensorMap, starts: NDArray[np.int64]
 ) -> tuple[NDArray[Any], tuple[NDArray[np.int64], ...]]:
-    """Every box that an array has, in chunks of 16 bytes, and the index of those that start here."""
+    """All boxes of an array as a view in chunks of 16 bytes, and the index of those with these starts."""
     per_chunk = CHUNK.itemsize // tensor.array.itemsize
     *outer, last = tensor.box
     length = tensor.array.shape[-1] // per_chunk * per_chunk
@@ -226,17 +229,17 @@ def _windows(
 def _by_offsets(
     tensor: TensorMap, inside: NDArray[np.int64], plain: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
-    """Plain boxes that have their chunks at the same offsets, and these: the swizzle goes by addresses."""
-    row = tensor.box[-1] * tensor.array.itemsize
+    """Plain boxes grouped by the offsets of their chunks, since the swizzle depends on the address."""
+    row_bytes = tensor.box[-1] * tensor.array.itemsize
     rows = math.prod(tensor.box[:-1])
     for start in np.unique(inside[plain] % 1024).tolist():
-        ours = np.flatnonzero(plain & (inside % 1024 == start))
-        yield ours, _chunks(rows, row, tensor.pitch, tensor.swizzle, start)
+        chosen = np.flatnonzero(plain & (inside % 1024 == start))
+        yield chosen, _chunks(rows, row_bytes, tensor.pitch, tensor.swizzle, start)
 
 
 @lru_cache(maxsize=256)
 def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -> NDArray[np.int64]:
-    """Where the chunks of 16 bytes of a box go, counted in chunks from its start."""
+    """Offsets of the chunks of a box from its start, in chunks of 16 bytes."""
     plain = (np.arange(rows)[:, None] * pitch + np.arange(0, row_bytes, 16)).reshape(-1)
     return (swizzled(plain + address, swizzle) - address) >> 4
 
@@ -247,10 +250,10 @@ def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -
 def store_boxes(
     memory: Memory, instruction: PtxInstruction, threads: Threads, boxes: Boxes, reduction: str
 ) -> None:
-    """Each thread's box from shared memory into its array; what lies outside of the array is left out."""
+    """Copy each thread's box from shared memory into its array; elements outside of it are left out."""
     _check_stores(boxes)
     boxes.check()
-    outside = boxes.reach_out()
+    outside = boxes.reach_outside()
     for box in np.flatnonzero(outside).tolist():
         thread = Threads.listed(threads.batch, threads.indices[box : box + 1])
         _store_part(memory, instruction, thread, boxes.select(np.array([box])), reduction)
@@ -265,7 +268,7 @@ def store_boxes(
 
 
 def _check_stores(boxes: Boxes) -> None:
-    """Refuse what an H200 does not store."""
+    """Refuse stores that an H200 does not execute."""
     for number, tensor in enumerate(boxes.tensors):
         if not tensor.array.flags.writeable:
             raise PtxlabError("the array of the tensor map is read-only")
@@ -286,7 +289,7 @@ def _check_stores(boxes: Boxes) -> None:
 
 
 def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
-    """The rows of `tile::scatter4`, or columns of pixels, into an array; what lies outside is left out."""
+    """Store the rows of `tile::scatter4`, or columns of pixels; those outside of the array are left out."""
     tensor = boxes.tensor
     unsigned = UNSIGNED[8 * tensor.array.itemsize]
     view: NDArray[Any] = tensor.array.view(unsigned)
@@ -304,16 +307,16 @@ def _store_rows(memory: Memory, boxes: _PlacedBoxes) -> None:
 
 
 def _store(memory: Memory, instruction: PtxInstruction, boxes: _PlacedBoxes, reduction: str) -> None:
-    """Boxes that lie inside of an array, or are combined with what is there."""
+    """Store boxes that lie inside of an array, or reduce them into it."""
     tensor, starts, places = boxes.tensor, boxes.starts, boxes.places
     plain = _are_plain(tensor, starts) & (not reduction)
     for box in np.flatnonzero(~plain).tolist():
         index, offsets = _elements_inside(tensor, starts[box].tolist(), int(boxes.addresses[box]))
         _store_elements(memory, instruction, tensor, index, places[box] + offsets, reduction)
-    for these, offsets in _by_offsets(tensor, boxes.addresses, plain):
-        chunks = memory.shared.view(CHUNK)[(places[these] >> 4)[:, None] + offsets]
-        windows, index = _windows(tensor, starts[these])
-        windows[index] = chunks.reshape(len(these), *windows.shape[tensor.axes :])
+    for chosen, offsets in _by_offsets(tensor, boxes.addresses, plain):
+        chunks = memory.shared.view(CHUNK)[(places[chosen] >> 4)[:, None] + offsets]
+        windows, index = _windows(tensor, starts[chosen])
+        windows[index] = chunks.reshape(len(chosen), *windows.shape[tensor.axes :])
 
 
 def _store_part(
@@ -334,7 +337,7 @@ def _store_part(
 def _elements_inside(
     tensor: TensorMap, start: list[int], address: int
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
-    """The index of those elements of a box that its array has, and their offsets in shared memory."""
+    """The index of the elements of a box inside of its array, and their offsets in shared memory."""
     positions, chosen = [], []
     for first, count, step, length in zip(
         start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
@@ -354,7 +357,7 @@ def _store_elements(
     places: NDArray[np.int64],
     reduction: str,
 ) -> None:
-    """Elements at these places of all shared memory into an array, at an index of it."""
+    """Store elements from these places in shared memory into an array."""
     unsigned = UNSIGNED[8 * tensor.array.itemsize]
     content = memory.shared[places.reshape(-1, 1) + np.arange(tensor.array.itemsize)]
     values = np.ascontiguousarray(content).view(unsigned).reshape(places.shape)
@@ -384,9 +387,9 @@ _MAX_AXES = 5
 
 
 class _MapField(NamedTuple):
-    """Where a field is: the word of 64 bits, and the first bit in it, for each axis.
+    """Where a field is: the 64-bit word, and the first bit in it, for each axis.
 
-    There is its value in units, more by `bias`: where 0 is a value, too, it is known whether it was set.
+    Stored is its value in units, plus `bias`: with a bias of 1, a field that was not set differs from 0.
     """
 
     bits: int
@@ -395,13 +398,13 @@ class _MapField(NamedTuple):
     bias: int = 0
 
 
-#: All of a map is in 64 bytes, as the driver has it: CuTe DSL copies no more. Axes are in the driver's order;
-#: an address of 0 is that of the launch's array.
+#: A map uses 64 bytes, as the driver's does: CuTe DSL copies no more. Axes are in the driver's order; an
+#: address of 0 means that of the launch's array.
 _USED_BYTES = 64
 _FIELDS = {
     "global_address": _MapField(64, ((0, 0),)),
     "global_dim": _MapField(32, ((1, 0), (1, 32), (2, 0), (2, 32), (3, 0))),
-    "number": _MapField(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel made it of zeros
+    "number": _MapField(32, ((3, 32),)),  # of the launch's map, from 1 on; 0 if the kernel began with zeros
     "global_stride": _MapField(36, ((4, 0), (5, 0), (6, 0), (7, 0)), unit=16),
     "box_dim": _MapField(9, ((4, 36), (4, 45), (4, 54), (5, 36), (5, 45))),
     "rank": _MapField(3, ((5, 54),), bias=1),
@@ -413,9 +416,9 @@ _FIELDS = {
     "interleave_layout": _MapField(2, ((6, 61),)),
     "magic": _MapField(28, ((7, 36),)),
 }
-_MAGIC = 0x7A3B10C  # of maps that come from the launch
+_MAGIC = 0x7A3B10C  # marks maps that come from the launch
 
-# What the numbers of fields mean (PTX ISA, "tensormap.replace").
+# The values that the numbers in fields stand for (PTX ISA, "tensormap.replace").
 _ELEMENTS = (
     "UINT8", "UINT16", "UINT32", "INT32", "UINT64", "INT64", "FLOAT16", "FLOAT32", "FLOAT32_FTZ", "FLOAT64",
     "BFLOAT16", "TFLOAT32", "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B",
@@ -432,7 +435,7 @@ _LIMITS = {
 
 
 def encoded(tensor: TensorMap, number: int) -> bytes:
-    """The bytes of a map of the launch, the `number`th from 1 on."""
+    """The bytes of map number `number` of the launch, counted from 1."""
     values: dict[str, Sequence[int]] = {
         "magic": [_MAGIC],
         "number": [number],
@@ -472,21 +475,21 @@ def map_at(launch: Launch, place: int) -> TensorMap:
     """The tensor map whose bytes are at an address."""
     content = launch.memory.bytes_at(place, MAP_BYTES)
     key = b"" if content is None else content[:_USED_BYTES].tobytes()
-    known = launch.maps_by_content.get(key)
-    if known is not None:
-        return known
+    tensor = launch.maps_by_content.get(key)
+    if tensor is not None:
+        return tensor
     fields = _fields(key) if any(key) else None
     if fields is None or fields["magic"][0] not in (0, _MAGIC):
         remedy = "pass ptxlab.tensor_map(...) as an argument"
         if launch.memory.is_parameter(place):
             remedy = "cvta.param makes a generic address of that of a parameter"
         raise PtxlabError(f"there is no tensor map at 0x{place:x}; {remedy}")
-    launch.maps_by_content[key] = known = _decoded(launch, key, fields)
-    return known
+    launch.maps_by_content[key] = tensor = _decoded(launch, key, fields)
+    return tensor
 
 
 def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> TensorMap:
-    """A map as the kernel has changed it."""
+    """A map as the kernel has changed it, or one of the launch's if it has not."""
     number, rank = fields["number"][0], fields["rank"][0] + 1
     original = None
     if not fields["magic"][0]:
@@ -532,7 +535,7 @@ def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> Te
 
 
 def _check_complete(fields: dict[str, list[int]]) -> None:
-    """Refuse a map that was made of zeros, of which a field was not set that has no value by itself."""
+    """Refuse a map that began with zeros and lacks a field that has no default."""
     missing = [name for name in ("rank", "elemtype") if fields[name][0] < 0]
     if not fields["global_address"][0]:
         missing.append("global_address")
@@ -554,7 +557,7 @@ def _dtype_of(name: str) -> np.dtype[Any]:
 
 
 def _memory_from(memory: Memory, place: int, original: TensorMap | None) -> tuple[NDArray[np.uint8], bool]:
-    """The bytes from an address on, or those of the array that the map was made of."""
+    """The bytes from an address on, or those of the original map's array; and whether they are writable."""
     if original is not None and not place:
         array = original.array
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:

@@ -17,7 +17,7 @@ from .operands import computed
 
 @builds("shfl")
 def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """PTX ISA, "shfl.sync", its semantics word for word."""
+    """As the semantics in PTX ISA, "shfl.sync"."""
     if "sync" not in instruction.parts:
         raise unsupported(instruction)
     mode = next((part for part in instruction.parts if part in ("up", "down", "bfly")), "idx")
@@ -35,7 +35,7 @@ def _shfl(instruction: PtxInstruction, context: Context) -> MachineStep:
 def shuffle_lanes(
     mode: str, lane: NDArray[np.int64], by: NDArray[Any], clamp: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The lane whose value each lane gets, and whether that is in range; otherwise it gets its own."""
+    """The lane whose value each lane gets, and whether it is in range; otherwise it gets its own value."""
     by, control = by.astype(np.int64) & 31, clamp.astype(np.int64)
     segment = control >> 8 & 31
     most = lane & segment | control & 31 & ~segment
@@ -106,17 +106,17 @@ def _redux(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def _redux_f32(instruction: PtxInstruction, context: Context, kind: str) -> MachineStep:
-    """Numbers are compared by their bits, in an order in which -0.0 comes before +0.0; NaNs are left out.
+    """Floats are compared by their bits, with -0.0 below +0.0; NaNs are left out.
 
-    With `.NaN` one of them is enough for a NaN; without, all are.
+    With `.NaN` the result is NaN if any lane has one; without, only if all have.
     """
     neutral = 0 if kind == "max" else 0xFFFFFFFF
     nan_kind = "or" if "NaN" in instruction.parts else "and"
 
     def reduce(machine: Machine, threads: Threads, value: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-        sizes = value & ~_SIGN
-        values = sizes if "abs" in instruction.parts else value
-        is_nan = sizes > _INFINITY
+        magnitudes = value & ~_SIGN
+        values = magnitudes if "abs" in instruction.parts else value
+        is_nan = magnitudes > _INFINITY
         keys = np.where(values & _SIGN, ~values, values | _SIGN)
         keys = _reduced(kind, neutral, threads, np.where(is_nan, np.uint32(neutral), keys), mask)
         nan = _reduced(nan_kind, int(nan_kind == "and"), threads, is_nan.astype(np.uint32), mask)
@@ -128,15 +128,15 @@ def _redux_f32(instruction: PtxInstruction, context: Context, kind: str) -> Mach
 def _reduced(
     kind: str, start: int, threads: Threads, values: NDArray[Any], mask: NDArray[Any]
 ) -> NDArray[Any]:
-    """For each thread the reduction of its warp's members; lanes that take no part count as `start`."""
+    """For each thread, the reduction over the members of its warp; other lanes count as `start`."""
     results = np.zeros_like(values)
-    for members in np.unique(mask):
-        ours = mask == members
-        those = threads if ours.all() else threads.where(ours)
+    for membermask in np.unique(mask):
+        chosen = mask == membermask
+        members = threads.where(chosen)
         rows = np.full(threads.batch.size, start, dtype=values.dtype)
-        rows[those.indices] = values[ours]
+        rows[members.indices] = values[chosen]
         totals = UFUNCS[kind].reduce(rows.reshape(-1, 32), axis=1, dtype=values.dtype)
-        results[ours] = totals[those.indices >> 5]
+        results[chosen] = totals[members.indices >> 5]
     return results
 
 

@@ -1,4 +1,4 @@
-"""`wgmma`: products of warpgroups, with tiles in shared memory and accumulators that stay where they are."""
+"""`wgmma`: products of warpgroups, with tiles in shared memory and accumulators kept as matrices."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .matrices import constant, gather, mma_form, read_matrix, scatter, write_ma
 from .operands import Read, Write, announced, items_of, reader
 
 _LANES = 128  # of a warpgroup
-_WIDEST_PIECE = 128  # bytes of a tile that observers hear of as one access
-_MAX_TILE_READS = 64  # whose addresses are kept
+_WIDEST_PIECE = 128  # bytes of a tile that observers see as one access
+_MAX_TILE_READS = 64  # tiles whose addresses are kept
 
 
 @builds("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group")
@@ -80,7 +80,7 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
-    """The numbers behind scale-d: signs of A and B if they are floats, then which of them are transposed."""
+    """The constants after scale-d: signs of A and B if they are floats, then which of them are transposed."""
     numbers = [constant(operand, instruction) for operand in operands]
     is_float = not form.a_type.startswith(("s", "u", "b1"))
     names = ["imm_scale_a", "imm_scale_b"] if is_float else []
@@ -93,12 +93,12 @@ def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstr
 
 @dataclass(frozen=True)
 class _Multiplication:
-    """A `wgmma.mma_async`, ready to execute."""
+    """A decoded `wgmma.mma_async`."""
 
     instruction: PtxInstruction
     form: MmaForm
-    reads: dict[str, tuple[Read, ...]]  # of the inputs that are in registers
-    tiles: dict[str, _Tile]  # of those in shared memory
+    reads: dict[str, tuple[Read, ...]]  # inputs in registers
+    tiles: dict[str, _Tile]  # inputs in shared memory
     scale_d: Read | None
     overwrites: Modifiers  # with scale-d 0
     accumulates: Modifiers  # with scale-d 1
@@ -106,10 +106,10 @@ class _Multiplication:
     targets: tuple[int, ...]  # registers of D, by their numbers
 
     def execute(self, machine: Machine, frame: Frame, threads: Threads) -> None:
-        """Multiply in each of the warpgroups that these threads are."""
+        """Multiply in each warpgroup of these threads."""
         _check_whole(threads)
-        held = _Accumulators.of(frame, self.targets, threads)
-        c = self._registers("c", machine, frame, threads) if held is None else held.values
+        accumulators = _Accumulators.of(frame, self.targets, threads)
+        c = self._registers("c", machine, frame, threads) if accumulators is None else accumulators.values
         arrays = {name: self._registers(name, machine, frame, threads) for name in self.reads if name != "c"}
         for name, tile in self.tiles.items():
             arrays[name] = tile.read(machine, frame, threads, self.instruction, name)
@@ -124,7 +124,7 @@ class _Multiplication:
         else:
             result = self._with_both_scales(machine, threads, arrays, c, flags)
         if len(self.targets) == len(self.writes) and self.form.d.register_type == np.uint32:
-            _Accumulators.keep(frame, self.targets, threads, result, held)
+            _Accumulators.keep(frame, self.targets, threads, result, accumulators)
         else:
             scatter(self.writes, frame, threads, result.result())
 
@@ -144,18 +144,18 @@ class _Multiplication:
         d = self.form.d
         values = np.empty((len(flags), _LANES, d.registers), dtype=d.register_type)
         for flag, modifiers in ((False, self.overwrites), (True, self.accumulates)):
-            ours = flags == flag
+            chosen = flags == flag
             operands = WarpgroupOperands(self.form, modifiers, arrays, c).computed()
-            some = operands.select(np.flatnonzero(ours))
-            machine.multiplied(self.instruction, some, threads.where(np.repeat(ours, _LANES)))
-            values[ours] = emulate(some, model=machine.launch.model)
+            selected = operands.select(np.flatnonzero(chosen))
+            machine.multiplied(self.instruction, selected, threads.where(np.repeat(chosen, _LANES)))
+            values[chosen] = emulate(selected, model=machine.launch.model)
         result: Future[NDArray[Any]] = Future()
         result.set_result(values)
         return result
 
 
 def _check_whole(threads: Threads) -> None:
-    """Refuse warpgroups that lack threads: PTX ISA, "wgmma.mma_async", has all execute it, none exited."""
+    """Refuse incomplete warpgroups: PTX ISA, "wgmma.mma_async": all threads execute it, none has exited."""
     if threads.index is None:
         return
     lanes = threads.index % _LANES
@@ -174,29 +174,29 @@ def _check_whole(threads: Threads) -> None:
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """What a wgmma wrote, as it is: [warpgroups, 128, registers].
+    """The result of a wgmma as one array, [warpgroups, 128, registers].
 
-    The next wgmma takes it from here; a register is made of it when something else reads or writes that.
+    The next wgmma reads it from here; it is split into registers only when something else uses one.
     """
 
     targets: tuple[int, ...]
     threads: Threads
     values: Future[NDArray[Any]]
-    before: Sequence[Values | None]  # what the registers held, for the other threads
+    before: Sequence[Values | None]  # the registers before, for the other threads
 
     @classmethod
     def of(cls, frame: Frame, targets: tuple[int, ...], threads: Threads) -> _Accumulators | None:
         """These registers of these threads, if they are still as a wgmma wrote them."""
-        held = [frame.raw_values(target) for target in targets]
-        first = held[0] if held else None
+        registers = [frame.raw_values(target) for target in targets]
+        first = registers[0] if registers else None
         if not isinstance(first, _Accumulator):
             return None
-        together = first.together
-        if together.targets != targets or not threads.is_same(together.threads):
+        whole = first.whole
+        if whole.targets != targets or not threads.is_same(whole.threads):
             return None
-        if not all(isinstance(each, _Accumulator) and each.together is together for each in held):
+        if not all(isinstance(each, _Accumulator) and each.whole is whole for each in registers):
             return None
-        return together
+        return whole
 
     @classmethod
     def keep(
@@ -205,30 +205,30 @@ class _Accumulators:
         targets: tuple[int, ...],
         threads: Threads,
         values: Future[NDArray[Any]],
-        held: _Accumulators | None,
+        previous: _Accumulators | None,
     ) -> None:
-        """Let registers be what a wgmma wrote, after what they `held`."""
-        before = [frame.raw_values(target) for target in targets] if held is None else held.before
-        together = cls(targets, threads, values, before)
+        """Set registers to the result of a wgmma; `previous` are the accumulators that it read."""
+        before = [frame.raw_values(target) for target in targets] if previous is None else previous.before
+        whole = cls(targets, threads, values, before)
         for number, target in enumerate(targets):
-            frame.defer(target, _Accumulator(together, number))
+            frame.defer(target, _Accumulator(whole, number))
 
 
 class _Accumulator(Deferred):
-    """One register of several that a wgmma wrote."""
+    """One register of the result of a wgmma."""
 
-    __slots__ = ("_number", "together")
+    __slots__ = ("_number", "whole")
 
-    def __init__(self, together: _Accumulators, number: int) -> None:
-        self.together, self._number = together, number
+    def __init__(self, whole: _Accumulators, number: int) -> None:
+        self.whole, self._number = whole, number
 
     def get(self) -> NDArray[Any]:
         """The values."""
-        threads = self.together.threads
-        column = self.together.values.result().reshape(threads.count, -1)[:, self._number]
+        threads = self.whole.threads
+        column = self.whole.values.result().reshape(threads.count, -1)[:, self._number]
         if threads.index is None:
             return np.ascontiguousarray(column)
-        before = self.together.before[self._number]
+        before = self.whole.before[self._number]
         target = np.zeros(threads.batch.size, column.dtype) if before is None else values_of(before).copy()
         threads.put(target, column)
         return target
@@ -241,14 +241,14 @@ class _Accumulator(Deferred):
 class _Tile:
     """An operand that is a tile in shared memory, named by a descriptor; K is one of its axes."""
 
-    descriptor: Read = field(compare=False)  # tiles are kept by what follows
+    descriptor: Read = field(compare=False)  # the key of `_tile_places` is what follows
     operand: MatrixOperand
     transposed: bool
     k_axis: int
 
     @property
     def inner(self) -> int:
-        """The axis whose neighbours are neighbours in memory."""
+        """The axis that is contiguous in memory."""
         return 1 - self.k_axis if self.transposed else self.k_axis
 
     def read(
@@ -260,27 +260,27 @@ class _Tile:
             return self._read_same(machine, instruction, name, threads, int(codes[0]))
         result = np.empty((len(codes), *self.operand.shape), self.code_type)
         for code in np.unique(codes).tolist():
-            ours = codes == code
-            some = threads.where(np.repeat(ours, _LANES))
-            result[ours] = self._read_same(machine, instruction, name, some, code)
+            chosen = codes == code
+            warpgroups = threads.where(np.repeat(chosen, _LANES))
+            result[chosen] = self._read_same(machine, instruction, name, warpgroups, code)
         return result
 
     def _read_same(
         self, machine: Machine, instruction: PtxInstruction, name: str, threads: Threads, code: int
     ) -> NDArray[Any]:
-        """The same if all have one descriptor; a loop mostly reads the same places again."""
+        """As `read`, where all warpgroups have the same descriptor; loops mostly read the same tile again."""
         key = id(instruction), name, code
-        known = machine.tile_reads.get(key)
-        if known is None or not known.threads.is_same(threads):
-            known = TileRead.of(threads, *_tile_places(self, code))
+        read = machine.tile_reads.get(key)
+        if read is None or not read.threads.is_same(threads):
+            read = TileRead.of(threads, *_tile_places(self, code))
             if key in machine.tile_reads or len(machine.tile_reads) < _MAX_TILE_READS:
-                machine.tile_reads[key] = known
-        memory, width = machine.memory, known.width
+                machine.tile_reads[key] = read
+        memory, width = machine.memory, read.width
         offsets = memory.shared_offsets(
-            instruction, known.readers, known.addresses, width, "read", alignment=width, operand=(name, code),
-            owners=known.owners,
+            instruction, read.readers, read.addresses, width, "read", alignment=width, operand=(name, code),
+            owners=read.owners,
         )  # fmt: skip
-        return self._matrices(memory.shared.view(CHUNK)[known.chunks_at(offsets)].view(np.uint8))
+        return self._matrices(memory.shared.view(CHUNK)[read.chunks_at(offsets)].view(np.uint8))
 
     @property
     def code_type(self) -> Any:
@@ -288,9 +288,9 @@ class _Tile:
         return self.operand.dtype.code_type
 
     def chunks(self, code: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Addresses of the chunks of 16 bytes of the tile that a descriptor names, the inner axis first.
+        """Addresses of the 16-byte chunks of the tile that a descriptor names, the inner axis first.
 
-        And which warp multiplies each: its 16 rows of A; -1 for those of B, all do.
+        Second, the warp that multiplies each chunk: that of its 16 rows of A; -1 for B, since all warps do.
         """
         bits, shape = self.operand.dtype.bits, self.operand.shape
         outer = np.arange(shape[1 - self.inner])[:, None]
@@ -317,17 +317,17 @@ def _tile_places(
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
     """Where a tile lies in the shared memory of a block.
 
-    Gives addresses of what it takes, in pieces of some bytes, how many these are, which warp multiplies
-    each, and its chunks.
+    Returns the addresses of its pieces, their bytes, the warp that multiplies each (-1 for several), and the
+    addresses of its chunks.
     """
     chunks, warps = tile.chunks(code)
     starts, width = np.unique(chunks), CHUNK.itemsize
     while width < _WIDEST_PIECE and len(starts) % 2 == 0:
         if (starts[::2] % (2 * width)).any() or (starts[1::2] - starts[::2] != width).any():
-            break  # they are not all halves of wider pieces
+            break  # not all of them are halves of wider pieces
         starts, width = starts[::2], 2 * width
     pieces = np.searchsorted(starts, chunks, side="right") - 1
     owners = np.empty(len(starts), np.int64)
     owners[pieces] = warps
-    owners[pieces[owners[pieces] != warps]] = -1  # rows of several
+    owners[pieces[owners[pieces] != warps]] = -1  # rows of several warps
     return starts, width, owners, chunks

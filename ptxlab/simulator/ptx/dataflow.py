@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
 from .syntax import Function, Immediate, LabelTarget, Location, PtxInstruction, Targets
 
-_FARTHEST_USE = 1000  # instructions among which the use of a result is looked for
+_MAX_SEARCHED = 1000  # instructions among which the use of a result is searched for
 
 
 def register_bits(numbers: Iterable[int]) -> int:
-    """Numbers of registers as the bits of a whole number."""
+    """Numbers of registers as the bits of an integer."""
     bits = 0
     for number in numbers:
         bits |= 1 << number
@@ -19,7 +20,7 @@ def register_bits(numbers: Iterable[int]) -> int:
 
 
 def successors(instructions: tuple[PtxInstruction, ...], index: int) -> list[int]:
-    """Where threads may go on behind an instruction."""
+    """The instructions that threads may execute next."""
     instruction = instructions[index]
     opcode = instruction.parts[0]
     targets = branch_targets(instruction) if opcode in ("bra", "brx") else []
@@ -40,9 +41,9 @@ def branch_targets(instruction: PtxInstruction) -> list[int]:
 
 
 def in_lines_of_use(instructions: tuple[PtxInstruction, ...]) -> tuple[PtxInstruction, ...]:
-    """NVRTC says line 0 of what it has moved to another branch: it belongs to the line that uses the result.
+    """Instructions that NVRTC moved to another branch have line 0: give them the line that uses their result.
 
-    Where nothing does, as with stores, it remains line 0.
+    If nothing uses it, as with stores, they keep line 0.
     """
     return tuple(
         replace(each, location=_first_use(instructions, each.index) or each.location)
@@ -53,17 +54,17 @@ def in_lines_of_use(instructions: tuple[PtxInstruction, ...]) -> tuple[PtxInstru
 
 
 def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location | None:
-    """The line of the nearest instruction that reads what one has written; None if there is none."""
+    """The location of the nearest instruction that reads the result of one; None if there is none."""
     results = instructions[index].effects[1]
-    passed: set[int] = set()
+    visited: set[int] = set()
     ahead = [index] if results else []
     for here in ahead:  # grows
-        if len(ahead) > _FARTHEST_USE:
+        if len(ahead) > _MAX_SEARCHED:
             break
         for place in successors(instructions, here):
-            if place in passed or place >= len(instructions):
+            if place in visited or place >= len(instructions):
                 continue
-            passed.add(place)
+            visited.add(place)
             read, written = instructions[place].effects
             location = instructions[place].location
             if location is not None and location.line and not results.isdisjoint(read):
@@ -74,7 +75,7 @@ def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location
 
 
 def basic_blocks(function: Function) -> dict[int, int]:
-    """Basic blocks: first instruction -> behind the last."""
+    """Basic blocks: index of the first instruction -> index after the last."""
     instructions = function.instructions
     leaders = {0}
     for index, instruction in enumerate(instructions):
@@ -85,20 +86,20 @@ def basic_blocks(function: Function) -> dict[int, int]:
 
 
 def constants(function: Function) -> dict[int, int]:
-    """Registers that are written once, with a number: its bits."""
-    times: dict[int, int] = {}
+    """Registers that are written only once, by a `mov` of a number, and the bits of the number."""
+    writes: Counter[int] = Counter()
     values: dict[int, int] = {}
     for instruction in function.instructions:
         for register in instruction.effects[1]:
-            times[register] = times.get(register, 0) + 1
+            writes[register] += 1
             source = instruction.operands[-1]
             if instruction.parts[0] == "mov" and isinstance(source, Immediate):
                 values[register] = source.value
-    return {register: value for register, value in values.items() if times[register] == 1}
+    return {register: value for register, value in values.items() if writes[register] == 1}
 
 
 def repeated(function: Function) -> set[int]:
-    """Instructions that may be executed several times: those between a label and a branch back to it.
+    """Instructions that may be executed several times: those from a label to a branch back to it.
 
     >>> from ptxlab.simulator.ptx.reader import read_ptx
     >>> text = '''.version 8.0

@@ -30,15 +30,16 @@ _MODULE_SPACES = ("global", "const", "shared")
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The texts one after the other; lines of a linked module are those in this one."""
+    """The texts one after the other; lines of linked modules are counted in this text."""
     return "\n".join(texts)
 
 
 def read_modules(texts: Sequence[str]) -> Module:
     """The first module, with the functions and variables that the others define.
 
-    `.visible` and `.weak` definitions are seen by all modules; what has no such directive belongs to its own,
-    and is renamed if another module has the same name. Kernels of the other modules are left out.
+    `.visible` and `.weak` definitions are seen by all modules. A definition without such a directive is seen
+    by its own module only, and is renamed if another module uses the name. Kernels of the other modules are
+    left out.
     """
     modules = [read_ptx(texts[0])]
     for number, text in enumerate(texts[1:]):
@@ -86,7 +87,7 @@ def read_modules(texts: Sequence[str]) -> Module:
 
 
 def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
-    """Code of other files than the caller's, e.g. of a header, belongs to the first call, as if inlined."""
+    """Functions with code from other files than the caller's placed at their first call, as if inlined."""
     placed = {name: each for name, each in functions.items() if each.entry or not each.instructions}
     if len(placed) == len(functions):
         return functions
@@ -102,8 +103,8 @@ def _at_their_calls(functions: dict[str, Function]) -> dict[str, Function]:
 
 def _called_at(function: Function, call: Location | None) -> Function:
     """The function with its code placed at a call in another file."""
-    own = {outermost(each.location).file for each in function.instructions if each.location is not None}
-    if call is None or own <= {outermost(call).file}:
+    files = {outermost(each.location).file for each in function.instructions if each.location is not None}
+    if call is None or files <= {outermost(call).file}:
         return function
 
     @cache
@@ -146,7 +147,7 @@ def _title(number: int) -> str:
 
 
 def _names(module: Module) -> Iterator[str]:
-    """All names that the module has beside its functions' own."""
+    """All names with module scope."""
     yield from module.functions
     yield from module.variables
     for function in module.functions.values():
@@ -156,7 +157,7 @@ def _names(module: Module) -> Iterator[str]:
 
 
 def _is_local(module: Module, name: str) -> bool:
-    """Whether a name is known to its own module only."""
+    """Whether only its own module sees a name."""
     item = module.functions.get(name) or module.variables.get(name)
     if isinstance(item, Function):
         return item.defined and not item.linkage
@@ -164,10 +165,10 @@ def _is_local(module: Module, name: str) -> bool:
 
 
 def _moved(function: Function, renames: Mapping[str, str], line: int) -> Function:
-    """The function with other names for what it refers to, and its lines behind those of earlier modules."""
-    own = {each.name for each in (*function.returns, *function.parameters, *function.variables)}
-    shared = {each.name for each in function.variables if each.space in _MODULE_SPACES}
-    names = {old: new for old, new in renames.items() if old not in own or old in shared}
+    """The function with renamed symbols, and with its lines after those of earlier modules."""
+    declared = {each.name for each in (*function.returns, *function.parameters, *function.variables)}
+    module_names = {each.name for each in function.variables if each.space in _MODULE_SPACES}
+    names = {old: new for old, new in renames.items() if old not in declared or old in module_names}
     instructions = tuple(
         replace(each, operands=tuple(_renamed(item, names) for item in each.operands), line=each.line + line)
         for each in function.instructions
@@ -210,7 +211,7 @@ def _renamed(operand: Operand, names: Mapping[str, str]) -> Operand:
 def _check_resolved(
     modules: Sequence[Module], functions: Mapping[str, Function], variables: Mapping[str, Variable]
 ) -> None:
-    """Refuse names that are used, declared, and defined nowhere."""
+    """Refuse names that are used and declared but not defined."""
     declared = {item.name for module in modules for item in _items(module) if not item.defined}
     used = {
         symbol.name
