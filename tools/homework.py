@@ -25,7 +25,7 @@ import nbformat
 
 from ptxlab import lessons
 from ptxlab._util.files import write_atomically
-from ptxlab.course.checking import told
+from ptxlab.course.checking import task_text
 from tests.course import SOLUTIONS
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -84,8 +84,8 @@ def assignment(lesson: lessons.Lesson, *, solved: bool, student: str = "") -> An
         if cell is first:
             cells[-1].source = OWN_RECORD + own_constants(student) + cell.source
         for exercise in lesson.exercises if student else ():
-            if cell.source == told(exercise.name, ""):
-                cells[-1].source = told(exercise.name, student)
+            if cell.source == task_text(exercise.name, ""):
+                cells[-1].source = task_text(exercise.name, student)
         cells[-1].source = re.sub(
             r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source
         )  # the other lessons are not beside it

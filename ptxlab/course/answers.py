@@ -1,7 +1,7 @@
 """What the reader writes: called for a limited time, and read into plain data before anything is compared.
 
 An answer can be anything that Python has: an endless iterator, a list that contains itself, an object that
-claims to be equal to everything. `plain` makes numbers, texts, lists and arrays of it, so that the checks
+claims to be equal to everything. `plain` turns it into numbers, texts, lists and arrays, so that the checks
 compare values that cannot deceive them; `within_time_limit` ends a function whose loop never ends.
 """
 
@@ -71,7 +71,7 @@ def plain(value: object) -> object:
 
 
 class _AnswerReader:
-    """One answer while it is read: how many parts it had so far."""
+    """Reads one answer, and counts its parts."""
 
     def __init__(self) -> None:
         self._parts = 0
@@ -105,7 +105,7 @@ class _AnswerReader:
     def _collection(
         self, value: dict[Any, Any] | list[Any] | tuple[Any, ...] | set[Any] | frozenset[Any], depth: int
     ) -> object:
-        """A collection of Python's own kinds; the methods of a subclass are not asked."""
+        """A collection of Python's own kinds; the methods of a subclass are not called."""
         if isinstance(value, dict):
             keys = self._list(dict.keys(value), depth)
             return dict(zip(keys, self._list(dict.values(value), depth), strict=True))
@@ -146,7 +146,7 @@ class _AnswerReader:
 
 
 def _builtin(value: int | float | str | bytes | complex) -> object:
-    """The value as Python's own type, also if it is of a subclass with operators of its own."""
+    """The value as Python's own type, even if its class is a subclass that overrides operators."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -308,7 +308,7 @@ def within_time_limit(work: Callable[[], Result]) -> Result:
 def _stop(thread: threading.Thread, done: threading.Event) -> bool:
     """Raise `_Stopped` in a thread, several times if it catches that; whether the thread has ended.
 
-    Code that waits inside a call of the system, such as a long `time.sleep`, cannot be stopped.
+    Code that waits inside a system call, such as a long `time.sleep`, cannot be stopped.
     """
     for _ in range(10):
         if done.is_set() or not thread.is_alive():
@@ -419,7 +419,7 @@ def function_table(function: object, *sizes: int, form: str) -> NDArray[np.int64
 
 
 def first_wrong(submitted: NDArray[Any], expected: NDArray[Any], form: str) -> str:
-    """Where two tables differ first, by the form of an index such as "D[{}][{}]"; nothing if nowhere.
+    """Where two tables differ first, by the form of an index such as "D[{}][{}]"; "" if nowhere.
 
     >>> first_wrong(np.arange(4).reshape(2, 2), np.array([[0, 1], [5, 3]]), "D[{}][{}]")
     'D[1][0]'
@@ -443,7 +443,7 @@ def result_of(function: object, *arguments: object, form: str, about: str = "") 
 
 
 def _shortened(text: str) -> str:
-    """In at most 60 letters; most are numbers, and checks make thousands of calls."""
+    """At most 60 letters of a text; fast for short ones, since checks make thousands of calls."""
     joined = " ".join(text.split())
     return joined if len(joined) <= 60 else textwrap.shorten(joined, 60, placeholder=" ...")
 

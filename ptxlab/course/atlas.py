@@ -41,7 +41,7 @@ def by_target() -> Picture:
 
 
 def tensor_by_target() -> Picture:
-    """How many forms of the families of tcgen05 each target has that has any.
+    """How many forms each family of tcgen05 has, on every target that has any.
 
     >>> tensor_by_target().grids[0].rows[0].text
     'sm_100a'

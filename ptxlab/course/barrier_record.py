@@ -22,13 +22,13 @@ from .spans import Span, over_time
 
 @dataclass(frozen=True)
 class BarrierStep:
-    """Threads or a copy at one mbarrier: `barrier` counts them as they were initialised.
+    """What threads or a copy do at one mbarrier; mbarriers are numbered in the order of their initialisation.
 
-    `what` is the instruction, `complete_tx` for a copy; a wait "waits" or "passes". `amount` counts arrivals,
-    or bytes. `pending`, `bytes` and `phase` (which counts on) are those of the barrier afterwards.
+    `kind` is the instruction, `complete_tx` for a copy; a wait "waits" or "passes". `amount` counts arrivals,
+    or bytes. `pending`, `bytes` and `phase` (0, 1, 2, ...) are those of the mbarrier afterwards.
     """
 
-    what: str
+    kind: str
     barrier: int
     threads: int
     warp: int
@@ -39,14 +39,14 @@ class BarrierStep:
 
     @property
     def parity(self) -> int:
-        """That a wait asked for; of other steps, that of the phase."""
-        return (self.phase + (self.what == "passes")) % 2
+        """The parity that a wait asked for; for other steps, that of the phase."""
+        return (self.phase + (self.kind == "passes")) % 2
 
 
-class _Begun(NamedTuple):
-    """A step whose effect is not known yet."""
+class _UnfinishedStep(NamedTuple):
+    """A step whose effect on the mbarrier is not known yet."""
 
-    what: str
+    kind: str
     threads: NDArray[Any]  # indices into the batch
     place: int  # of the mbarrier
 
@@ -57,7 +57,7 @@ class BarrierRecord(Observer):
     def __init__(self) -> None:
         self.steps: list[BarrierStep] = []
         self._machine: Inspection | None = None
-        self._begun: _Begun | None = None
+        self._unfinished: _UnfinishedStep | None = None
         self._barriers: dict[int, int] = {}  # by address
         self._last: dict[int, BarrierStep] = {}  # by barrier
         self._waiting: set[tuple[int, int]] = set()  # first threads, and where they wait
@@ -68,19 +68,19 @@ class BarrierRecord(Observer):
 
     def synchronised(self, event: Synchronisation) -> None:
         """Threads arrive, or pass a wait."""
-        name, _, what = event.kind.partition(".")
+        name, _, kind = event.kind.partition(".")
         parts = event.instruction.parts
-        if name != "mbarrier" or what == "phase" or (what == "expect_tx" and "arrive" in parts):
+        if name != "mbarrier" or kind == "phase" or (kind == "expect_tx" and "arrive" in parts):
             return
-        if what == "arrive" and "expect_tx" in parts:
-            what = "arrive.expect_tx"
-        if what == "wait":
-            self._begun = None  # it began as one that waits
-            what = "passes"
-        self._begin(what, event.threads, event.key)
+        if kind == "arrive" and "expect_tx" in parts:
+            kind = "arrive.expect_tx"
+        if kind == "wait":
+            self._unfinished = None  # it was recorded as a wait
+            kind = "passes"
+        self._begin(kind, event.threads, event.key)
 
     def accessed(self, access: Access) -> None:
-        """A copy brings bytes, or threads look whether a phase has ended."""
+        """A copy brings bytes, or threads check whether a phase has ended."""
         if access.kind == "mbarrier" and access.instruction.parts[0] == "cp":
             self._begin("complete_tx", access.threads, access.addresses)
         elif access.proxy == "mbarrier":
@@ -88,31 +88,31 @@ class BarrierRecord(Observer):
 
     def end(self) -> None:
         """Keep the last step; a simulation that stops does not get here by itself."""
-        begun, self._begun = self._begun, None
-        if begun is None or self._machine is None:
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is None or self._machine is None:
             return
-        words = self._machine.shared_of(0)[begun.place : begun.place + 8].view(np.uint64)
+        words = self._machine.shared_of(0)[unfinished.place : unfinished.place + 8].view(np.uint64)
         pending, _, tx, parity = (int(field[0]) for field in BarrierState.of(words))
-        barrier = self._barriers.setdefault(begun.place, len(self._barriers))
-        first, threads = int(begun.threads[0]), len(begun.threads)
-        if begun.what == "waits" and (first, barrier) in self._waiting:
+        barrier = self._barriers.setdefault(unfinished.place, len(self._barriers))
+        first, threads = int(unfinished.threads[0]), len(unfinished.threads)
+        if unfinished.kind == "waits" and (first, barrier) in self._waiting:
             return  # it was woken up, and waits again
-        if begun.what == "waits":
+        if unfinished.kind == "waits":
             self._waiting.add((first, barrier))
-        elif begun.what == "passes":
+        elif unfinished.kind == "passes":
             self._waiting.discard((first, barrier))
         before = self._last.get(barrier)
         phase, amount = 0, threads
         if before is not None:
             phase = before.phase + (before.phase % 2 != parity)
-            amount = abs(tx - before.bytes) if begun.what.endswith("_tx") else threads
-        step = BarrierStep(begun.what, barrier, threads, first // 32, amount, pending, tx, phase)
+            amount = abs(tx - before.bytes) if unfinished.kind.endswith("_tx") else threads
+        step = BarrierStep(unfinished.kind, barrier, threads, first // 32, amount, pending, tx, phase)
         self._last[barrier] = step
         self.steps.append(step)
 
-    def _begin(self, what: str, threads: NDArray[Any], places: int | NDArray[Any]) -> None:
+    def _begin(self, kind: str, threads: NDArray[Any], places: int | NDArray[Any]) -> None:
         self.end()
-        self._begun = _Begun(what, threads.copy(), int(np.ravel(places)[0]))
+        self._unfinished = _UnfinishedStep(kind, threads.copy(), int(np.ravel(places)[0]))
 
 
 # -- timelines -----------------------------------------------------------------------------------------------
@@ -124,15 +124,15 @@ _COPIES = {2048: "A", 256: "B"}
 def _words(step: BarrierStep) -> tuple[str, ...]:
     """Who does what, in a narrow column."""
     who = f"thread {32 * step.warp}" if step.threads == 1 else f"all {step.threads}"
-    if step.what == "init":
+    if step.kind == "init":
         return who, f"init {step.pending}", "", ""
-    if step.what == "arrive.expect_tx":
+    if step.kind == "arrive.expect_tx":
         return who, "arrive.", "expect_tx", str(step.amount)
-    if step.what == "complete_tx":
+    if step.kind == "complete_tx":
         return f"TMA: {_COPIES.get(step.amount, '')}", "complete_", "tx", str(step.amount)
-    if step.what == "arrive":
+    if step.kind == "arrive":
         return who, "arrive", "", ""
-    return who, f"wait({step.parity})", step.what, ""
+    return who, f"wait({step.parity})", step.kind, ""
 
 
 def barrier_grid(steps: Sequence[BarrierStep], shown: int) -> Grid:
@@ -168,7 +168,7 @@ def ring_grid(steps: Sequence[BarrierStep], stages: int) -> Grid:
     phases = [0] * 2 * stages
     shown = []  # the steps with their barrier's phase before
     for step in steps:
-        if step.what not in ("init", "complete_tx") or step.phase > phases[step.barrier]:
+        if step.kind not in ("init", "complete_tx") or step.phase > phases[step.barrier]:
             shown.append((step, phases[step.barrier]))
         phases[step.barrier] = step.phase
     names = [
@@ -201,17 +201,17 @@ def ring_grid(steps: Sequence[BarrierStep], stages: int) -> Grid:
         stage, is_empty = divmod(step.barrier, 2)
         row = 1 + 3 * stage
         asked_for = f"{names[row + 1 + is_empty]}, parity {step.parity}"
-        if step.what == "waits":
+        if step.kind == "waits":
             begin(last if step.warp else 0, at, "", 1, f"waits for {asked_for}", "dim")
-        elif step.what == "passes" and is_empty:
+        elif step.kind == "passes" and is_empty:
             loads += 1
             begin(0, at, str(loads), _tile_lane(loads), f"has passed {asked_for}: loads tile {loads}")
-        elif step.what == "passes":
+        elif step.kind == "passes":
             reads += 1
             begin(last, at, f"× {reads}", _tile_lane(reads), f"have passed {asked_for}: read tile {reads}")
-        elif step.what == "arrive.expect_tx":
+        elif step.kind == "arrive.expect_tx":
             begin(row, at, "", _tile_lane(loads), f"tile {loads} is on its way", "dim")
-        elif step.what == "arrive" and is_empty:
+        elif step.kind == "arrive" and is_empty:
             end(last, at + 1)
         if step.phase > phase:
             show_phase(row + 1 + is_empty, at + 1, step.phase)

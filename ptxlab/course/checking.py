@@ -32,7 +32,7 @@ _PANEL = (
 
 
 def with_code(text: str) -> str:
-    """A text as HTML, with what stands between backticks as code.
+    """A text as HTML, with code between backticks.
 
     >>> with_code("`a < b` holds")
     '<code>a &lt; b</code> holds'
@@ -76,9 +76,9 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """Whether a sentence of a check fits an answer, and whether it is said about a correct one."""
+    """Whether a sentence of a check fits an answer, and whether it is for a correct one."""
 
-    fits: object  # if true
+    fits: object  # by its truth value
     right: bool = False
 
 
@@ -87,11 +87,11 @@ def correct(condition: object) -> Condition:
     return Condition(condition, right=True)
 
 
-#: A hint is said when its condition holds, and none of those above it.
+#: A hint is given when its condition holds and none above it does.
 when = Condition
 otherwise = Condition(True)
 
-#: What a check may say, in order: the first sentence that fits is said.
+#: What a check may say, in order: the first sentence that fits is given.
 Sentences = dict[Condition, str]
 Check = Callable[[object], Sentences]
 
@@ -127,7 +127,7 @@ class Exercise:
     @property
     def markdown(self) -> str:
         """The whole text cell above the code cell."""
-        return told(self.name, STUDENT)
+        return task_text(self.name, STUDENT)
 
     @property
     def cell(self) -> str:
@@ -197,14 +197,14 @@ Choice = TypeVar("Choice")
 
 @dataclass(frozen=True)
 class Constants(Generic[Choice]):
-    """Numbers of exercises that differ from student to student, and the words by which tasks state them."""
+    """Numbers of exercises that differ from student to student, and how tasks state them."""
 
     exercises: tuple[str, ...]
     words: str
     choices: tuple[Choice, ...]  # the notebook's first
 
     def of(self, student: str) -> Choice:
-        """Those of a student: never the notebook's, whose solutions are public."""
+        """The constants of a student: never the notebook's, whose solutions are public."""
         if not student:
             return self.choices[0]
         digest = hashlib.sha256(f"{self.exercises[0]} {student}".encode()).digest()
@@ -229,8 +229,8 @@ def drawn(exercises: str, words: str, *choices: Choice) -> Choice:
     return choice
 
 
-def told(name: str, student: str) -> str:
-    """The text cell of an exercise with the constants of a student."""
+def task_text(name: str, student: str) -> str:
+    """The text cell of an exercise, with the constants of a student."""
     text = exercise_cells(name)[0]
     for constants in DRAWN:
         if name in constants.exercises:

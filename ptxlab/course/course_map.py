@@ -14,8 +14,8 @@ _BOX = (
     "display:block;box-sizing:border-box;width:150px;padding:5px 8px;border:1px solid #8888;"
     "border-radius:5px;color:inherit;text-decoration:none;font-size:13px;line-height:1.3"
 )
-#: Words of file names that are written otherwise.
-_WRITTEN = {
+#: Words of file names that the map spells differently.
+_SPELLINGS = {
     "gpu": "GPU", "tma": "TMA", "gemm": "GEMM", "triton": "Triton", "descriptors": "descriptors,",
     "wmma": "WMMA,", "sub": "sub-byte", "byte": "types",
 }  # fmt: skip
@@ -60,7 +60,7 @@ class CourseMap:
     def _box(self, lesson: Lesson) -> str:
         chosen = lesson in self.lessons
         tick = " ✓" if lesson.slug in self.done else ""
-        name = " ".join(_WRITTEN.get(word, word) for word in lesson.slug.split("-"))
+        name = " ".join(_SPELLINGS.get(word, word) for word in lesson.slug.split("-"))
         look = "" if chosen else ";opacity:0.55;border-style:dashed"
         return (
             f'<a href="{lesson.file}.ipynb" title="{escape(lesson.question)}" style="{_BOX}{look}">'

@@ -25,8 +25,8 @@ from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
 from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
-from ..views.grid import Entry
 from ..views.annotated_source import source_html
+from ..views.grid import Entry
 from .answers import Unanswered, WrongForm, readers_time
 from .checking import Sentences, when, with_code
 
@@ -92,7 +92,7 @@ def _say_whose_ptx(whose: str) -> None:
 
 
 def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
-    """One of the lessons' own kernels from its recorded PTX, also where there is a compiler."""
+    """One of the lessons' own kernels from its recorded PTX, even where there is a compiler."""
     return _from_ptx(_stored()[digest(source)], source, target)
 
 
@@ -117,7 +117,7 @@ def _has_compiler() -> bool:
 
 
 class ExplainedPart(NamedTuple):
-    """A part of a source with what is to be seen there."""
+    """A part of a source, and what to notice there."""
 
     source: str
     lines: range
@@ -159,8 +159,8 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
         raise WrongForm(
             f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
         )
-    own = answer.removeprefix(before)  # who copied a kernel of the lesson has its functions, too
-    source = f"{before}{_LINES}{own}{_OURS}{after}"
+    text = answer.removeprefix(before)  # a reader who copied a kernel of the lesson has its functions, too
+    source = f"{before}{_LINES}{text}{_OURS}{after}"
     if not _has_compiler():
         return _known_answer(source)
     try:
@@ -171,7 +171,7 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
 
 
 def _known_answer(source: str) -> Kernel[Simulation]:
-    """A usual answer from its recorded PTX, where there is no compiler; others cannot be checked there."""
+    """A common answer, from its recorded PTX, where there is no compiler; others cannot be checked there."""
     ptx = _stored().get(answer_digest(source))
     if ptx is not None:
         _say_whose_ptx("kernels that are written like yours come with the PTX that it made of them")
@@ -189,7 +189,7 @@ def _known_answer(source: str) -> Kernel[Simulation]:
 
 
 def answer_digest(source: str) -> str:
-    """What the PTX of a kernel with an answer in it is filed under, however its words and names are written.
+    """What the PTX of a kernel with an answer in it is filed under: the same for any spacing and names.
 
     >>> texts = "int i = 1; x[i]", "int at=1; // one\\nx[at]", "x"
     >>> sources = [_LINES + text + _OURS for text in texts]
@@ -216,7 +216,7 @@ def simulated(
 ) -> Simulation:
     """One launch for a limited time; `WrongForm` with what the simulator objects to.
 
-    `advice` follows it; where that depends on the objection, by words of it, the last ones "".
+    `advice` is added to it; a mapping gives one for each objection, by words in it, with "" as the last key.
     """
     warps = grid[0] * grid[1] * block // 32
     try:

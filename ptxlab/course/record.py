@@ -39,12 +39,12 @@ class _ExerciseRecord(TypedDict):
     tries: int
 
 
-#: Verdicts by file that could not be written yet; the next one that can takes them along.
+#: Verdicts that could not be written yet, by file; the next write includes them.
 _unwritten: dict[Path, list[Verdict]] = {}
 #: The record of a process that keeps none on disk.
 _in_memory: dict[str, _ExerciseRecord] = {}
 _at_hand: list[Lesson] = []  # the lesson of the last answer that was checked here; [] if there was none
-_told: set[str] = set()
+_printed: set[str] = set()
 
 
 def progress_file() -> Path:
@@ -62,8 +62,8 @@ def progress_file() -> Path:
 def _keeps_no_file() -> bool:
     """Whether the record lasts only as long as the process.
 
-    So it is while nbgrader grades or validates, as that runs a student's notebook under the teacher's name;
-    and with PTXLAB_PROGRESS=/dev/null.
+    That is so while nbgrader grades or validates, since it runs a student's notebook in the teacher's
+    account, and with PTXLAB_PROGRESS=/dev/null.
     """
     return bool(os.environ.get("NBGRADER_EXECUTION")) or os.environ.get("PTXLAB_PROGRESS") == os.devnull
 
@@ -106,7 +106,7 @@ def _write(path: Path, entries: dict[str, _ExerciseRecord]) -> None:
 
 
 def _count(entries: dict[str, _ExerciseRecord], verdict: Verdict) -> bool:
-    """Count a verdict among the entries; whether it changed them. Once right stays right."""
+    """Add a verdict to the entries, and return whether it changed them. Once right stays right."""
     before = entries.get(verdict.exercise, _ExerciseRecord(state="wrong", tries=0))
     if before["state"] == "right":
         return False
@@ -131,13 +131,13 @@ def record(verdict: Verdict) -> None:
         _unwritten.setdefault(path, []).append(verdict)
         _record_unwritten(path)
     except PtxlabError as error:
-        _tell_once(str(error))
+        _print_once(str(error))
         atexit.unregister(_try_at_exit)
         atexit.register(_try_at_exit)
 
 
 def _try_at_exit() -> None:
-    """The last chance of what could not be written: perhaps the disk has space by now, or is back."""
+    """Try once more to write what could not be written: by now the disk may have space."""
     for path, verdicts in _unwritten.items():
         if verdicts:
             with contextlib.suppress(PtxlabError):
@@ -161,9 +161,9 @@ def _record_unwritten(path: Path) -> None:
         ) from None
 
 
-def _tell_once(sentence: str) -> None:
-    if sentence not in _told:
-        _told.add(sentence)
+def _print_once(sentence: str) -> None:
+    if sentence not in _printed:
+        _printed.add(sentence)
         with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody may be there to read it
             print(sentence, file=sys.stderr)
 
@@ -220,14 +220,14 @@ class Progress:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        own = "" if self.lesson is None else f"<table>{self._html_row(self.lesson)}</table>"
+        this_lesson = "" if self.lesson is None else f"<table>{self._html_row(self.lesson)}</table>"
         head = "".join(f'<th style="text-align:left">{name}</th>' for name, _ in _COLUMNS)
         rows = "".join(self._html_row(lesson) for lesson in LESSONS if lesson.exercises)
         done = f"The whole course: {self.done} of {len(self.states)} exercises done"
         problem = f"<p>{html.escape(self.problem)}</p>" if self.problem else ""
-        is_open = "" if own else " open"
+        is_open = "" if this_lesson else " open"
         course = f"<summary>{done}</summary><table><tr>{head}</tr>{rows}</table>"
-        return f"{own}<details{is_open}>{course}</details>{problem}"
+        return f"{this_lesson}<details{is_open}>{course}</details>{problem}"
 
     def _html_row(self, lesson: Lesson) -> str:
         signs = self.signs(lesson)
@@ -253,7 +253,7 @@ class Progress:
 
 
 def solved() -> set[str]:
-    """Everything that was answered right, also the stops of walks; nothing where the file cannot be read."""
+    """All that was answered right, including the stops of walks; nothing if the file cannot be read."""
     try:
         entries = _in_memory if _keeps_no_file() else _read(progress_file())
     except PtxlabError:

@@ -46,7 +46,7 @@ class Lesson:
         return tuple(each for name, each in EXERCISES.items() if name.startswith(f"{self.number}."))
 
 
-#: The parts of the course, and their lessons in order: of each its name, its question, and the names of those
+#: The parts of the course, and their lessons in order: the name of each, its question, and the names of those
 #: that it builds on. The order gives the numbers.
 _PARTS: dict[str, dict[str, tuple[str, str]]] = {
     "Reading instructions": {
@@ -168,7 +168,7 @@ _PROMISE = re.compile(r"\*\*After this lesson you can\*\* (.*)\. \(We estimate (
 
 
 def _lesson(file: str, question: str, part: str = "", needs: tuple[str, ...] = ()) -> Lesson:
-    """A lesson with the goals and minutes that its notebook states; none where a reader has changed that."""
+    """A lesson with the goals and minutes that its notebook states; none if a reader has changed them."""
     number, slug = (file[:2], file[3:]) if file[0].isdigit() else ("", file)
     notebook = notebooks() / f"{file}.ipynb"
     promise = _PROMISE.search(notebook.read_text(encoding="utf-8")) if notebook.exists() else None
@@ -191,7 +191,7 @@ SHAPES: tuple[Lesson, ...] = tuple(
     _lesson(f"shapes-{family}", f"Every layout of {family.replace('-sp', '.sp')}")
     for family in ("mma", "mma-sp", "block-scaled", "wmma", "wgmma", "wgmma-sp", "tcgen05", "transfer")
 )
-#: Ways through the course for readers with an aim: the last lessons; what these build on comes before them.
+#: Ways through the course, each by its last lessons; what these build on comes before them.
 TRACKS: dict[str, tuple[str, ...]] = {
     "the whole course": tuple(name for _, name, _, _ in _ROWS),
     "a first course": ("what-goes-wrong", "other-sparse-shapes", "numerics", "what-the-chip-runs"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ptxlab import lessons
-from ptxlab.course.checking import DRAWN, Constants, exercise_cells, told
+from ptxlab.course.checking import DRAWN, Constants, exercise_cells, task_text
 from tests.course import SOLUTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -131,8 +131,8 @@ def test_a_task_states_them(constants: Constants[Any]) -> None:
     assert all(constants.of(f"student{i}") in constants.choices[1:] for i in range(20))
     for name in constants.exercises:
         before = exercise_cells(name)[0]
-        assert constants.stated(constants.choices[0]) in before and told(name, "") == before
-        after = told(name, "ada")
+        assert constants.stated(constants.choices[0]) in before and task_text(name, "") == before
+        after = task_text(name, "ada")
         assert constants.stated(constants.of("ada")) in after and after != before
         assert lessons.exercise(name).check(_answer(name, constants.choices[0])), "the formula is right"
 

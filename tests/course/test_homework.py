@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ptxlab import lessons
-from ptxlab.course.checking import told
+from ptxlab.course.checking import task_text
 from tests.course import SOLUTIONS
 from tests.sampling import some
 
@@ -90,7 +90,7 @@ def test_a_student_gets_constants_of_his_or_her_own(tmp_path: Path) -> None:
     ]
     assert "os.environ[\"PTXLAB_STUDENT\"] = 'ada'\n" in changed[0].source
     tasks = [cell.source for cell in changed if cell.cell_type == "markdown"]
-    assert tasks == [told(name, "ada") for name in ("01.1", "01.2", "01.4", "01.8")]
+    assert tasks == [task_text(name, "ada") for name in ("01.1", "01.2", "01.4", "01.8")]
     locked = [cell.source for cell in changed[1:] if cell.cell_type == "code"]
     assert locked == [homework.point_cell(exercise, "ada") for exercise in lesson.exercises]
     assert all("assert STUDENT == 'ada'" in source for source in locked)

@@ -37,7 +37,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.parent.mkdir()
     path.write_text(json.dumps(FORTY))
     monkeypatch.setenv("PTXLAB_PROGRESS", str(path))
-    monkeypatch.setattr(record, "_told", set())
+    monkeypatch.setattr(record, "_printed", set())
     monkeypatch.setattr(record, "_unwritten", {})
     monkeypatch.setattr(record, "_in_memory", {})
     return path

@@ -78,7 +78,7 @@ def product_errors(X: Matrix, W: Matrix) -> Picture:
 #: A product of 128 x 32 x 256 in nvfp4 by one block: scales by tcgen05.cp, tensor scales in the epilogue.
 KERNEL = "\n" + source_text("nvfp4.cu")
 
-#: The parts of the kernel: a name, what the first line contains, and what is to be seen there.
+#: The parts of the kernel: a name, what the first line contains, and what to notice there.
 STOPS = {
     ("what there is", 'extern "C"'): "One block of 128 threads. A, B and the tiles of scale factors fit into "
     "shared memory, all 256 along K at once. `tensor_scale` is the product of the tensor scales of A and B.",

@@ -18,9 +18,9 @@ from ...isa.layout import fragment, tiled
 from ...simulation import Simulation
 from ...simulator import HazardError
 from ...views import Cell, Picture
+from ...views.annotated_source import profile_html, source_html
 from ...views.charts import bars
 from ...views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
-from ...views.annotated_source import profile_html, source_html
 from ..answers import numbers, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when, with_code
 from ..reader_kernels import (
@@ -108,7 +108,7 @@ def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) 
 
 
 def launched(made: Attention, source: str, Q: _Halves, K: _Halves, V: _Halves) -> tuple[_Halves, Simulation]:
-    """O of one head by a kernel with another source, and what the simulator saw."""
+    """O of one head, computed by a kernel with the given source, and what the simulator saw."""
     q, k, v = (np.ascontiguousarray(array, np.float16)[None] for array in (Q, K, V))
     output = np.full(q.shape, np.nan, np.float16)
     arguments = made.arguments(q, k, v, output)
@@ -127,7 +127,7 @@ def problem() -> tuple[_Halves, _Halves, _Halves]:
 
 
 def exact(Q: _Halves, K: _Halves, V: _Halves, causal: bool = False, window: int | None = None) -> _Floats:
-    """Attention in float64; with a window, a query sees so many keys up to its own place.
+    """Attention in float64; with a window, a query sees only that many keys up to its own.
 
     >>> float(exact(*(np.ones((2, 4), np.float16) for _ in range(3)))[0, 0])
     1.0
@@ -213,15 +213,15 @@ class ChangedKernel:
     def _repr_html_(self) -> str:
         texts = {"Changed": self.change, "O": self.numbers, "Simulator": self.hazard}
         style = "max-width: 62em; line-height: 1.5; margin: 6px 0"
-        said = "".join(
+        paragraphs = "".join(
             f'<p style="{style}"><b>{name}:</b> {with_code(text)}</p>' for name, text in texts.items()
         )
-        return f"{said}{source_html(self.source, part=self.lines)}"
+        return f"{paragraphs}{source_html(self.source, part=self.lines)}"
 
 
 @lru_cache(maxsize=None)
 def unchanged(number: int) -> _Halves:
-    """O of `problem()` by one of the kernels as it is."""
+    """O of `problem()` by one of the kernels, unchanged."""
     return simulate(number, *problem()).O
 
 
@@ -247,15 +247,15 @@ def broken(change: str) -> ChangedKernel:
     except HazardError as error:
         return report("nothing was stored.", f"it stops: {_shortened(str(error))}.")
     wrong = output.view(np.uint16) != right.view(np.uint16)
-    found = f"{wrong.sum():,} of {wrong.size:,} elements are wrong" if wrong.any() else "every bit is right"
+    numbers = f"{wrong.sum():,} of {wrong.size:,} elements are wrong" if wrong.any() else "every bit is right"
     if np.isnan(output).any():
-        found += f", {np.isnan(output).sum()} of them NaN"
+        numbers += f", {np.isnan(output).sum()} of them NaN"
     hazards = "no hazards: every access is ordered."
     if result.hazards:
         first, count = result.hazards[0], len(result.hazards)
         several = f"{counted(count, 'hazard')}, the first: " if count > 1 else ""
         hazards = f"{several}{first.kind}, {_shortened(first.sentence)}."
-    return report(f"{found}.", hazards)
+    return report(f"{numbers}.", hazards)
 
 
 def _broken_source(change: SourceChange) -> str:
@@ -814,25 +814,25 @@ def _mask(answer: object) -> Sentences:
     made = compiled(answer, "mask", _BEFORE, _MASKED)
     scores = np.arange(1, 257, dtype=np.float32).reshape(16, 16)
     row, column = np.ogrid[:16, :16]
-    found = {}
+    masked = {}
     for query, key in _MASK_CASES:
         S = scores.copy()
         result = simulated(made, (1, 1), 32, (S, np.int32(query), np.int32(key)), "`s` has 8 elements.")
-        found[query, key] = S
+        masked[query, key] = S
         if result.hazards:
             return reported(result)
 
     def is_like(hidden: Any, value: float = -np.inf) -> bool:
         return all(
             same(S, np.where(hidden(query, key), np.float32(value), scores))
-            for (query, key), S in found.items()
+            for (query, key), S in masked.items()
         )
 
     def right(query: int, key: int) -> Any:
         return key + column > query + row
 
-    changed = {case: scores != S for case, S in found.items()}
-    case = next((each for each in found if (changed[each] != right(*each)).any()), _MASK_CASES[0])
+    changed = {case: scores != S for case, S in masked.items()}
+    case = next((each for each in masked if (changed[each] != right(*each)).any()), _MASK_CASES[0])
     at = np.argwhere(changed[case] != right(*case))
     spot = f"S[{at[0][0]}][{at[0][1]}]" if len(at) else "the first"
     return {

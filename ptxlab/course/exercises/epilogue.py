@@ -13,9 +13,9 @@ from ...memory import Conflicts, Tile, conflicts, tensor_map
 from ...simulation import Simulation
 from ...simulator.peaks import find_chip
 from ...views import Header, Picture, banks
+from ...views.annotated_source import profile_html
 from ...views.charts import Line, LineChart, table
 from ...views.grid import Entry, uniform_grid
-from ...views.annotated_source import profile_html
 from ..answers import number_of, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (

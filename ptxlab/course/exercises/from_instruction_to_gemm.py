@@ -23,9 +23,9 @@ from ...simulator.peaks import Work
 from ...simulator.threads import LaunchGrid
 from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
 from ...views import Header, Picture
+from ...views.annotated_source import profile_html
 from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
-from ...views.annotated_source import profile_html
 from ...views.launch_profile import roofline
 from ...views.timeline_picture import Timeline, timeline
 from ..answers import number_of, numbers, whole_numbers, whole_result_of
@@ -48,7 +48,7 @@ MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 SIZE = 8192
 #: TFLOP/s of each rung on an H200: f16 with f32 accumulators, 8192 in each direction.
 RATES = {1: 20, 2: 53, 3: 194, 4: 237, 5: 374, 6: 519, 7: 573, 8: 608, 9: 652, 10: 680, 11: 719, 12: 756}
-#: The same of rung 9 with fewer stages than its 4.
+#: The same for rung 9 with fewer stages than its 4.
 STAGE_RATES = {2: 528, 3: 662}
 CUBLAS = 750
 
@@ -99,7 +99,7 @@ def step(rung: int) -> Picture:
 PROFILES_FILE = "gemm_profiles.json.bz2"
 SHOWN = (4096, 2048, 1024)  # rows, columns and K of the product in the timelines
 CYCLES = 40_000  # of them
-STAGES = (2, 3)  # other than its own with which rung 9 was profiled
+STAGES = (2, 3)  # with which rung 9 was profiled beside its own number
 
 
 def recorded() -> dict[str, Any]:

@@ -37,7 +37,7 @@ def line_of(text: str) -> int:
 DOT, STORE, SEEN = line_of("acc = tl.dot"), line_of("tl.store(c"), line_of("seen = ")
 _TILE, _DEPTH = 64, 192  # of the product that the lesson runs; its depth
 _PROGRAMS, _BLOCK = 4, 256  # of `add_up`
-#: Lines of `add_up` after which a barrier can stand.
+#: Lines of `add_up` after which a barrier can be put.
 STATEMENTS = (*range(SEEN - 4, SEEN - 2), *range(SEEN - 1, SEEN + 3), SEEN + 4, SEEN + 5)
 
 
@@ -106,7 +106,7 @@ def add_up_arguments() -> tuple[Any, ...]:
 
 
 def run(name: str, **options: Any) -> Simulation:
-    """A kernel with the lesson's arguments, simulated; an assertion holds its numbers.
+    """A kernel with the lesson's arguments, simulated; its numbers are asserted.
 
     >>> run("matmul").counts["wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"]
     48
@@ -302,7 +302,7 @@ def _holder(answer: object) -> Sentences:
 
 @lru_cache(maxsize=len(STATEMENTS))
 def _hazard_with_barrier(line: int) -> str:
-    """What the simulation of `add_up` finds first with a barrier after this line; nothing if nothing."""
+    """What the simulation of `add_up` finds first with a barrier after this line; "" if nothing."""
     return first_hazard(run(barrier_name(line)))
 
 

@@ -19,8 +19,8 @@ from ...simulator import HazardError
 from ...simulator.hazard import Hazard
 from ...simulator.kernel import Kernel
 from ...views import Grid, Picture
-from ...views.grid import Entry, uniform_grid
 from ...views.annotated_source import source_html
+from ...views.grid import Entry, uniform_grid
 from ..answers import readers_time, result_of, whole_numbers
 from ..barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
 from ..checking import Sentences, checks, correct, otherwise, when, with_code
@@ -40,11 +40,11 @@ from .your_first_tensor_core_kernel import INS, LOAD, MMA, STORE
 #: What the kernels call, an instruction each; a kernel with one stage; the parts of one with a ring.
 _FUNCTIONS, TWO_TILES, PRODUCE, CONSUME, RING = source_parts("mbarriers.cu")
 WHOLE_RING = "\n\n".join((PRODUCE, CONSUME, RING))
-_LINES = '\n#line 1 "kernel"\n'  # what is inlined from above belongs to the line that calls it
+_LINES = '\n#line 1 "kernel"\n'  # inlined code belongs to the line that calls it
 
 
 def _before(stages: int) -> str:
-    """What stands above a kernel of the lesson, or of the reader."""
+    """What comes before a kernel of the lesson, or of the reader."""
     return f"#define STAGES {stages}\n{MMA}{LOAD}{STORE}\n{_FUNCTIONS}\n"
 
 
@@ -100,7 +100,7 @@ class Recorded:
 
 
 def run(built: Kernel[Simulation], tiles: int, limit: int | None = None) -> Recorded:
-    """One launch of a kernel of this lesson: 128 threads for two tiles, or 160 where it is told how many."""
+    """One launch of a kernel of this lesson: 128 threads for two tiles, or 160 if it takes their number."""
     data, record = product(tiles), BarrierRecord()
     arguments: list[Any] = [data.A, data.B, data.D]
     if len(built.parameters) > len(arguments):
@@ -122,7 +122,7 @@ def run(built: Kernel[Simulation], tiles: int, limit: int | None = None) -> Reco
 def recorded(text: str, stages: int = 2, tiles: int = 2) -> Recorded:
     """A kernel of the lesson on `tiles` tiles, simulated.
 
-    >>> [step.what for step in recorded(TWO_TILES).steps[:3]], recorded(TWO_TILES).right
+    >>> [step.kind for step in recorded(TWO_TILES).steps[:3]], recorded(TWO_TILES).right
     (['init', 'arrive.expect_tx', 'complete_tx'], True)
     """
     return run(kernel(source(text, stages)), tiles)
@@ -202,7 +202,7 @@ def ring(stages: int) -> Picture:
     'the producer or the consumers have to wait 4 times'
     """
     steps = recorded(WHOLE_RING, stages, 6).steps
-    waits = sum(step.what == "waits" for step in steps)
+    waits = sum(step.kind == "waits" for step in steps)
     notes = (
         f"the producer or the consumers have to wait {waits} times",
         "full and empty: the parity of the phase",
@@ -212,7 +212,7 @@ def ring(stages: int) -> Picture:
     return Picture(title, notes, (ring_grid(steps, stages),))
 
 
-#: The ring, part by part: a name, a text that the first line has, and what is to be seen there.
+#: The ring, part by part: a name, a text that the first line has, and what to notice there.
 _STOPS = {
     ("producer", "PART void produce"): "One thread of warp 0 does all of it. It waits until the stage is "
     "empty, says how many bytes will come, and starts two copies. It never waits for them: when the ring has "
@@ -236,7 +236,7 @@ def part(part: str) -> ExplainedPart:
 
 
 class BarrierMistake(NamedTuple):
-    """One line of a kernel that is wrong, and what comes of it."""
+    """One line of a kernel that is wrong, and what follows from it."""
 
     kernel: str
     right: str
@@ -307,7 +307,7 @@ MISTAKES = {
 
 
 class Consequence(NamedTuple):
-    """What comes of a mistake, to be shown."""
+    """What follows from a mistake, to be shown."""
 
     mistake: BarrierMistake
     record: Recorded
@@ -390,10 +390,10 @@ def _asked_for(record: Recorded, consumers: bool, empty: int) -> list[int]:
     parities: list[int] = []
     waiting = -1  # for which barrier
     for step in record.steps:
-        if step.what in ("waits", "passes") and (step.warp > 0) == consumers and step.barrier % 2 == empty:
+        if step.kind in ("waits", "passes") and (step.warp > 0) == consumers and step.barrier % 2 == empty:
             if step.barrier != waiting:
                 parities.append(step.parity)
-            waiting = step.barrier if step.what == "waits" else -1
+            waiting = step.barrier if step.kind == "waits" else -1
     return parities
 
 
@@ -425,7 +425,7 @@ def _parity_hints(asked_for: list[int], stages: int, first: int) -> Sentences:
 
 def _byte_hints(record: Recorded, tiles: int = 1) -> Sentences:
     """For bytes that are not announced, or not all of those of so many tiles."""
-    announced = [step.amount for step in record.steps if step.what == "arrive.expect_tx"]
+    announced = [step.amount for step in record.steps if step.kind == "arrive.expect_tx"]
     first = announced[0] if announced else 0
     return {
         when(not announced): "Nobody announces bytes. The phase must not end before they have come: "
@@ -474,8 +474,8 @@ _LOADED = (
 @checks("07.2")
 def _load(answer: object) -> Sentences:
     record, _ = _tried(answer, "load", "", f"\n{_LOADED}", ((1, 4),))
-    copies = [step for step in record.steps if step.what == "complete_tx"]
-    arrivals = [step for step in record.steps if step.what.startswith("arrive")]
+    copies = [step for step in record.steps if step.kind == "complete_tx"]
+    arrivals = [step for step in record.steps if step.kind.startswith("arrive")]
     crowd = any(step.threads > 1 for step in (*copies, *arrivals)) or _all_arrive(record, answer)
     return {
         correct(record.right): "One thread does it all: one arrival, the bytes of four copies, four copies. "
@@ -528,8 +528,8 @@ def _parities(answer: object) -> Sentences:
 def _consume(answer: object) -> Sentences:
     record, stages = _tried(answer, "consume", f"{PRODUCE}\n", f"\n{RING}")
     asked_for = _asked_for(record, consumers=True, empty=0)
-    released = [step for step in record.steps if step.warp and step.what == "arrive" and step.barrier % 2]
-    misled = [step for step in record.steps if step.warp and step.what == "arrive" and step.barrier % 2 == 0]
+    released = [step for step in record.steps if step.warp and step.kind == "arrive" and step.barrier % 2]
+    misled = [step for step in record.steps if step.warp and step.kind == "arrive" and step.barrier % 2 == 0]
     races = [hazard for hazard in record.hazards if hazard.kind == "race"]
     return {
         correct(record.right): "Wait, read, release: with the parity of the round. The consumers never ask "
@@ -578,7 +578,7 @@ def _counts(answer: object) -> Sentences:
 def _produce(answer: object) -> Sentences:
     record, stages = _tried(answer, "produce", "", f"\n{CONSUME}\n\n{RING}")
     asked_for = _asked_for(record, consumers=False, empty=1)
-    crowd = [step for step in record.steps if step.warp == 0 and step.what != "init" and step.threads > 1]
+    crowd = [step for step in record.steps if step.warp == 0 and step.kind != "init" and step.threads > 1]
     serial = _asked_for(record, consumers=False, empty=0)
     return {
         correct(record.right and not serial): "This is the producer of every fast kernel for Hopper: wait "
@@ -608,17 +608,17 @@ CONSUME_BY_WARPS = CONSUME.replace(
 @checks("07.7")
 def _whole(answer: object) -> Sentences:
     record, stages = _tried(answer, "ring", f"{PRODUCE}\n\n{CONSUME_BY_WARPS}\n", "")
-    counts = {step.barrier: step.pending for step in record.steps if step.what == "init"}
-    fulls = {step.barrier for step in record.steps if step.what == "arrive.expect_tx"}
-    empties = {step.barrier for step in record.steps if step.what == "arrive"}
-    empties |= {step.barrier for step in record.steps if not step.warp and step.what in ("waits", "passes")}
+    counts = {step.barrier: step.pending for step in record.steps if step.kind == "init"}
+    fulls = {step.barrier for step in record.steps if step.kind == "arrive.expect_tx"}
+    empties = {step.barrier for step in record.steps if step.kind == "arrive"}
+    empties |= {step.barrier for step in record.steps if not step.warp and step.kind in ("waits", "passes")}
     by_full = {counts.get(barrier) for barrier in fulls}
     by_empty = {counts.get(barrier) for barrier in empties}
-    most_full, most_empty = (max((each or 0 for each in found), default=0) for found in (by_full, by_empty))
+    most_full, most_empty = (max((each or 0 for each in some), default=0) for some in (by_full, by_empty))
     executed = record.result.counts if record.result else {}
     fenced = any(opcode.startswith(("fence.mbarrier_init", "fence.proxy.async")) for opcode in executed)
     races = [hazard for hazard in record.hazards if hazard.kind == "race" and hazard.space == "shared"]
-    together = any(step.threads > 1 for step in record.steps if step.what == "init")
+    together = any(step.threads > 1 for step in record.steps if step.kind == "init")
     return {
         correct(record.right and fenced and not together): "That is a whole warp-specialised kernel. A GEMM "
         "for Hopper has larger tiles, a swizzle, and `wgmma` in the place of `multiply`; its barriers are "

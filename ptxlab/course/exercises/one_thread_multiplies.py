@@ -236,7 +236,7 @@ _SHUFFLED = (
     "ld", "commit", "alloc", "fence.proxy", "dealloc",
     "try_wait", "mma", "wait::ld", "st.shared", "fence::after",
 )  # fmt: skip
-#: (earlier step, later step, why); a wrong order is told the first of these rules that it breaks.
+#: (earlier step, later step, why); the hint for a wrong order is the first of these rules that it breaks.
 _ORDER_RULES = (
     ("alloc", "mma", "D needs a place before a product can go there"),
     ("st.shared", "fence.proxy", "the fence makes the stores *before* it visible to the tensor core"),

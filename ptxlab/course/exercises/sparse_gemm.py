@@ -35,11 +35,11 @@ RATES: dict[str, dict[int, tuple[float, float]]] = {
     "e4m3": {8192: (1535, 2352), 4096: (1435, 2064)},
     "s8": {8192: (1611, 2354), 4096: (1437, 1835)},
 }
-#: The same of cuSPARSELt, with f16.
+#: The same for cuSPARSELt, with f16.
 LIBRARY = {8192: 1149, 4096: 963, 2048: 410}
 #: TFLOP/s of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
 TILES = {(128, 128): 846, (128, 256): 1097, (256, 192): 1175, (256, 256): 1296}
-_PEAK = 132 * 8192 * 1.98e9 / 1e12  # TFLOP/s: SMs, operations a cycle of wgmma.sp, clock
+_PEAK = 132 * 8192 * 1.98e9 / 1e12  # TFLOP/s: SMs, operations per cycle of wgmma.sp, clock
 
 #: Distributions of random weights, from uniform ones to those with many outliers.
 WEIGHTS: dict[str, Callable[[np.random.Generator], NDArray[np.float64]]] = {

@@ -262,26 +262,31 @@ _AT = (77, 13)
 
 @checks("26.4")
 def _threads(answer: object) -> Sentences:
-    one, r_one, two, r_two = whole_numbers(answer, 4, "twice thread and register")
+    submitted = whole_numbers(answer, 4, "twice thread and register")
+    first, (thread, register) = submitted[:2], submitted[2:]
     plain, fragment = (load_form(shape).slots(*_AT)[0] for shape in ("32x32b.x64", "16x256b.x8"))
     row, column = _AT[0] % 16, _AT[1]
-    is_right = (one, r_one, two, r_two) == (plain.thread, plain.register, fragment.thread, fragment.register)
+    expected = (plain.thread, plain.register, fragment.thread, fragment.register)
     return {
-        correct(is_right): "With `32x32b` a thread has a row of D to itself: good for a softmax, which "
+        correct(
+            submitted == expected
+        ): "With `32x32b` a thread has a row of D to itself: good for a softmax, which "
         "needs sums over rows. With `16x256b` it has what an `mma` would have given it, so the code after "
         "it can stay as it is.",
-        when((one, r_one) == (_AT[1], _AT[0])): "With `32x32b`: a thread has a lane, and its registers are "
-        "columns, not the other way round.",
-        when(one == _AT[0] % WARP): "With `32x32b`: count the threads of all four warps, 0 to 127.",
-        when((one, r_one) != (plain.thread, plain.register)): "With `32x32b`: each thread has a lane of its "
-        "own, and register r holds column r.",
-        when(two == fragment.thread % WARP): "The first is right. Row 77 is in warp 2, whose threads are 64 "
-        "to 95.",
-        when(not 64 <= two < 96): "The first is right. Lane 77 belongs to warp 2, and no other warp can "
+        when(
+            first == _AT[::-1]
+        ): "With `32x32b`: a thread has a lane, and its registers are columns, not the other way round.",
+        when(first[0] == _AT[0] % WARP): "With `32x32b`: count the threads of all four warps, 0 to 127.",
+        when(first != expected[:2]): "With `32x32b`: each thread has a lane of its own, and register r holds "
+        "column r.",
+        when(thread == fragment.thread % WARP): "The first is right. Row 77 is in warp 2, whose threads are "
+        "64 to 95.",
+        when(not 64 <= thread < 96): "The first is right. Lane 77 belongs to warp 2, and no other warp can "
         "load it.",
-        when(two != fragment.thread): f"The first is right. In its warp it is row {row} of 16: rows r and r "
-        "+ 8 belong to the same four threads, 4 (r % 8) and on, each with two neighbouring columns of eight.",
-        when(r_two == fragment.register % 4): f"Three are right. Column {column} is not among the first "
+        when(thread != fragment.thread): f"The first is right. In its warp it is row {row} of 16: rows r and "
+        "r + 8 belong to the same four threads, 4 (r % 8) and on, each with two neighbouring columns of "
+        "eight.",
+        when(register == fragment.register % 4): f"Three are right. Column {column} is not among the first "
         "eight: the next eight columns have the next four registers.",
         otherwise: "Three are right. Of four registers two are for row r, two for row r + 8; this is row "
         f"{row}, column {column % 8} of the eight columns from {column // 8 * 8} on.",

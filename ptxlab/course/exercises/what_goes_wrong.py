@@ -16,8 +16,8 @@ from ...simulation import Simulation
 from ...simulator import HazardError
 from ...simulator.kernel import Kernel
 from ...views import Picture
-from ...views.grid import Entry, uniform_grid
 from ...views.annotated_source import profile_html, source_html
+from ...views.grid import Entry, uniform_grid
 from ..answers import WrongForm, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
@@ -35,7 +35,7 @@ from .your_first_tensor_core_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 
 # -- the kernels ---------------------------------------------------------------------------------------------
 
-_LINES = '\n#line 1 "kernel"\n'  # what is inlined belongs to the line that calls it
+_LINES = '\n#line 1 "kernel"\n'  # inlined code belongs to the line that calls it
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
 
 
 def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> ExpectedLaunch:
-    """A of 16 x K times B by columns; what the kernel is told of their sizes comes last."""
+    """A of 16 x K times B by columns; `sizes` are the last arguments of the kernel."""
     A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
     D = np.full((16, columns), np.nan, np.float32)
     return ExpectedLaunch(
@@ -194,7 +194,7 @@ _LAUNCHES: tuple[Callable[[], ExpectedLaunch], ...] = (
 
 
 def broken_kernels(file: str, launches: Sequence[Callable[[], ExpectedLaunch]]) -> tuple[BrokenKernel, ...]:
-    """The kernels of a file; first in it is what they call beside the functions of lessons 03 and 04."""
+    """The kernels of a file, which begins with what they call beside the functions of lessons 03 and 04."""
     functions, *texts = source_parts(file)
     before = f"{MMA}{LOAD}{STORE}{LDMATRIX}\n{functions}\n"
     pairs = zip(texts, launches, strict=True)

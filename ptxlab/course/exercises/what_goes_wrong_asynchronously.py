@@ -1,4 +1,4 @@
-"""Lesson 09: kernels in which copies and products run on while threads do, each with a mistake."""
+"""Lesson 09: kernels with a mistake each, in which copies and products run while the threads go on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 
 
 def _warpgroup(halves: int = 0) -> ExpectedLaunch:
-    """A B of a warpgroup; and half of a first product added to it."""
+    """A B by a warpgroup; each of `halves` halves the sum and adds A B to it."""
     A, B = normal_numbers((64, 16), 9), normal_numbers((16, 8), 59)
     D, expected = np.full((64, 8), np.nan, np.float32), WGMMA(A, B)
     for _ in range(halves):
@@ -95,7 +95,7 @@ _ALL = sum(_COPIES.values())
 
 
 def phase(announced: int) -> Picture:
-    """What an mbarrier counts while two copies come, if so many bytes were announced.
+    """What an mbarrier counts while two copies arrive, if `announced` bytes were announced.
 
     >>> phase(768).notes[0]
     'the thread that waits for phase 0: goes on: all is there'
