@@ -1,4 +1,4 @@
-"""Measure what `Clockwork` says of a chip on this machine's GPU: python -m tools.probe_units (half a minute)
+"""Measure what `ChipTiming` says of a chip on this machine's GPU: python -m tools.probe_units (half a minute)
 
 Prints each figure beside the one in `ptxlab/simulator/timing/units.py`; those of barriers, bulk copies and
 the first access are of a loop or a kernel with a few instructions more. `--stalls FILE` asks Nsight Compute
@@ -22,9 +22,9 @@ import numpy as np
 import ptxlab
 from benchmarks import predict
 from ptxlab.memory import tensor_map
-from ptxlab.simulator.timing.units import CLOCKWORKS
+from ptxlab.simulator.timing.units import CHIP_TIMINGS
 
-CHIP = CLOCKWORKS["H200"]
+CHIP = CHIP_TIMINGS["H200"]
 CODE = r"""
 #define TIMED(body)                 \
   long long start = clock64();      \
@@ -112,7 +112,7 @@ extern "C" __global__ void one_load(unsigned* out) { if (out[threadIdx.x] == 123
 
 
 def figures() -> Iterator[tuple[str, float]]:
-    """The figures of this machine's GPU, by their names in `Clockwork`."""
+    """The figures of this machine's GPU, by their names in `ChipTiming`."""
     import torch
 
     def kernel(name: str) -> Any:

@@ -20,7 +20,7 @@ from .._util.files import write_atomically
 from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.peaks import find_chip
 from ..simulator.timing.launch_profile import LaunchProfile
-from ..simulator.timing.units import find_clockwork
+from ..simulator.timing.units import find_timing
 from ..views.kernel_profile import bounds_table, profile_table, time_text
 from ..views.launch_profile import comparison, profile_facts, profile_text
 from .output import Style, as_json, as_text
@@ -114,7 +114,7 @@ def _profiled(args: argparse.Namespace, file: str) -> LaunchProfile:
     from ..simulator.kernel import kernel
 
     grid, block, cluster = _shape(args)
-    find_clockwork(args.product)
+    find_timing(args.product)
     program = kernel(_source(file), args.name, args.target, tuple(args.option or ()), file=_file_name(file))
     values = _values(args)
     _check_count(program, values)

@@ -301,9 +301,9 @@ class Kernel(Generic[R]):
         """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
         from .profile import profile
         from .timing.code import machine_code
-        from .timing.units import find_clockwork
+        from .timing.units import find_timing
 
-        clockwork = find_clockwork(chip)
+        timing = find_timing(chip)
         shape = as_launch(self.function, grid, block, shared, cluster)
         image, setup = self._prepared(shape, arguments)
         if self.module.debug:
@@ -313,9 +313,9 @@ class Kernel(Generic[R]):
             )
         count = len(list(self.module.instructions))
         functions = tuple(name for name, each in self.module.functions.items() if not each.entry)
-        code = machine_code(self._texts, self.name, clockwork.target, count, functions)
+        code = machine_code(self._texts, self.name, timing.target, count, functions)
         ptx = self.source is self.ptx
-        predict = partial(profile, image, setup, code, clockwork, name=self.title, ptx=ptx)
+        predict = partial(profile, image, setup, code, timing, name=self.title, ptx=ptx)
         try:
             with _restored(setup.arguments):
                 launch = predict()
@@ -334,13 +334,13 @@ class Kernel(Generic[R]):
         """
         from .profile import occupancy
         from .timing.code import registers
-        from .timing.units import find_clockwork
+        from .timing.units import find_timing
 
-        clockwork = find_clockwork(chip)
+        timing = find_timing(chip)
         shape = as_launch(self.function, self.cluster, block, shared, None)
         image = self._decoded(shape.shared)
         used = image.dynamic_start - SHARED_START + shape.shared
-        return occupancy(shape, registers(self._texts, self.name, clockwork.target), used, clockwork)
+        return occupancy(shape, registers(self._texts, self.name, timing.target), used, timing)
 
     def sass(self, target: str | None = None) -> str:
         """Its machine code (SASS), for its target or another; needs no GPU.

@@ -22,7 +22,7 @@ from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
 from .timing.replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
-from .timing.units import Clockwork
+from .timing.units import ChipTiming
 from .traffic import SECTOR
 
 _MAX_CLUSTERS = 4  # in a sample
@@ -34,7 +34,7 @@ _SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
 _ISSUE = "issue slots"
 
 
-def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: Clockwork) -> Occupancy:
+def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: ChipTiming) -> Occupancy:
     """How many blocks fit on an SM."""
     warps = grid.warps
     warp_registers = -(-max(registers, 1) * 32 // _GRANULE) * _GRANULE
@@ -55,7 +55,7 @@ def profile(
     image: Image,
     setup: Setup,
     code: KernelCode,
-    chip: Clockwork,
+    chip: ChipTiming,
     *,
     name: str = "",
     ptx: bool = False,
@@ -166,7 +166,7 @@ _GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each ot
 class _Sample:
     """A sample of simulated clusters: what a replay reads, and what is known without one."""
 
-    chip: Clockwork
+    chip: ChipTiming
     grid: LaunchGrid
     fits: Occupancy
     held: int  # clusters that an SM runs at a time
@@ -294,7 +294,7 @@ def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
 
 
 def _sharing(
-    run: Run, recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork
+    run: Run, recorder: Recorder, warps: list[list[int]], clusters: int, chip: ChipTiming
 ) -> tuple[float, float]:
     """The fraction of a cluster's first touches that goes to DRAM, and how many clusters share a byte.
 
@@ -333,7 +333,7 @@ def _clusters_of(warps: list[list[int]]) -> dict[int, int]:
     return {warp: number for number, cluster in enumerate(warps) for warp in cluster}
 
 
-def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: Clockwork) -> float:
+def _contended(recorder: Recorder, warps: list[list[int]], clusters: int, chip: ChipTiming) -> float:
     """Cycles that the busiest L2 slice takes for atomic operations, with its share of the others' work."""
     groups: dict[int, float] = defaultdict(float)
     sampled = _clusters_of(warps)

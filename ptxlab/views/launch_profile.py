@@ -100,9 +100,9 @@ def _facts(profile: LaunchProfile) -> list[str]:
 
 
 def _evidence(profile: LaunchProfile) -> str:
-    from ..simulator.timing.units import find_clockwork
+    from ..simulator.timing.units import find_timing
 
-    known = find_clockwork(profile.chip)
+    known = find_timing(profile.chip)
     other = f" An {known.name} is assumed to be the same but for its memory, whose rate is published: "
     other += "no launch on one was compared."
     return (
@@ -245,11 +245,11 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
     """
     from ..simulator.peaks import find_chip
     from ..simulator.timing.launch_profile import LaunchProfile
-    from ..simulator.timing.units import find_clockwork
+    from ..simulator.timing.units import find_timing
 
     if not isinstance(profile, LaunchProfile):
         raise PtxlabError(f"found {quoted(profile)} where a profile belongs; k.profile(...) makes one")
-    work, chip, clockwork = profile.work, find_chip(profile.chip), find_clockwork(profile.chip)
+    work, chip, timing = profile.work, find_chip(profile.chip), find_timing(profile.chip)
     operations = 2.0 * (sum(work.tensor.values()) + sum(work.fma.values()))
     if not operations:
         raise PtxlabError(f"{profile.name}: it has no multiply-adds, so it has no place below a roofline")
@@ -261,8 +261,8 @@ def roofline(profile: LaunchProfile, *, title: bool = True) -> LineChart:
         peak = chip.tensor.get(f"{operand}>{accumulator}", chip.tensor.get(operand))
         if peak is not None:
             peaks[f"tensor cores, {operand}"] = peak
-    line = 4 * clockwork.load_sector + clockwork.load_line  # cycles of an SM for 128 bytes
-    rates = {"DRAM": chip.dram / 1e12, "L2": 128 / line * clockwork.sms * clockwork.clock / 1e6}
+    line = 4 * timing.load_sector + timing.load_line  # cycles of an SM for 128 bytes
+    rates = {"DRAM": chip.dram / 1e12, "L2": 128 / line * timing.sms * timing.clock / 1e6}
     points = {name: operations / size for name, size in (("DRAM", work.dram), ("L2", work.l2)) if size}
     top = max([*peaks.values(), speed])
     ridges = [top / rate for rate in rates.values()]

@@ -16,7 +16,7 @@ from benchmarks import predict
 from ptxlab import PtxlabError, figures, gemm, views
 from ptxlab.gpu.codegen.loops import loop
 from ptxlab.simulator.timing.code import machine_code, numbered
-from ptxlab.simulator.timing.units import CLOCKWORKS
+from ptxlab.simulator.timing.units import CHIP_TIMINGS
 from tests.simulator.kernel_cases import CASES
 
 COPY = """extern "C" __global__ void copy(float* y, const float* x, int n) {
@@ -165,7 +165,7 @@ def test_a_prediction_has_a_range_and_every_figure_of_a_chip_its_evidence():
     low, high = profile.range
     assert low < profile.microseconds < high
     assert f"{low:,.3g} to {high:,.3g} µs" in str(profile)
-    for chip in CLOCKWORKS.values():
+    for chip in CHIP_TIMINGS.values():
         for each in fields(chip):
             if "evidence" in each.metadata:
                 assert re.match("measured: |published: |fitted |assumed: ", chip.evidence(each.name))
@@ -183,7 +183,7 @@ def test_the_guide_has_the_predictions_that_were_kept():
     text = predict.PAGE.read_text(encoding="utf-8")
     assert predict.table() in text
     times, kept = (json.loads(path.read_text()) for path in (predict.RECORDED, predict.PREDICTED))
-    for kind, (low, high) in CLOCKWORKS["H200"].errors.items():
+    for kind, (low, high) in CHIP_TIMINGS["H200"].errors.items():
         ratios = [times[name] / row["microseconds"] for name, row in kept.items() if row["kind"] == kind]
         inside = [low <= ratio <= high for ratio in ratios]
         assert 0.75 <= sum(inside) / len(inside) <= 0.95, kind

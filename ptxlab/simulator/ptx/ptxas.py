@@ -1,14 +1,14 @@
-"""What the assembler changes in floating-point code, and bits show: fused products, signs in `selp`.
+"""What the assembler changes in floating-point code so that results differ: fused products, signs in `selp`.
 
 PTX ISA, "mul" and "add": those without a rounding modifier may be fused. NVRTC fuses a * b + c itself, and
 leaves c - a * b, among others, to ptxas. What ptxas does was read off its machine code: a product is fused
-into all sums that use it, or into none. They stand in the same basic block and have the same type and `.ftz`,
-and nothing else uses the product; `mov` and `neg` in between do not count. Of two products that one sum adds,
-the one with fewer uses is fused, or else the first. Approximate divisions end in a product, too.
+into all sums that use it, or into none. It is fused if they are in the same basic block with the same type
+and `.ftz`, and nothing else uses the product; `mov` and `neg` in between do not count. If a sum adds two
+products, the one with fewer uses is fused, or else the first. Approximate divisions end in a product, too.
 
-`neg` and `abs` of f32 are sums with 0 in the machine, which make every NaN the same. Where `selp` chooses
-their result, ptxas leaves the sum out: the selection changes the sign itself, and a NaN keeps its bits. So it
-is also if others use the result, or a `mov` stands in between; not with `.ftz`.
+In machine code, `neg` and `abs` of f32 are sums with 0, which make every NaN the same. If `selp` chooses
+their result, ptxas omits the sum: the selection changes the sign itself, and a NaN keeps its bits. That holds
+even if other instructions use the result, or with a `mov` in between; not with `.ftz`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .syntax import Function, PtxInstruction, Register
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-#: What ends a basic block of ptxas besides branches.
+#: Instructions that end a basic block of ptxas besides branches.
 _ENDS = {"call", "membar", "pmevent", "setmaxnreg"}
-#: Types of whole numbers whose division has a branch; that of u32 has none.
+#: Integer types whose division has a branch; that of u32 has none.
 _BRANCHING_INTEGERS = ("s16", "u16", "s32", "s64", "u64")
 
 
@@ -34,7 +34,7 @@ class Contraction(NamedTuple):
 
     product: int  # the instruction that multiplies
     position: int  # of the product among the two that are added
-    negative: bool  # whether a `neg` lies between
+    negative: bool  # whether there is a `neg` in between
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Product:
 
     instruction: PtxInstruction
     uses: dict[int, Contraction] = field(default_factory=dict)  # by the index of the sum
-    fused: bool = True  # whether all of its uses may be
+    fused: bool = True  # whether it may be fused into all its uses
 
 
 def contractions(function: Function) -> dict[int, Contraction]:
@@ -71,7 +71,7 @@ def contractions(function: Function) -> dict[int, Contraction]:
 
 
 def _is_product(instruction: PtxInstruction) -> bool:
-    """Whether it multiplies, or divides by way of a product, without a rounding of its own."""
+    """Whether it multiplies, or divides by means of a product, without a rounding modifier."""
     name, *qualifiers = instruction.parts
     if instruction.guard is not None or name not in ("mul", "div") or qualifiers[-1] not in _FLOATS:
         return False
@@ -89,16 +89,16 @@ def _is_sum(instruction: PtxInstruction) -> bool:
 
 def _passes_on(instruction: PtxInstruction) -> bool:
     """Whether it is a copy of a register, or its negative."""
-    plain = all(isinstance(operand, Register) for operand in instruction.operands)
-    return instruction.parts[0] in ("mov", "neg") and plain and instruction.guard is None
+    only_registers = all(isinstance(operand, Register) for operand in instruction.operands)
+    return instruction.parts[0] in ("mov", "neg") and only_registers and instruction.guard is None
 
 
 def _ends_block(instruction: PtxInstruction) -> bool:
-    """Whether ptxas ends a basic block with it: exact divisions and roots branch to what rare values need."""
+    """Whether ptxas ends a basic block with it: exact divisions and roots branch to code for rare values."""
     name, *qualifiers = instruction.parts
     if name in _ENDS:
         return True
-    if name == "fence":  # those between proxies do not
+    if name == "fence":  # proxy fences do not
         return qualifiers[0] in ("acq_rel", "sc")
     if name in ("div", "rem") and qualifiers[-1] in _BRANCHING_INTEGERS:
         return True
@@ -108,7 +108,7 @@ def _ends_block(instruction: PtxInstruction) -> bool:
 
 
 def _kind(instruction: PtxInstruction) -> tuple[str, bool]:
-    """The type, and whether subnormal numbers are flushed."""
+    """The type, and whether subnormal numbers are flushed to zero."""
     return instruction.parts[-1], "ftz" in instruction.parts
 
 
@@ -116,7 +116,7 @@ def _kind(instruction: PtxInstruction) -> tuple[str, bool]:
 
 
 def _blocks(function: Function) -> dict[int, int]:
-    """Basic blocks as ptxas divides them: first instruction -> behind the last."""
+    """Basic blocks as ptxas divides them: index of the first instruction -> index after the last."""
     cuts = {
         instruction.index + 1
         for instruction in function.instructions
@@ -127,7 +127,7 @@ def _blocks(function: Function) -> dict[int, int]:
 
 
 def _straight_lines(function: Function, blocks: dict[int, int]) -> Iterator[list[int]]:
-    """Basic blocks, and those in one that only follow each other; each as its instructions."""
+    """Chains of basic blocks that can only follow each other, as the indices of their instructions."""
     instructions = function.instructions
     after = {start: successors(instructions, end - 1) for start, end in blocks.items()}
     before: dict[int, list[int]] = {start: [] for start in (*blocks, len(instructions))}
@@ -137,7 +137,7 @@ def _straight_lines(function: Function, blocks: dict[int, int]) -> Iterator[list
     ends = {start for start, end in blocks.items() if _ends_block(instructions[end - 1])}
 
     def follows(start: int) -> int | None:
-        """The block that can only come after this one, and it before it."""
+        """The only successor of a block, if it has no other predecessor."""
         (target,) = after[start] if len(after[start]) == 1 else (len(instructions),)
         return target if start not in ends and target in blocks and len(before[target]) == 1 else None
 
@@ -178,7 +178,7 @@ def _live_out(function: Function, blocks: dict[int, int]) -> dict[int, int]:
 
 
 def _only_computes(instruction: PtxInstruction) -> bool:
-    """Whether the assembler leaves it out where nobody reads its result."""
+    """Whether the assembler omits it if its result is never read."""
     return instruction.is_arithmetic or instruction.parts[0] == "ld"
 
 
@@ -196,7 +196,7 @@ def _live_before(instruction: PtxInstruction, live: int) -> int:
 
 
 def _needed(line: list[PtxInstruction], live: int) -> list[PtxInstruction]:
-    """Without the instructions whose results nobody reads."""
+    """The line without instructions whose results are never read."""
     needed = []
     for instruction in reversed(line):
         _, written = instruction.effects
@@ -210,7 +210,7 @@ def _needed(line: list[PtxInstruction], live: int) -> list[PtxInstruction]:
 
 
 def _fused(line: list[PtxInstruction], live: int) -> dict[int, Contraction]:
-    """The contractions of a straight line, after which some registers are still read."""
+    """The contractions of a straight line; `live` are the registers that are read after it."""
     products = _products(line, live)
     while True:
         chosen: dict[int, tuple[_Product, Contraction]] = {}
@@ -239,20 +239,20 @@ def _products(line: list[PtxInstruction], live: int) -> list[_Product]:
         read, written = instruction.effects
         if instruction.parts[0] == "wgmma":
             read = read | written
-        there = {register: by_register[register] for register in read if register in by_register}
-        passed = None
-        if there and _passes_on(instruction):
-            product, negative = next(iter(there.values()))
+        used = {register: by_register[register] for register in read if register in by_register}
+        copied = None
+        if used and _passes_on(instruction):
+            product, negative = next(iter(used.values()))
             if instruction.parts[0] == "mov" or _kind(instruction) == _kind(product.instruction):
-                passed = product, negative ^ (instruction.parts[0] == "neg")
-        if passed is None and there:
-            _use(instruction, there)
+                copied = product, negative ^ (instruction.parts[0] == "neg")
+        if copied is None and used:
+            _use(instruction, used)
         for register in written:
             if instruction.guard is not None and register in by_register:
                 by_register[register][0].fused = False
             by_register.pop(register, None)
-            if passed is not None:
-                by_register[register] = passed
+            if copied is not None:
+                by_register[register] = copied
         if _is_product(instruction):
             product = _Product(instruction)
             products.append(product)
@@ -264,15 +264,15 @@ def _products(line: list[PtxInstruction], live: int) -> list[_Product]:
     return products
 
 
-def _use(instruction: PtxInstruction, there: dict[int, tuple[_Product, bool]]) -> None:
-    """An instruction reads products: a sum takes their factors if it can."""
+def _use(instruction: PtxInstruction, used: dict[int, tuple[_Product, bool]]) -> None:
+    """Note that an instruction reads products, by register: a sum takes their factors if it can."""
     sources = [
-        (position, *there[operand.index])
+        (position, *used[operand.index])
         for position, operand in enumerate(instruction.operands[1:])
-        if isinstance(operand, Register) and operand.index in there
+        if isinstance(operand, Register) and operand.index in used
     ]
     adds = _is_sum(instruction) and len({id(product) for _, product, _ in sources}) == len(sources)
-    for product, _ in there.values():
+    for product, _ in used.values():
         product.fused &= adds and _kind(instruction) == _kind(product.instruction)
     for position, product, negative in sources:
         product.uses[instruction.index] = Contraction(product.instruction.index, position, negative)
@@ -307,29 +307,29 @@ def modified_selections(function: Function) -> dict[int, tuple[Modified | None, 
         return {}
     selections: dict[int, tuple[Modified | None, Modified | None]] = {}
     for start, end in basic_blocks(function).items():
-        made_of: dict[int, Modified] = {}  # register -> what it is made of
+        sources: dict[int, Modified] = {}  # register -> the register whose sign was changed to make it
         for instruction in instructions[start:end]:
             if instruction.opcode == "selp.f32" and len(instruction.operands) == 4:
-                first, second = (_source(operand, made_of) for operand in instruction.operands[1:3])
+                first, second = (_source(operand, sources) for operand in instruction.operands[1:3])
                 if first is not None or second is not None:
                     selections[instruction.index] = first, second
-            made = _sign_of(instruction, made_of)
+            result = _sign_change(instruction, sources)
             written = instruction.effects[1]
-            made_of = {
+            sources = {
                 register: modified
-                for register, modified in made_of.items()
+                for register, modified in sources.items()
                 if register not in written and modified.register.index not in written
             }
-            if made is not None and made.register.index not in written:
-                made_of.update(dict.fromkeys(written, made))
+            if result is not None and result.register.index not in written:
+                sources.update(dict.fromkeys(written, result))
     return selections
 
 
-def _source(operand: object, made_of: dict[int, Modified]) -> Modified | None:
-    return made_of.get(operand.index) if isinstance(operand, Register) else None
+def _source(operand: object, sources: dict[int, Modified]) -> Modified | None:
+    return sources.get(operand.index) if isinstance(operand, Register) else None
 
 
-def _sign_of(instruction: PtxInstruction, made_of: dict[int, Modified]) -> Modified | None:
+def _sign_change(instruction: PtxInstruction, sources: dict[int, Modified]) -> Modified | None:
     """What an instruction writes, if it only changes a sign or copies such a result."""
     if instruction.guard is not None or len(instruction.operands) != 2:
         return None
@@ -338,4 +338,4 @@ def _sign_of(instruction: PtxInstruction, made_of: dict[int, Modified]) -> Modif
         return None
     if instruction.opcode in _SIGNS:
         return Modified(source, instruction.parts[0])
-    return made_of.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None
+    return sources.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None

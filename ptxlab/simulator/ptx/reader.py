@@ -47,14 +47,14 @@ _SPECIAL = re.compile(
     r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_offset_\w+|cluster_ctarank|cluster_nctarank"
     r"|is_explicit_cluster|current_graph_exec)"
 )
-_MAX_REGISTERS = 1 << 18  # of a function; of a module four times as many
+_MAX_REGISTERS = 1 << 18  # of a function; a module has four times as many
 _MAX_BYTES = 1 << 40  # of a variable
-_MAX_BLOCKS = 256  # `{ }` inside each other
+_MAX_BLOCKS = 256  # nested `{ }`
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _ALIGNMENTS = frozenset(1 << power for power in range(31))
-#: Where LLVM's compilers, Triton's among them, say that code was inlined: in a comment behind `.loc`, the
-#: call nearest to the code first, ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
-_REMARK = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
+#: Compilers based on LLVM, such as Triton's, note inlined code in a comment after `.loc`, the call nearest to
+#: the code first: ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
+_INLINING_COMMENT = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
 _INLINED_AT = re.compile(r"@\[ ((?:(?!@\[).)*?):(\d{1,9}):(\d{1,9})", re.ASCII)
 
 
@@ -81,22 +81,20 @@ def read_ptx(text: str) -> Module:
 
 @dataclass
 class _Scope:
-    """What a `{ }` declares; names outside are visible, and may be declared anew."""
+    """The declarations of a `{ }`; outer names are visible, and may be redeclared."""
 
     registers: ChainMap[str, Register] = field(default_factory=ChainMap)
     vectors: ChainMap[str, Vector] = field(default_factory=ChainMap)  # of registers, declared with .v2 or .v4
-    variables: ChainMap[str, str] = field(
-        default_factory=ChainMap
-    )  # -> the name that is unique in the function
+    variables: ChainMap[str, str] = field(default_factory=ChainMap)  # name -> unique name in the function
     labels: ChainMap[str, int] = field(default_factory=ChainMap)
     tables: ChainMap[str, list[str]] = field(default_factory=ChainMap)
 
     def inner(self) -> _Scope:
-        """One inside of this."""
+        """A new scope inside of this one."""
         return _Scope(*(getattr(self, each.name).new_child() for each in fields(self)))
 
     def target(self, name: str, line: int) -> LabelTarget:
-        """A label, which may stand behind what names it."""
+        """The target of a label; it may be declared after its use."""
         if name not in self.labels:
             raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
         return LabelTarget(name, self.labels[name])
@@ -110,7 +108,7 @@ class _Scope:
 
 @dataclass
 class _Body:
-    """A function while it is read."""
+    """A function that is being read."""
 
     scope: _Scope
     registers: list[Register] = field(default_factory=list)
@@ -119,7 +117,7 @@ class _Body:
     scopes: list[_Scope] = field(default_factory=list)  # of each instruction
 
     def declare(self, scope: _Scope, name: str, type_name: str) -> Register:
-        """A register, which a scope has by this name from now on."""
+        """Declare a register in a scope."""
         register = Register(len(self.registers), name, type_name)
         scope.registers[name] = register
         self.registers.append(register)
@@ -127,27 +125,27 @@ class _Body:
 
 
 class _Reader(ConstantReader):
-    """Reads a module; a method for each thing that PTX has."""
+    """Reads a module by recursive descent; a method for each construct of PTX."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._files = self._all_files()  # NVRTC names them at the end
+        self._files = self._all_files()  # NVRTC declares them at the end of the text
         self._location: Location | None = None
-        self._vectors = False  # whether a register is declared as a vector
-        self._opcode = ""  # the first part of that of the instruction that is read
+        self._has_vectors = False  # whether any register is declared as a vector
+        self._opcode = ""  # the first part of the opcode of the current instruction
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
-        self._places: dict[tuple[str, int, int], Location] = {}
+        self._locations: dict[tuple[str, int, int], Location] = {}
         self._register_count = 0
 
     @property
     def line(self) -> int:
-        """The line that it reads."""
+        """The current line."""
         return self._line(self._tokens[self._at].start)
 
     # -- module ----------------------------------------------------------------------------------------------
 
     def _all_files(self) -> dict[int, str]:
-        """The names that `.file` gives, by number."""
+        """File names by their number in `.file`."""
         files = {}
         for token, number, name in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
             if token.text == ".file" and number.kind == "number" and name.kind == "text":
@@ -155,7 +153,7 @@ class _Reader(ConstantReader):
         return files
 
     def module(self) -> Module:
-        """All of the text."""
+        """Read the whole text."""
         version, target, options = (0, 0), "", []
         functions: dict[str, Function] = {}
         variables: dict[str, Variable] = {}
@@ -163,10 +161,10 @@ class _Reader(ConstantReader):
             token = self._next()
             name = token.text[1:] if token.kind == "directive" else ""
             if name == "version":
-                stated = _VERSION.fullmatch(self._next().text)
-                if stated is None:
+                numbers = _VERSION.fullmatch(self._next().text)
+                if numbers is None:
                     self._wrong_last("a version such as 8.0")
-                version = int(stated[1]), int(stated[2])
+                version = int(numbers[1]), int(numbers[2])
             elif name == "target":
                 target = self._word("a target")
                 while self._takes(","):
@@ -174,7 +172,7 @@ class _Reader(ConstantReader):
             elif name == "address_size":
                 if self._integer() != 64:
                     self._fail(token.start, "addresses of 32 bits are not supported; .address_size 64 is")
-            elif self._remark(name):
+            elif self._debug_directive(name):
                 pass
             elif name == "alias":
                 alias = self._word("a function")
@@ -208,8 +206,8 @@ class _Reader(ConstantReader):
             elif text == "}":
                 depth -= 1
 
-    def _remark(self, name: str) -> bool:
-        """Read what follows `.loc`, `.pragma` or `.file`; whether the directive is one of them."""
+    def _debug_directive(self, name: str) -> bool:
+        """Read a `.loc`, `.pragma` or `.file`; returns whether the directive is one of these."""
         if name == "loc":
             self._loc()
         elif name == "pragma":
@@ -222,39 +220,39 @@ class _Reader(ConstantReader):
         return name in ("loc", "pragma", "file")
 
     def _loc(self) -> None:
-        """What follows `.loc`: where the next instructions come from."""
-        self._location = self._place()
+        """Read the rest of `.loc`: where the next instructions come from."""
+        self._location = self._read_location()
         if self._is(",") and self._tokens[self._at + 1].text in ("function_name", "inlined_at"):
             inlined: Location | None = None
             while self._takes(","):
                 attribute = self._word("function_name or inlined_at")
                 if attribute == "inlined_at":
-                    inlined = self._place()
-                    inlined = self._places.get((inlined.file, inlined.line, inlined.column), inlined)
+                    inlined = self._read_location()
+                    inlined = self._locations.get((inlined.file, inlined.line, inlined.column), inlined)
                 else:
                     self._word("a label")
                     if self._takes("+"):
                         self._integer()
             self._location = replace(self._location, inlined_at=inlined)
-        elif comment := _REMARK.match(self._text, self._tokens[self._at - 1].start):
+        elif comment := _INLINING_COMMENT.match(self._text, self._tokens[self._at - 1].start):
             outer: Location | None = None
             for name, line, column in reversed(_INLINED_AT.findall(comment[1])):
                 outer = Location(self._path(name), int(line), int(column), outer)
             self._location = replace(self._location, inlined_at=outer)
-        place = self._location
-        self._places[place.file, place.line, place.column] = place
+        location = self._location
+        self._locations[location.file, location.line, location.column] = location
 
     def _path(self, name: str) -> str:
-        """The `.file` with this name, without its folders."""
+        """The path in `.file` that ends with this name."""
         return next((path for path in self._files.values() if PurePath(path).name == name), name)
 
-    def _place(self) -> Location:
-        """A file, a line and a column."""
+    def _read_location(self) -> Location:
+        """Read a file, a line and a column."""
         file, line, column = self._integer(), self._integer(), self._integer()
         return Location(self._files.get(file, f"file {file}"), line, column)
 
     def _definition(self, functions: dict[str, Function], variables: dict[str, Variable]) -> None:
-        """A function or variables of the module; a definition counts more than a declaration."""
+        """Read a function or variables of the module; a definition replaces a declaration."""
         linkage = ""
         while self._tokens[self._at].text[1:] in _LINKAGE and self._tokens[self._at].kind == "directive":
             linkage = self._next().text[1:]
@@ -262,7 +260,7 @@ class _Reader(ConstantReader):
         if kind in ("entry", "func"):
             function = replace(self._function(kind == "entry"), linkage=linkage)
             if function.defined or function.name not in functions:
-                functions.pop(function.name, None)  # functions stand where they are defined
+                functions.pop(function.name, None)  # functions are in the order of their definitions
                 functions[function.name] = function
         elif kind in _SPACES:
             for variable in self._variables(kind, linkage):
@@ -274,7 +272,7 @@ class _Reader(ConstantReader):
     # -- variables -------------------------------------------------------------------------------------------
 
     def _variables(self, space: str, linkage: str = "") -> list[Variable]:
-        """What follows a state space, up to and with the semicolon."""
+        """Read what follows a state space, up to and including the semicolon."""
         variables = [self._variable(space, linkage)]
         prefix = variables[0]
         while self._takes(","):
@@ -287,7 +285,7 @@ class _Reader(ConstantReader):
         return variables
 
     def _variable(self, space: str, linkage: str = "") -> Variable:
-        """Types and attributes, and the first name that has them."""
+        """Read types and attributes, and the first declarator."""
         align, vector, type_name, pointer = 0, 1, "", False
         while self._tokens[self._at].kind == "directive":
             token = self._next()
@@ -296,13 +294,13 @@ class _Reader(ConstantReader):
                 size = self._integer()
                 if size not in _ALIGNMENTS:
                     self._wrong_last("a power of two")
-                align = align if pointer else size  # behind .ptr it is that of what the pointer points to
+                align = align if pointer else size  # after .ptr it is the alignment of the target
             elif name in ("v2", "v4", "v8"):
                 vector = int(name[1:])
             elif name == "ptr":
                 pointer = True
             elif name in ("global", "shared", "const", "local", "param"):
-                pass  # of what a pointer points to
+                pass  # the space of a pointer's target
             elif name in ("surfref", "texref", "samplerref"):
                 type_name = "b64"
             elif name == "attribute":
@@ -318,7 +316,7 @@ class _Reader(ConstantReader):
         return self._declarator(first)
 
     def _declarator(self, prefix: Variable) -> Variable:
-        """A name with its size and its values; all else is that of the prefix."""
+        """Read a name with its size and values; the rest comes from the prefix."""
         token = self._tokens[self._at]
         name = self._word("a name")
         count: int | None = 1
@@ -359,7 +357,7 @@ class _Reader(ConstantReader):
         )
 
     def _initialiser(self, type_name: str) -> list[int | Symbol]:
-        """Values behind ``=``: those in nested braces one after the other."""
+        """Read the values after ``=``; nested braces are flattened."""
         if self._takes("{"):
             values: list[int | Symbol] = []
             while not self._takes("}"):
@@ -392,7 +390,7 @@ class _Reader(ConstantReader):
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, entry: bool) -> Function:
-        """What follows `.entry` or `.func`; without a body it is declared only."""
+        """Read what follows `.entry` or `.func`; without a body it is only a declaration."""
         returns = self._parameters()
         name = self._word("the name of a function")
         parameters = self._parameters()
@@ -438,7 +436,7 @@ class _Reader(ConstantReader):
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
-        """Parameters or results in parentheses, if there are any."""
+        """Read parameters or results in parentheses, if there are any."""
         if not self._takes("("):
             return ()
         parameters: list[Variable] = []
@@ -448,14 +446,14 @@ class _Reader(ConstantReader):
             if token.text not in (".param", ".reg"):
                 self._wrong_last("a parameter")
             parameters.append(self._variable(token.text[1:]))
-            if parameters[-1].name in names - {"_"}:  # as prototypes have it
+            if parameters[-1].name in names - {"_"}:  # prototypes use _ for all
                 self._fail(token.start, f"the parameter {parameters[-1].name} is there twice")
             names.add(parameters[-1].name)
             self._takes(",")
         return tuple(parameters)
 
     def _body(self, body: _Body) -> None:
-        """Everything behind ``{``, up to and with the ``}`` that belongs to it."""
+        """Read everything after ``{``, up to and including the matching ``}``."""
         scopes = [body.scope]
         while scopes:
             token, scope = self._tokens[self._at], scopes[-1]
@@ -487,12 +485,12 @@ class _Reader(ConstantReader):
             else:
                 self._wrong("an instruction")
         body.instructions = [
-            self._resolved(instruction, its_scope)
-            for instruction, its_scope in zip(body.instructions, body.scopes, strict=True)
+            self._resolved(instruction, scope)
+            for instruction, scope in zip(body.instructions, body.scopes, strict=True)
         ]
 
     def _statement(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
-        """What follows a directive in a function."""
+        """Read what follows a directive in a function."""
         name = token.text[1:]
         if name == "reg":
             self._registers(body, scope)
@@ -503,11 +501,11 @@ class _Reader(ConstantReader):
                     unique += "'"
                 scope.variables[variable.name] = unique
                 body.variables[unique] = replace(variable, name=unique)
-        elif not self._remark(name):
+        elif not self._debug_directive(name):
             self._wrong_last("a declaration")
 
     def _label(self, body: _Body, scope: _Scope, token: Lexeme) -> None:
-        """What follows ``name:``: targets of branches or calls, a prototype, or the instruction there."""
+        """Read what follows ``name:``: targets of branches or calls, or a prototype; else note the label."""
         if self._is(".branchtargets"):
             self._at += 1
             names = [self._word("a label")]
@@ -554,7 +552,7 @@ class _Reader(ConstantReader):
                 self._count_registers(body, vector)
             for name in names:
                 if vector > 1:
-                    self._vectors = True
+                    self._has_vectors = True
                     scope.vectors[name] = self._vector(body, scope, name, type_name, vector)
                 else:
                     body.declare(scope, name, type_name)
@@ -573,10 +571,10 @@ class _Reader(ConstantReader):
             )
 
     def _vector(self, body: _Body, scope: _Scope, name: str, type_name: str, count: int) -> Vector:
-        """A vector of registers; its elements are .x to .w, or .r, .g, .b, .a."""
+        """Declare a vector of registers; its elements are .x to .w, or .r, .g, .b, .a."""
         registers = []
-        for place, colour in zip("xyzw"[:count], "rgba", strict=False):
-            register = body.declare(scope, f"{name}.{place}", type_name)
+        for axis, colour in zip("xyzw"[:count], "rgba", strict=False):
+            register = body.declare(scope, f"{name}.{axis}", type_name)
             scope.registers[f"{name}.{colour}"] = register
             registers.append(register)
         return Vector(tuple(registers))
@@ -586,7 +584,7 @@ class _Reader(ConstantReader):
     def _instruction(self, body: _Body, scope: _Scope, guard: Register | Negated | None) -> None:
         token = self._tokens[self._at]
         opcode = self._word("an instruction")
-        while self._tokens[self._at].kind == "directive":  # a space in the middle of it
+        while self._tokens[self._at].kind == "directive":  # there is a space inside the opcode
             opcode += self._next().text
         self._opcode = opcode.partition(".")[0]
         operands = []
@@ -608,13 +606,13 @@ class _Reader(ConstantReader):
     def _call(
         self, body: _Body, opcode: str, operands: Sequence[Operand]
     ) -> list[tuple[str, Sequence[Operand]]]:
-        """A call; registers and numbers that it passes go through parameters, before it and after it."""
-        before: list[tuple[str, Sequence[Operand]]] = []
-        behind: list[tuple[str, Sequence[Operand]]] = []
-        passed: list[Operand] = []
+        """A call; registers and numbers among its operands are passed through parameters around it."""
+        stores: list[tuple[str, Sequence[Operand]]] = []
+        loads: list[tuple[str, Sequence[Operand]]] = []
+        call_operands: list[Operand] = []
         for number, operand in enumerate(operands):
             if not isinstance(operand, OperandList):
-                passed.append(operand)
+                call_operands.append(operand)
                 continue
             items: list[Operand] = []
             for item in operand.items:
@@ -625,15 +623,15 @@ class _Reader(ConstantReader):
                 else:
                     items.append(item)
                     continue
-                place = Symbol(f"call'{len(body.variables)}")  # no name that a text can have
-                body.variables[place.name] = Variable(place.name, "param", kind, 8)
-                items.append(place)
+                parameter = Symbol(f"call'{len(body.variables)}")  # not a valid name in PTX
+                body.variables[parameter.name] = Variable(parameter.name, "param", kind, 8)
+                items.append(parameter)
                 if number == 0:
-                    behind.append((f"ld.param.{kind}", (item, Address(place))))
+                    loads.append((f"ld.param.{kind}", (item, Address(parameter))))
                 else:
-                    before.append((f"st.param.{kind}", (Address(place), item)))
-            passed.append(OperandList(tuple(items)))
-        return [*before, (opcode, passed), *behind]
+                    stores.append((f"st.param.{kind}", (Address(parameter), item)))
+            call_operands.append(OperandList(tuple(items)))
+        return [*stores, (opcode, call_operands), *loads]
 
     def _operand(self, scope: _Scope) -> Operand:
         token = self._tokens[self._at]
@@ -658,22 +656,22 @@ class _Reader(ConstantReader):
             selected = self._selected(scope)
             if selected is not None:
                 return selected
-        vector = scope.vectors.get(token.text) if self._vectors and token.kind == "word" else None
+        vector = scope.vectors.get(token.text) if self._has_vectors and token.kind == "word" else None
         if vector is not None:
             self._at += 1
             return vector
         if token.text in self._sizes and self._tokens[self._at + 1].text == "[":
             element = self._element(scope)
-            return (
-                element if self._opcode in ("mov", "cvta") else Address(Symbol(element.name), element.offset)
-            )
+            if self._opcode in ("mov", "cvta"):
+                return element
+            return Address(Symbol(element.name), element.offset)
         operand = self._name_or_number(scope)
         if self._takes("|"):
             return Pair(operand, self._name_or_number(scope))
         return operand
 
     def _selected(self, scope: _Scope) -> Selected | None:
-        """A part of a register, or a negated one."""
+        """Read a part of a register, or a negated one; None if it is neither."""
         negative = self._is("-")
         word = self._tokens[self._at + negative]
         name, _, part = word.text.rpartition(".")
@@ -704,7 +702,7 @@ class _Reader(ConstantReader):
         return Symbol(scope.variables.get(token.text, token.text), self._offset())
 
     def _element(self, scope: _Scope) -> Symbol:
-        """``array[3]``: the address of an element."""
+        """Read ``array[3]``: the address of an element."""
         name = self._next().text
         self._expect("[")
         if self._tokens[self._at].kind == "word" and not self._is("WARP_SZ"):
@@ -731,7 +729,7 @@ class _Reader(ConstantReader):
         return Address(base, offset, lists[0] if lists else None, lists[1] if len(lists) > 1 else None)
 
     def _resolved(self, instruction: PtxInstruction, scope: _Scope) -> PtxInstruction:
-        """With labels and tables of labels in place of their names."""
+        """The instruction with targets in place of the names of labels and tables."""
         base = instruction.opcode.partition(".")[0]
         if base not in ("bra", "brx"):
             return instruction

@@ -1,4 +1,4 @@
-"""What a PTX module consists of.
+"""The parts of a PTX module: operands, instructions, variables, functions.
 
 PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Instruction Operands".
 """
@@ -18,13 +18,13 @@ from ...numerics import scalar
 from ...numerics.scalar.video import SCALAR as SCALAR_VIDEO
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
-#: Types whose names do not say how many bits they have.
+#: Types whose names do not state their bits.
 _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
 
 
 @lru_cache(maxsize=1024)
 def type_bits(name: str) -> int | None:
-    """Bits of a PTX type, without its dot; None where there is no such type.
+    """Bits of a PTX type, named without its dot; None if there is no such type.
 
     >>> type_bits("f16x2"), type_bits("s64"), type_bits("rn")
     (32, 64, None)
@@ -37,7 +37,7 @@ def type_bits(name: str) -> int | None:
 
 
 def plain_name(name: str) -> str:
-    """The name of a kernel or variable as the source has it: C++ mangles those of functions, and inside them.
+    """The name of a kernel or variable in the source, without C++'s mangling.
 
     >>> plain_name("_Z5twicePf"), plain_name("_ZN3lab4copyEv"), plain_name("_ZZ4gemmE4full")
     ('twice', 'lab::copy', 'full')
@@ -57,7 +57,7 @@ def plain_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where an instruction comes from, by `.loc`; `inlined_at` is where a call that was inlined stands."""
+    """Where an instruction comes from, by `.loc`; `inlined_at` is the location of an inlined call."""
 
     file: str
     line: int
@@ -65,11 +65,11 @@ class Location:
     inlined_at: Location | None = None
 
 
-def outermost(place: Location) -> Location:
-    """The call in the kernel that a place was inlined at; itself if it was not."""
-    while place.inlined_at is not None:
-        place = place.inlined_at
-    return place
+def outermost(location: Location) -> Location:
+    """The call in the kernel at which a location was inlined; itself if it was not."""
+    while location.inlined_at is not None:
+        location = location.inlined_at
+    return location
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def outermost(place: Location) -> Location:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A declared register; `index` is its place in the function's list."""
+    """A declared register; `index` is its index in the function's list."""
 
     index: int
     name: str
@@ -93,7 +93,7 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A constant: a whole number, or the bits of a float; `type` is "int", "f32", "f64" or "decimal"."""
+    """A constant: an integer, or the bits of a float; `type` is "int", "f32", "f64" or "decimal"."""
 
     value: int
     type: str = "int"
@@ -101,11 +101,11 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable, a parameter or a function, and an offset in bytes; of its address, the bits of a mask."""
+    """A variable, a parameter or a function, and an offset in bytes."""
 
     name: str
     offset: int = 0
-    mask: int = 0  # of an initialiser such as 0xFF00(variable); 0 for the whole address
+    mask: int = 0  # bits of the address in an initialiser such as 0xFF00(variable); 0 for all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """``_``: a result that nobody wants."""
+    """``_``: a result that is discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTarget:
-    """A label; `index` is that of the instruction after it."""
+    """A label; `index` is the index of the instruction after it."""
 
     name: str
     index: int
@@ -194,7 +194,7 @@ Operand: TypeAlias = (
 
 
 def registers_of(operand: Operand | None) -> Iterator[Register]:
-    """The registers of an operand, also those of an address or of a vector.
+    """The registers of an operand, including those of an address or a vector.
 
     >>> r = Register(0, "%r0", "b32")
     >>> [register.name for register in registers_of(Vector((r, Address(r, 4))))]
@@ -237,7 +237,7 @@ def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
 # -- statements ----------------------------------------------------------------------------------------------
 
 
-#: Instructions of one type, which ptxas takes at any place among the qualifiers.
+#: Instructions with one type, which ptxas takes anywhere among the qualifiers.
 _TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "match", "red", "redux", "st"})
 #: Instructions without a result.
 _NO_RESULT = {
@@ -251,9 +251,9 @@ _HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
 @dataclass(frozen=True)
 class PtxInstruction:
-    """One instruction; `index` is its place in the function, `line` that in the PTX text.
+    """One instruction; `index` is its index in the function, `line` its line in the PTX text.
 
-    `parts` are those of the opcode, between its dots; the type comes last, wherever it was written.
+    `parts` are those of the opcode, split at its dots; the type comes last, wherever it was written.
 
     >>> PtxInstruction(0, "ld.global.v4.f32", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
@@ -312,7 +312,7 @@ class PtxInstruction:
         written = [*registers_of(result)]
         operands = self.operands if result is None else self.operands[1:]
         while self.parts[0] == "tcgen05" and written and not isinstance(operands[0], Address):
-            written += registers_of(operands[0])  # .red and .spcompress have more
+            written += registers_of(operands[0])  # .red and .spcompress have more results
             operands = operands[1:]
         read = [register for operand in operands for register in registers_of(operand)]
         return tuple(dict.fromkeys([*read, *registers_of(self.guard)])), tuple(written)
@@ -332,61 +332,62 @@ class PtxInstruction:
 
     @property
     def source(self) -> Location | None:
-        """Where it stands in the kernel's own file: code inlined from a header belongs to the call."""
-        places = []
-        place = self.location
-        while place is not None:
-            places.append(place)
-            place = place.inlined_at
-        return next((each for each in places if each.file == places[-1].file), None)
+        """Its location in the kernel's own file: code inlined from a header belongs to the call."""
+        locations = []
+        location = self.location
+        while location is not None:
+            locations.append(location)
+            location = location.inlined_at
+        return next((each for each in locations if each.file == locations[-1].file), None)
 
     @property
     def source_line(self) -> int:
-        """Its line in the kernel's source; in the PTX where there is none."""
+        """Its line in the kernel's source, or in the PTX if it has none."""
         source = self.source
         return self.line if source is None else source.line
 
     @property
     def has_line(self) -> bool:
-        """Whether it stands in a line of the source; NVRTC says line 0 of ends of branches that it merges."""
+        """Whether it belongs to a source line; NVRTC gives line 0 to the ends of branches that it merges."""
         return self.source is not None and self.source_line > 0
 
     @property
     def call_line(self) -> int | None:
-        """The line of the kernel that calls the function it was inlined from; None if it stands there."""
+        """The line of the kernel that calls the function it was inlined from; None if it was not inlined."""
         source = self.source
         return None if source is None or source.inlined_at is None else outermost(source).line
 
     @property
     def headers(self) -> tuple[Location, ...]:
-        """Where it stands itself, if that is another file than the kernel's own, e.g. a header.
+        """Its location, if that is in another file than the kernel's own, e.g. a header.
 
-        If a header includes that file, its call follows. Headers of a framework for Python are left out.
+        If yet another header calls it, the location of that call follows. Headers of Python frameworks are
+        left out.
         """
-        source, place = self.source, self.location
-        if source is None or place is None or place.file == source.file:
+        source, location = self.source, self.location
+        if source is None or location is None or location.file == source.file:
             return ()
-        call = place
+        call = location
         while call.inlined_at is not None and call.inlined_at.file != source.file:
             call = call.inlined_at
         hidden = _HEADERS if source.file.endswith(".py") else ()
         return tuple(
             each
-            for each in dict.fromkeys((place, place if call.file == place.file else call))
-            if PurePath(each.file).name != SOURCE_NAME  # that text has no file to open
+            for each in dict.fromkeys((location, location if call.file == location.file else call))
+            if PurePath(each.file).name != SOURCE_NAME  # that text is not a file that one can open
             and PurePath(each.file).suffix not in hidden
         )
 
     @property
     def inlining(self) -> str:
-        """Where its function stands and is called, for a message; empty if it stands in the kernel."""
+        """Where its function is and where it is called, for messages; empty if it is in the kernel itself."""
         lines = [f"line {each.line} of {PurePath(each.file).name}" for each in self.headers]
         places = ["from " + ", in ".join(lines)] if lines else []
         return ", ".join(places if self.call_line is None else (*places, f"called in line {self.call_line}"))
 
     @property
     def where(self) -> str:
-        """Its source line, or else that of the PTX, for a message."""
+        """Its source line, or else its PTX line, for messages."""
         source = self.source
         if source is None or not self.has_line:
             return f"PTX line {self.line}"
@@ -405,14 +406,14 @@ class Variable:
     vector: int = 1
     pointer: bool = False  # a parameter that `.ptr` marks
     array: bool = False
-    #: Initial values: numbers, or symbols whose generic address counts.
+    #: Initial values: numbers, or symbols, whose generic addresses are meant.
     values: tuple[int | Symbol, ...] | None = None
     linkage: str = ""  # "visible", "extern", "weak" or "common"
     line: int = 0
 
     @property
     def defined(self) -> bool:
-        """Whether it is here, not only declared; dynamic shared memory is declared only."""
+        """Whether it is defined, not only declared; dynamic shared memory is only declared."""
         return self.linkage != "extern"
 
     @property
@@ -422,13 +423,13 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """Bytes of all elements; 0 without a size."""
+        """Bytes of all elements; 0 if it has no size."""
         return self.element_bytes * (self.count or 0)
 
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel (`.entry`) or a device function (`.func`); without instructions it is declared elsewhere."""
+    """A kernel (`.entry`) or a device function (`.func`)."""
 
     name: str
     entry: bool
@@ -454,7 +455,7 @@ class Module:
     target: str
     functions: dict[str, Function]
     variables: dict[str, Variable]
-    debug: bool = False  # to be assembled as it is, without optimisation
+    debug: bool = False  # to be assembled without optimisation
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -463,11 +464,11 @@ class Module:
 
     @property
     def instructions(self) -> Iterator[PtxInstruction]:
-        """Those of all functions."""
+        """The instructions of all functions."""
         return chain.from_iterable(function.instructions for function in self.functions.values())
 
     def reads_special(self, prefix: str) -> bool:
-        """Whether code reads a special register whose name begins so."""
+        """Whether an instruction reads a special register whose name has this prefix."""
         return any(
             isinstance(operand, Special) and operand.name.startswith(prefix)
             for instruction in self.instructions

@@ -1,4 +1,4 @@
-"""PTX text as tokens, what takes one after the other, and constant expressions. PTX ISA, "Syntax"."""
+"""The tokens of a PTX text, a reader of them, and constant expressions. PTX ISA, "Syntax"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _NOT_OCTAL = re.compile(r"0\d+")
-#: A byte in a string, as an octal number or as a letter.
+#: An escaped character in a string: an octal number or a letter.
 _ESCAPE = re.compile(rb"\\([0-7]{1,3})|\\(.)", re.DOTALL)
 
 
@@ -72,7 +72,7 @@ class TokenReader:
             if kind != "skip":
                 tokens.append(Lexeme(kind, match.group(), position))
             position = match.end()
-        # More than one: whoever looks at what follows the next token finds something.
+        # Several, since the reader looks up to two tokens ahead.
         return tokens + [Lexeme("end", "the end of the text", len(text))] * 3
 
     def _line(self, position: int) -> int:
@@ -100,32 +100,32 @@ class TokenReader:
         return token
 
     def _is(self, text: str) -> bool:
-        """Whether this comes next."""
+        """Whether this token comes next."""
         return self._tokens[self._at].text == text and self._tokens[self._at].kind != "text"
 
     def _takes(self, text: str) -> bool:
-        """Take this if it comes next; whether it did."""
+        """Take this token if it comes next; returns whether it did."""
         if self._is(text):
             self._at += 1
             return True
         return False
 
     def _expect(self, text: str) -> None:
-        """Take this, which must come next."""
+        """Take this token, which must come next."""
         if not self._takes(text):
             self._wrong(repr(text))
 
-    def _word(self, what: str) -> str:
-        """Take a word; `what` is said where there is none."""
+    def _word(self, expected: str) -> str:
+        """Take a word; `expected` describes it in an error."""
         token = self._tokens[self._at]
         if token.kind != "word":
-            self._wrong(what)
+            self._wrong(expected)
         self._at += 1
         return token.text
 
 
 def string_of(literal: str) -> str:
-    """What a string in quotes says; letters beyond ASCII are escaped there, byte by byte.
+    """The text of a quoted string; characters beyond ASCII are escaped in it, byte by byte.
 
     >>> string_of(r'"/src/\\303\\274.cu"')
     '/src/ü.cu'
@@ -137,7 +137,7 @@ def string_of(literal: str) -> str:
 
 # -- constants and constant expressions. PTX ISA, "Constants" ------------------------------------------------
 
-#: The operators of constant expressions, those that bind least first (PTX ISA, "Constant Expressions").
+#: The operators of constant expressions, lowest precedence first (PTX ISA, "Constant Expressions").
 _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"||": lambda a, b: bool(a) or bool(b)},
     {"&&": lambda a, b: bool(a) and bool(b)},
@@ -151,17 +151,17 @@ _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": lambda a, b: _remainder(a, b)},
 )
 _LEVELS = {sign: level for level, signs in enumerate(_OPERATORS) for sign in signs}
-#: What may stand in front of a constant; "(" is a cast.
+#: Unary operators; "(" is a cast.
 _SIGNS: dict[str, Callable[[Any], int | float]] = {
     "~": operator.invert, "!": lambda value: int(not value), "-": operator.neg, "+": operator.pos, "(": int,
 }  # fmt: skip
 _MAX_DIGITS = 1000  # of a literal
-#: Operators of whole numbers only.
-_WHOLE = frozenset({"|", "^", "&", "<<", ">>", "%"})
+#: Operators that take integers only.
+_INTEGER_ONLY = frozenset({"|", "^", "&", "<<", ">>", "%"})
 
 
 def _wrapped(value: int) -> int:
-    """A whole number of 64 bits, with or without a sign."""
+    """An integer reduced to 64 bits, signed or unsigned."""
     return value if -(1 << 63) <= value < 1 << 64 else value & (1 << 64) - 1
 
 
@@ -171,37 +171,37 @@ def _remainder(a: int, b: int) -> int:
 
 
 def _quotient(a: int | float, b: int | float) -> int | float:
-    """As in C: whole numbers are rounded towards 0."""
+    """As in C: integers are rounded towards 0."""
     if isinstance(a, float) or isinstance(b, float):
         return a / b
     return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
 
 
 class ConstantReader(TokenReader):
-    """Reads numbers, and expressions of them."""
+    """Reads numbers and constant expressions."""
 
-    def _integer(self, what: str = "a whole number") -> int:
+    def _integer(self) -> int:
         negative = False
         while self._is("-") or self._is("+"):
             negative ^= self._next().text == "-"
         token = self._tokens[self._at]
         if token.kind != "number":
-            self._wrong(what)
+            self._wrong("a whole number")
         immediate = self._literal(token)
         if immediate.type != "int":
-            self._wrong(what)
+            self._wrong("a whole number")
         self._at += 1
         return -immediate.value if negative else immediate.value
 
     def _literal(self, token: Lexeme) -> Immediate:
-        """What a number says. PTX ISA, "Integer Constants": they have 64 bits; ptxas takes more."""
+        """The value of a number. PTX ISA, "Integer Constants": they have 64 bits; ptxas takes more."""
         if len(token.text) > _MAX_DIGITS:
             self._fail(token.start, f"found {quoted(token.text)}, which has {len(token.text)} digits")
         immediate = _number(token.text)
         return Immediate(_wrapped(immediate.value), immediate.type)
 
     def _constant(self) -> Immediate:
-        """A literal, or a constant expression."""
+        """Read a literal or a constant expression."""
         start = self._at
         negative = False
         while self._is("-") or self._is("+"):
@@ -218,7 +218,7 @@ class ConstantReader(TokenReader):
         return Immediate(value)
 
     def _offset(self) -> int:
-        """What follows a name or a register: nothing, or ``+`` and a constant expression."""
+        """Read an optional ``+`` and constant expression after a name or a register."""
         if self._is("-"):
             self._wrong("'+' (a negative offset is +-4)")
         if not self._takes("+"):
@@ -231,7 +231,7 @@ class ConstantReader(TokenReader):
         return value
 
     def _choice(self) -> int | float:
-        """A constant expression, with ``condition ? value : value``."""
+        """Read a constant expression, perhaps ``condition ? value : value``."""
         condition = self._expression()
         if not self._takes("?"):
             return condition
@@ -241,7 +241,7 @@ class ConstantReader(TokenReader):
         return first if condition else second
 
     def _expression(self, lowest: int = 0) -> int | float:
-        """A constant expression of the operators of this level and those that bind tighter, as in C."""
+        """Read a constant expression whose operators have at least this level of precedence, as in C."""
         value = self._factor()
         while True:
             sign, level = self._operator()
@@ -251,20 +251,20 @@ class ConstantReader(TokenReader):
             other = self._expression(level + 1)
             if sign in ("/", "%") and other == 0:
                 self._wrong("a constant that does not divide by 0")
-            if sign in _WHOLE and (isinstance(value, float) or isinstance(other, float)):
+            if sign in _INTEGER_ONLY and (isinstance(value, float) or isinstance(other, float)):
                 self._wrong_last(f"a whole number, which {sign} takes,")
             value = _OPERATORS[level][sign](value, other)
             value = value if isinstance(value, float) else _wrapped(int(value))
 
     def _operator(self) -> tuple[str, int]:
-        """The operator that comes next, and its level, -1 if none does; two characters are two tokens."""
+        """The next operator, and its level, -1 if there is none; two characters are two tokens."""
         text = self._tokens[self._at].text
         double = text + self._tokens[self._at + 1].text
         sign = double if double in _LEVELS else text
         return sign, _LEVELS.get(sign, -1)
 
     def _factor(self) -> int | float:
-        """A number or an expression in parentheses, with signs and casts in front of it."""
+        """Read a number or an expression in parentheses, with unary operators and casts before it."""
         signs = []
         while True:
             text = self._tokens[self._at].text
@@ -276,7 +276,7 @@ class ConstantReader(TokenReader):
             else:
                 break
             signs.append(text)
-        value = self._signed()
+        value = self._primary()
         for sign in reversed(signs):
             if sign in "~(" and isinstance(value, float):
                 if sign == "~" or not math.isfinite(value):
@@ -286,8 +286,8 @@ class ConstantReader(TokenReader):
             value = value if isinstance(value, float) else _wrapped(value)
         return value
 
-    def _signed(self) -> int | float:
-        """What may have signs in front of it."""
+    def _primary(self) -> int | float:
+        """Read a number or an expression in parentheses."""
         if self._takes("("):
             value = self._choice()
             self._expect(")")
@@ -333,7 +333,7 @@ def _negated(immediate: Immediate) -> Immediate:
 
 
 def bits_of(constant: Immediate, type_name: str) -> int:
-    """A constant as an element of an initialiser has it."""
+    """The bits of a constant in an initialiser."""
     bits = type_bits(type_name) or 8
     if constant.type == "decimal" and bits == 32:
         value = struct.unpack("<d", struct.pack("<Q", constant.value))[0]

@@ -36,7 +36,7 @@ from .replay import (
     WAIT,
     WGMMA,
 )  # fmt: skip
-from .units import Clockwork, pipe_of
+from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
 _WGMMA_SHAPE = re.compile(r"GMMA(?:\.SP)?\.64x(\d+)x")
@@ -117,7 +117,7 @@ class Expansion:
     """How PTX instructions become machine instructions."""
 
     def __init__(
-        self, module: Module, code: KernelCode, forms: dict[int, ProductForm], chip: Clockwork
+        self, module: Module, code: KernelCode, forms: dict[int, ProductForm], chip: ChipTiming
     ) -> None:
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
@@ -516,7 +516,7 @@ class Cache:
     DRAM hands over two sectors at a time.
     """
 
-    def __init__(self, chip: Clockwork, l1: float, l2: float, from_dram: float, shared: float) -> None:
+    def __init__(self, chip: ChipTiming, l1: float, l2: float, from_dram: float, shared: float) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
         Of what it is the first to touch, the part `from_dram` comes from DRAM; L2's time is multiplied by

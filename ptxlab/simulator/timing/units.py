@@ -1,6 +1,6 @@
-"""The clockwork of chips: what each instruction of the machine code occupies, and for how long.
+"""The timing of chips: what each instruction of the machine code occupies, and for how long.
 
-Every figure of a `Clockwork` says how it is known; the rows of `PIPES` do not. Intervals are cycles for which
+Every figure of a `ChipTiming` says how it is known; the rows of `PIPES` do not. Intervals are cycles for which
 a warp's instruction keeps a unit of its sub-partition busy, latencies cycles until a dependent instruction
 may issue.
 """
@@ -83,10 +83,10 @@ _FITTED = "fitted to the calibrating half of benchmarks.predict"
 
 
 @dataclass(frozen=True)
-class Clockwork:
+class ChipTiming:
     """A chip: how many of what, how fast what its SMs share is, and how each figure is known.
 
-    >>> Clockwork("H200", "sm_90a").evidence("atomic_word")
+    >>> ChipTiming("H200", "sm_90a").evidence("atomic_word")
     'measured: atomic operations on 1 to 2^20 words'
     """
 
@@ -168,11 +168,11 @@ class Clockwork:
 #: Reads of 4 GB reach 97 % of the 4.8 TB/s that the data sheet of the H200 states.
 _H100_MEMORY = "published: 3,352 GB/s, NVIDIA H100 white paper; of that as much as an H200 reaches of its own"
 _H100_PART = PEAKS["H100"].dram / PEAKS["H200"].dram
-CLOCKWORKS = {
+CHIP_TIMINGS = {
     each.name: each
     for each in (
-        Clockwork("H200", "sm_90a"),
-        Clockwork(
+        ChipTiming("H200", "sm_90a"),
+        ChipTiming(
             "H100",
             "sm_90a",
             same_as="H200",
@@ -184,12 +184,12 @@ CLOCKWORKS = {
 }
 
 
-def find_clockwork(name: object) -> Clockwork:
+def find_timing(name: object) -> ChipTiming:
     """A chip by its name."""
     if isinstance(name, str):
-        for chip in CLOCKWORKS.values():
+        for chip in CHIP_TIMINGS.values():
             if chip.name.lower() == name.lower().replace(" ", ""):
                 return chip
     raise PtxlabError(
-        f"chip={quoted(name)}: too little is known of its times; there are {listing(CLOCKWORKS)}"
+        f"chip={quoted(name)}: too little is known of its times; there are {listing(CHIP_TIMINGS)}"
     )
