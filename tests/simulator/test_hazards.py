@@ -11,7 +11,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.simulator import HazardError, Result
-from ptxlab.simulator.checks.accesses import AccessCheck
+from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
 from ptxlab.simulator.kernel import build_kernel
 from tests.cases import each
@@ -56,7 +56,7 @@ def test_found(name: str) -> None:
 def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are looked at one by one where there is something to report, and it is the same."""
     found = [_hazards(name, fixed, blocks=3) for fixed in (False, True)]
-    monkeypatch.setattr(AccessCheck, "_in_first_block", lambda *_: False)
+    monkeypatch.setattr(UniformBlocks, "_checked_first", lambda *_: False)
     assert [_hazards(name, fixed, blocks=3) for fixed in (False, True)] == found
     assert found[0]
 

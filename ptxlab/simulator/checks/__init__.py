@@ -3,6 +3,7 @@
 from ..events import Observer
 from ..hazard import HazardLog
 from .accesses import AccessCheck
+from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .plans import ModulePlans
@@ -13,9 +14,10 @@ __all__ = ["checkers"]
 
 def checkers(report: HazardLog, plans: ModulePlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
-    values = DoubtfulValues(report, plans)
+    time = LogicalTime()
+    values = DoubtfulValues(report, plans, time)
     return (
-        AccessCheck(report, values, plans),
+        AccessCheck(report, values, plans, time),
         values,
         RegisterCheck(report, plans),
         TensorCheck(report),

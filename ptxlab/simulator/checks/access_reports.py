@@ -8,15 +8,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Access, Piece
 from ..hazard import HazardLog, Violation, lanes_text, line_name, line_text
 from ..ptx.syntax import PtxInstruction
-from ..threads import Batch
-from .clocks import Clocks
+from .asynchronous_work import AsynchronousWork
+from .clocks import Clocks, Warpgroup
+from .clusters import ClusterOrder
 from .doubtful import Account, DoubtfulValues
 from .opcode_traits import traits_of
 from .plans import LoadUses
-from .shadow import ID, TIME, TIME_SHIFT, Shadow
+from .shadow import ID, PENDING, TIME, TIME_SHIFT, ShadowTouch
 
 #: Hazards of loads: reported only when the loaded value is used.
 _OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
@@ -30,63 +30,14 @@ _ORDER_BLOCKS = (
 OtherVerb = Literal["wrote", "reads"]
 
 
-class ShadowTouch(NamedTuple):
-    """An access to one piece of memory: the entries of the shadow that it touches, and which thread does."""
-
-    access: Access
-    piece: Piece
-    shadow: Shadow
-    entries: NDArray[Any]
-    threads: NDArray[Any]  # of each entry
-    per_thread: int  # entries per thread
-
-    @property
-    def content(self) -> NDArray[np.uint8] | None:
-        """The bytes that a store writes, [entries, bytes of an entry]; None where they are not known."""
-        if not self.access.values:
-            return None
-        chosen = self.piece.chosen
-        values = [value if chosen is None else value[chosen] for value in self.access.values]
-        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.grain)
-
-    @property
-    def grain(self) -> int:
-        """Bytes of an entry when the access came: a narrower one later makes those of the shadow narrower."""
-        return self.access.width // self.per_thread
-
-    def places(self, which: NDArray[np.intp]) -> NDArray[np.int64]:
-        """The first byte of each of some entries."""
-        return np.asarray(self.entries[which], dtype=np.int64) * self.grain
-
-    def span(self, which: NDArray[np.intp]) -> tuple[int, int]:
-        """First and last byte of the first run of some entries without gaps."""
-        first = np.sort(self.places(which))
-        gaps = np.flatnonzero(np.diff(first) > self.grain)
-        last = first[gaps[0]] if len(gaps) else first[-1]
-        return int(first[0]), int(last) + self.grain - 1
-
-    @property
-    def owners(self) -> NDArray[np.int64]:
-        """The owner of each entry; only for an access that has owners."""
-        owners, chosen = self.access.owners, self.piece.chosen
-        assert owners is not None
-        return np.repeat(owners if chosen is None else owners[chosen], self.per_thread)
-
-    @property
-    def verb(self) -> str:
-        """What it does to bytes that others have touched."""
-        return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
-
-
-class Unordered(NamedTuple):
-    """Entries of an access that nothing orders behind what another instruction did to them before."""
+class Conflict(NamedTuple):
+    """Entries that an instruction accessed before, and that does not happen before the current access."""
 
     touch: ShadowTouch
     before: NDArray[Any]  # the stamps that all entries of the access have
     which: NDArray[np.intp]  # the entries
     other: PtxInstruction
     other_verb: OtherVerb  # what that did
-    everywhere: bool = False  # stamps count threads of the whole launch
 
     @property
     def stamp(self) -> int:
@@ -94,11 +45,25 @@ class Unordered(NamedTuple):
         return int(self.before[self.which[0]])
 
     @property
+    def time(self) -> int:
+        """When the first entry was accessed before."""
+        return self.stamp >> TIME_SHIFT & TIME
+
+    @property
+    def thread(self) -> int:
+        """The thread that accesses the first entry now."""
+        return int(self.touch.threads[self.which[0]])
+
+    @property
+    def partner(self) -> int:
+        """The thread that accessed it before; that of an earlier batch is negative."""
+        return (self.stamp & ID) - self.touch.first_thread
+
+    @property
     def first_pair(self) -> NDArray[np.intp]:
-        """Those entries that the two warps of the first one touch, too."""
-        thread = int(self.touch.threads[self.which[0]])
+        """Those entries that the two warps of the first one access, too."""
         same = self.before[self.which] >> 5 == self.stamp >> 5
-        same &= self.touch.threads[self.which] >> 5 == thread >> 5
+        same &= self.touch.threads[self.which] >> 5 == self.thread >> 5
         return np.asarray(self.which[same])
 
 
@@ -110,73 +75,60 @@ class IdleReads(NamedTuple):
 
 
 class AccessReports:
-    """Adds hazards of accesses to a report; `launched` threads ran in the batches before this one."""
+    """Adds hazards of accesses to a report."""
 
     def __init__(
-        self, report: HazardLog, values: DoubtfulValues, batch: Batch, clocks: Clocks, launched: int
+        self,
+        report: HazardLog,
+        values: DoubtfulValues,
+        clocks: Clocks,
+        work: AsynchronousWork,
+        clusters: ClusterOrder,
     ) -> None:
         self._report = report
-        self._clocks = clocks
         self._values = values
-        self._batch = batch
-        self._launched = launched
-        #: Arrivals without the scope .cluster, by the block of the mbarrier and the one that arrives, and
-        #: those that something was reported of.
-        self.unscoped_arrivals: dict[tuple[int, int], PtxInstruction] = {}
-        self.reported_arrivals: set[int] = set()
-        #: Arrivals with .relaxed at the barrier of the cluster, by block, and when: the last of a row of one.
-        self._relaxed: dict[int, list[tuple[PtxInstruction, int]]] = {}
+        self._clocks = clocks
+        self._work = work
+        self._clusters = clusters
+        self._batch = clocks.batch
 
-    def relaxed_arrival(self, block: int, instruction: PtxInstruction, time: int) -> None:
-        """Threads of a block arrive at the barrier of their cluster with .relaxed."""
-        arrivals = self._relaxed.setdefault(block, [])
-        if arrivals and arrivals[-1][0] is instruction:
-            arrivals.pop()
-        arrivals.append((instruction, time))
-
-    def race(self, unordered: Unordered, idle: IdleReads | None = None) -> None:
+    def race(self, conflict: Conflict, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
-        touch, violation = unordered.touch, self._race(unordered)
-        readers = (unordered.before & ID) - (self._launched if unordered.everywhere else 0)
+        touch, violation = conflict.touch, self._race(conflict)
+        readers = touch.threads_of(conflict.before)
 
         def account(threads: NDArray[Any]) -> Violation:
-            ours = self._entries_of(touch.threads if idle is None else readers, unordered.which, threads)
-            return _named_once(self._race(unordered._replace(which=ours)))
+            ours = self._entries_of(touch.threads if idle is None else readers, conflict.which, threads)
+            return _named_once(self._race(conflict._replace(which=ours)))
 
         if idle is None:
             self._add(touch, violation, account)
         else:
             self._values.doubt_idle(idle.uses, idle.threads, violation, account)
 
-    def _race(self, unordered: Unordered) -> Violation:
+    def _race(self, conflict: Conflict) -> Violation:
         """A race in words; its bytes are those of the first two warps."""
-        touch, lanes = unordered.touch, self._batch.block_lanes
-        thread = int(touch.threads[unordered.which[0]])
-        partner = (unordered.stamp & ID) - (self._launched if unordered.everywhere else 0)
-        span = self._span(touch, unordered.first_pair)
+        touch, lanes = conflict.touch, self._batch.block_lanes
+        span = self._span(touch, conflict.first_pair)
         place, kind = self._place(touch, span), "race"
-        if thread // lanes != partner // lanes:
-            kind, what, remedy = self._race_between_blocks(unordered, thread, partner, place)
-        elif thread >> 5 == partner >> 5:
-            what, remedy = self._race_within_warp(unordered, thread, place)
+        if conflict.thread // lanes != conflict.partner // lanes:
+            kind, what, remedy = self._race_between_blocks(conflict, place)
+        elif conflict.thread >> 5 == conflict.partner >> 5:
+            what, remedy = self._race_within_warp(conflict, place)
         else:
-            what, remedy = self._race_between_warps(unordered, thread, partner, place)
-        return self._violation(kind, touch, unordered.which, span, what, remedy, unordered.other)
+            what, remedy = self._race_between_warps(conflict, place)
+        return self._violation(kind, touch, conflict.which, span, what, remedy, conflict.other)
 
-    def _race_between_blocks(
-        self, unordered: Unordered, thread: int, partner: int, place: str
-    ) -> tuple[str, str, str]:
+    def _race_between_blocks(self, conflict: Conflict, place: str) -> tuple[str, str, str]:
         """The kind of hazard, the sentence and the remedy."""
-        access, lanes = unordered.touch.access, self._batch.block_lanes
-        block, partner_block = thread // lanes, partner // lanes
-        arrival = self.unscoped_arrivals.get((block, partner_block))
-        if unordered.other_verb != "wrote" and access.space != "global":
-            arrival = None
-        after = unordered.stamp >> TIME_SHIFT & TIME
-        relaxed = next((each for each, time in self._relaxed.get(partner_block, ()) if time > after), None)
+        access, lanes = conflict.touch.access, self._batch.block_lanes
+        block, partner_block = conflict.thread // lanes, conflict.partner // lanes
+        arrival = None
+        if conflict.other_verb == "wrote" or access.space == "global":
+            arrival = self._clusters.blame_unscoped_arrival(block, partner_block)
+        relaxed = self._clusters.relaxed_arrival(partner_block, after=conflict.time)
         kind, cause = "race", "nothing orders them"
         if arrival is not None:
-            self.reported_arrivals.add(id(arrival))
             kind, cause = "narrow scope", f"{line_text(arrival)} arrives with scope .cta"
             remedy = f"state .release.cluster in the mbarrier.arrive of {line_name(arrival)}"
         elif relaxed is not None:
@@ -185,87 +137,129 @@ class AccessReports:
         elif traits_of(access.instruction.opcode).cta_scope:
             remedy = _WIDER
         elif access.space == "shared":
-            remedy = f"put a barrier of the cluster {_between(unordered)}"
+            remedy = f"put a barrier of the cluster {_between(conflict)}"
         else:
-            remedy = self._flag_remedy(unordered, thread, partner) or _ORDER_BLOCKS
+            remedy = self._flag_remedy(conflict) or _ORDER_BLOCKS
         first, second = (self._block_name(each) for each in sorted([partner_block, block]))
-        action = _action(unordered, f"block {self._block_name(partner_block)}", unordered.other_verb)
+        action = _action(conflict, f"block {self._block_name(partner_block)}", conflict.other_verb)
         return kind, f"blocks {first} and {second} both touch {place} and {cause}: {{who}} {action}", remedy
 
-    def _race_within_warp(self, unordered: Unordered, thread: int, place: str) -> tuple[str, str]:
+    def _race_within_warp(self, conflict: Conflict, place: str) -> tuple[str, str]:
         """The sentence and the remedy."""
         lanes = self._batch.block_lanes
-        numbers = np.unique(unordered.before[unordered.first_pair] & ID) % 32
-        verb: str = unordered.other_verb
+        numbers = np.unique(conflict.before[conflict.first_pair] & ID) % 32
+        verb: str = conflict.other_verb
         if verb == "reads" and len(numbers) > 1:
             verb = "read"
-        warp, block = thread % lanes // 32, self._block_name(thread // lanes)
-        action = _action(unordered, lanes_text(numbers.tolist()), verb)
+        warp, block = conflict.thread % lanes // 32, self._block_name(conflict.thread // lanes)
+        action = _action(conflict, lanes_text(numbers.tolist()), verb)
         what = (
             f"lanes of warp {warp} of block {block} touch {place} without a barrier between them: "
             f"{{lanes}} {action}"
         )
-        return what, f"put __syncwarp() {_between(unordered)}"
+        return what, f"put __syncwarp() {_between(conflict)}"
 
-    def _race_between_warps(
-        self, unordered: Unordered, thread: int, partner: int, place: str
-    ) -> tuple[str, str]:
+    def _race_between_warps(self, conflict: Conflict, place: str) -> tuple[str, str]:
         """The sentence and the remedy."""
         lanes = self._batch.block_lanes
-        low, high = sorted([partner % lanes // 32, thread % lanes // 32])
-        action = _action(unordered, f"warp {partner % lanes // 32}", unordered.other_verb)
+        warp, partner = (thread % lanes // 32 for thread in (conflict.thread, conflict.partner))
+        low, high = sorted([warp, partner])
+        block = self._block_name(conflict.thread // lanes)
+        action = _action(conflict, f"warp {partner}", conflict.other_verb)
         what = (
-            f"warps {low} and {high} of block {self._block_name(thread // lanes)} both touch {place} "
+            f"warps {low} and {high} of block {block} both touch {place} "
             f"without a barrier between them: {{lanes}} {action}"
         )
-        remedy = f"put __syncthreads() {_between(unordered)}"
-        if self._lacks_fence(unordered, thread, partner):
-            fence = f"__threadfence() between {line_name(unordered.other)} and the lock or flag after it"
+        remedy = f"put __syncthreads() {_between(conflict)}"
+        if self._lacks_fence(conflict):
+            fence = f"__threadfence() between {line_name(conflict.other)} and the lock or flag after it"
             return what, f"{remedy}, or {fence}"
         return what, remedy
 
-    def _lacks_fence(self, unordered: Unordered, thread: int, partner: int) -> bool:
-        """Whether a lock or a flag came after the partner's write, and we looked at one, but no fence."""
-        flags, when = self._clocks.everywhere, unordered.stamp >> TIME_SHIFT & TIME
-        if unordered.other_verb != "wrote" or partner < 0 or unordered.touch.access.space != "global":
+    def _lacks_fence(self, conflict: Conflict) -> bool:
+        """Whether a lock or flag was written after the partner's write, and read, but without a fence."""
+        flags, when, partner = self._clocks.everywhere, conflict.time, conflict.partner >> 5
+        if conflict.other_verb != "wrote" or partner < 0 or conflict.touch.access.space != "global":
             return False
-        wrote, read = flags.wrote_flag[partner >> 5], flags.read_flag[thread >> 5]
-        return bool(wrote > when and read > when and flags.fenced[partner >> 5] < when)
+        wrote, read = flags.wrote_flag[partner], flags.read_flag[conflict.thread >> 5]
+        return bool(wrote > when and read > when and flags.fenced[partner] < when)
 
-    def _flag_remedy(self, unordered: Unordered, thread: int, partner: int) -> str:
-        """Where a fence is missing, or a barrier, if a flag tells of the partner's block; or nothing."""
-        if self._lacks_fence(unordered, thread, partner):
-            return f"put __threadfence() between {line_name(unordered.other)} and the lock or flag after it"
+    def _flag_remedy(self, conflict: Conflict) -> str:
+        """Where a fence or a barrier is missing, if the partner's block has written a flag; otherwise ""."""
+        if self._lacks_fence(conflict):
+            return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
         flags, warps = self._clocks.everywhere, self._batch.block_lanes // 32
-        if not flags.told or partner < 0:
+        if not flags.told or conflict.partner < 0:
             return ""
-        published = flags.published.reshape(-1, warps)[(partner >> 5) // warps]
-        if published[(partner >> 5) % warps] < unordered.stamp >> TIME_SHIFT & TIME <= published.max():
-            return f"put __syncthreads() between {line_name(unordered.other)} and the flag that announces it"
+        block, warp = divmod(conflict.partner >> 5, warps)
+        published = flags.published.reshape(-1, warps)[block]
+        if published[warp] < conflict.time <= published.max():
+            return f"put __syncthreads() between {line_name(conflict.other)} and the flag that announces it"
         return ""
 
-    def unsynchronised_rows_of_a(self, unordered: Unordered) -> None:
+    def unsynchronised_rows_of_a(self, conflict: Conflict) -> None:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
-        touch, other = unordered.touch, unordered.other
-        span = self._span(touch, unordered.first_pair)
-        warp = (unordered.stamp & ID) % self._batch.block_lanes // 32
+        touch, other = conflict.touch, conflict.other
+        span = self._span(touch, conflict.first_pair)
+        warp = conflict.partner % self._batch.block_lanes // 32
         self._report.add(self._batch, Violation(
-            "own rows of A", touch.access.instruction, touch.threads[unordered.which],
+            "own rows of A", touch.access.instruction, touch.threads[conflict.which],
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
             remedy=f"put __syncthreads(), or a barrier of the 128 threads, after {line_name(other)}",
             other=other, space="shared", addresses=span,
         ))  # fmt: skip
 
-    def missing_wait(self, unordered: Unordered, remedy: str) -> None:
+    def missing_wait(self, conflict: Conflict) -> None:
         """The bytes belong to an asynchronous instruction that is not known to be complete."""
-        touch, other = unordered.touch, unordered.other
-        span = self._span(touch, unordered.first_pair)
+        touch, other = conflict.touch, conflict.other
+        span = self._span(touch, conflict.first_pair)
         name = _short_name(other)
-        doing = "writing" if unordered.other_verb == "wrote" else "reading"
+        doing = "writing" if conflict.other_verb == "wrote" else "reading"
         place = self._place(touch, span)
         what = f"{{who}} {touch.verb} {place}, which {name} in {line_text(other)} may still be {doing}"
-        self._add(touch, self._violation("missing wait", touch, unordered.which, span, what, remedy, other))
+        remedy = self._copy_remedy(conflict) if conflict.stamp & PENDING else self._work_remedy(conflict)
+        self._add(touch, self._violation("missing wait", touch, conflict.which, span, what, remedy, other))
+
+    def _copy_remedy(self, conflict: Conflict) -> str:
+        """How threads wait for a copy that belongs to a group of its thread."""
+        threads = conflict.touch.threads[conflict.which]
+        group = traits_of(conflict.other.opcode).group
+        remedy = f"let the thread that copies execute {group}.wait_group before it"
+        if not self._work.is_committed(group):
+            remedy = f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
+        if not conflict.touch.in_shared:
+            remedy += " (.read is for its source alone)"
+        if conflict.partner // 32 != conflict.thread // 32 or len(np.unique(threads)) > 1:
+            remedy += ", then __syncthreads()"
+        return remedy
+
+    def _work_remedy(self, conflict: Conflict) -> str:
+        """How threads wait for wgmma, or for a copy that completes on an mbarrier."""
+        column, owner, phase = conflict.stamp & ID, None, 0
+        if column != ID:  # its mbarrier is known
+            owner = self._clocks.owner_of(column)
+            phase = self._clocks.phase_time(column, conflict.thread // self._batch.block_lanes)
+        if isinstance(owner, Warpgroup):
+            return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
+        at = "" if owner is None else f" ({self._report.shared_place(owner, owner + 7)})"
+        if 0 < phase < conflict.time:
+            return (
+                f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
+                "mbarrier.arrive.expect_tx, and wait for that phase"
+            )
+        return f"wait for its mbarrier{at} with mbarrier.try_wait first"
+
+    def unfinished_copies(self) -> None:
+        """Threads end while their copies may still read shared memory."""
+        for copies in self._work.copies:
+            if copies.reads:
+                self._report.add(self._batch, Violation(
+                    "missing wait", self._work.instruction_of(copies), np.unique(copies.threads),
+                    "{who} end{s} while the copy may still be reading shared memory",
+                    remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
+                    space="shared",
+                ))  # fmt: skip
 
     def conflicting_writes(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
@@ -375,7 +369,7 @@ class AccessReports:
     def _span(self, touch: ShadowTouch, which: NDArray[np.intp]) -> tuple[int, int]:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
         first, last = touch.span(which)
-        if touch.access.space == "shared":
+        if touch.in_shared:
             pitch = touch.shadow.size // self._batch.count
             start = first // pitch * pitch
             return first - start, last - start
@@ -383,14 +377,14 @@ class AccessReports:
 
     def _place(self, touch: ShadowTouch, span: tuple[int, int]) -> str:
         first, last = span
-        if touch.access.space == "shared":
+        if touch.in_shared:
             return self._report.shared_place(first, last)
         return f"bytes {first}..{last} of {touch.piece.title}"
 
     def _block_name(self, block: int) -> str:
         """A block, counted in the batch; those of earlier batches are negative."""
         grid = self._batch.grid
-        position = block + self._launched // self._batch.block_lanes
+        position = block + self._clocks.first_thread // self._batch.block_lanes
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 
@@ -400,18 +394,18 @@ def _named_once(violation: Violation) -> Violation:
     return replace(violation, threads=np.array(list(dict.fromkeys(threads.tolist())), dtype=threads.dtype))
 
 
-def _action(unordered: Unordered, partners: str, verb: str) -> str:
+def _action(conflict: Conflict, partners: str, verb: str) -> str:
     """``reads what warp 1 wrote in line 5``."""
-    return f"{unordered.touch.verb} what {partners} {verb} in {line_text(unordered.other)}"
+    return f"{conflict.touch.verb} what {partners} {verb} in {line_text(conflict.other)}"
 
 
-def _between(unordered: Unordered) -> str:
+def _between(conflict: Conflict) -> str:
     """Where a barrier is missing."""
-    other, instruction = unordered.other, unordered.touch.access.instruction
+    other, instruction = conflict.other, conflict.touch.access.instruction
     if other.source_line == instruction.source_line:
         return f"between one execution of {line_name(other)} and the next"
     start = line_name(other)
-    if traits_of(other.opcode).group and unordered.other_verb == "wrote":
+    if traits_of(other.opcode).group and conflict.other_verb == "wrote":
         start = f"the wait for {start}"
     return f"between {start} and {line_name(instruction)}"
 

@@ -1,4 +1,4 @@
-"""Copies and wgmma that are under way: their accesses may still happen until somebody has waited for them."""
+"""Asynchronous copies and wgmma: their accesses may still happen until threads have waited for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Access, Piece
-from ..threads import Batch
+from ..ptx.syntax import PtxInstruction
 from .clocks import Clocks, Warpgroup
-from .shadow import ATOMIC, LATE, TIME_SHIFT, WORK, Shadow
+from .shadow import ATOMIC, ID, LATE, TIME, TIME_SHIFT, WORK, Shadow, ShadowTouch
 
 _GROUPS = ("cp.async", "cp.async.bulk", "wgmma")
 
@@ -34,7 +34,8 @@ class Copies:
     width: int
     stamps: NDArray[Any]
     reads: bool
-    shadow: Shadow | None = None  # of the buffer in global memory that is written; None for shared memory
+    shadow: Shadow
+    in_shared: bool
 
     def where(self, mask: NDArray[np.bool_]) -> Copies:
         """Those accesses where the mask holds."""
@@ -69,9 +70,10 @@ class _Products(NamedTuple):
 class AsynchronousWork:
     """What threads of a batch have started and not waited for, group by group."""
 
-    def __init__(self, batch: Batch, clocks: Clocks) -> None:
-        self._batch = batch
+    def __init__(self, clocks: Clocks) -> None:
+        self._batch = batch = clocks.batch
         self._clocks = clocks
+        self._time = clocks.time
         self._committed = {name: np.zeros(batch.size, dtype=np.int64) for name in _GROUPS}
         self._unannounced: list[_Unannounced] = []
         self._products: list[_Products] = []
@@ -91,7 +93,7 @@ class AsynchronousWork:
                 offsets=repeated(each.offsets, pitch),
                 stamps=repeated(each.stamps, lanes),
             )
-            if each.shadow is None
+            if each.in_shared
             else each
             for each in self.copies
         ]
@@ -102,14 +104,21 @@ class AsynchronousWork:
 
     # -- groups ----------------------------------------------------------------------------------------------
 
-    def add(
-        self, group: str, access: Access, piece: Piece, stamps: NDArray[Any], shadow: Shadow | None = None
-    ) -> None:
-        """Copies that belong to the group that their threads end next; a shadow is one of global memory."""
-        numbers = self._committed[group][piece.threads]
-        reads = access.kind == "read"
+    def add(self, touch: ShadowTouch, stamps: NDArray[Any]) -> None:
+        """Copies that belong to the group that their threads end next; `stamps` are those of the entries."""
+        group, threads, access = touch.traits.group, touch.piece.threads, touch.access
         self.copies.append(
-            Copies(group, piece.threads, numbers, piece.offsets, access.width, stamps, reads, shadow)
+            Copies(
+                group,
+                threads,
+                self._committed[group][threads],
+                touch.piece.offsets,
+                access.width,
+                stamps[:: touch.per_thread],
+                access.kind == "read",
+                touch.shadow,
+                touch.in_shared,
+            )
         )
 
     def commit(self, group: str, threads: NDArray[Any]) -> None:
@@ -124,13 +133,37 @@ class AsynchronousWork:
             for each in self.copies
         )
 
+    def instruction_of(self, copies: Copies) -> PtxInstruction:
+        """The instruction that started them."""
+        instruction = self._time.instruction_at(int(copies.stamps[0]) >> TIME_SHIFT & TIME)
+        assert instruction is not None
+        return instruction
+
     def wait(
+        self, group: str, threads: NDArray[Any], newest: int, *, everything: bool, only_read: bool
+    ) -> None:
+        """Threads wait for all but the `newest` newest groups: what is complete becomes ordinary accesses.
+
+        `everything` includes copies of groups that are not committed. With `.read` only the sources of bulk
+        copies are known to have been read.
+        """
+        times: dict[int, int] = {}  # each instruction's copies count as accesses at a time of their own
+        for copies in self._take_complete(group, threads, newest, everything, only_read):
+            instruction = self.instruction_of(copies)
+            if id(instruction) not in times:
+                self._time.tick(instruction)
+                times[id(instruction)] = self._time.now
+            entries, count = copies.shadow.entries(copies.offsets, copies.width)
+            stamps = np.repeat(copies.stamps, count)
+            fresh = stamps & (ID | ATOMIC) | times[id(instruction)] << TIME_SHIFT
+            for array in copies.shadow.readers() if copies.reads else (copies.shadow.writer,):
+                same = array[entries] == stamps
+                array[entries[same]] = fresh[same]
+
+    def _take_complete(
         self, group: str, threads: NDArray[Any], newest: int, everything: bool, only_read: bool
     ) -> list[Copies]:
-        """Take out what is complete when threads wait for all but the `newest` newest groups.
-
-        With `.read` only the sources of bulk copies are known to have been read.
-        """
+        """Take out the copies that are complete."""
         waiting = np.full(self._batch.size, -1, dtype=np.int64)
         waiting[threads] = self._committed[group][threads] - newest + everything
         complete, rest = [], []
@@ -161,8 +194,9 @@ class AsynchronousWork:
             blocks = blocks & ~1
         return np.asarray(piece.threads * self._batch.count + blocks)
 
-    def announce(self, access: Access, piece: Piece, shadow: Shadow, time: int) -> None:
-        """Copies learn which mbarrier completes them."""
+    def announce(self, touch: ShadowTouch) -> None:
+        """Copies learn which mbarrier they complete on."""
+        access, piece, shadow = touch.access, touch.piece, touch.shadow
         pitch = piece.data.size // self._batch.count
         keys = self._keys(access, piece)
         places, which = np.unique(piece.offsets % pitch, return_inverse=True)
@@ -178,7 +212,7 @@ class AsynchronousWork:
                 rest.append(each)
                 continue
             entries, count = shadow.entries(each.offsets[known], each.width)
-            stamps = columns[position[known]] | (time << TIME_SHIFT | LATE | WORK)
+            stamps = columns[position[known]] | (touch.time << TIME_SHIFT | LATE | WORK)
             if access.instruction.parts[0] == "red":
                 stamps |= ATOMIC
             shadow.writer[entries] = np.repeat(stamps, count)
@@ -188,9 +222,19 @@ class AsynchronousWork:
 
     # -- wgmma -----------------------------------------------------------------------------------------------
 
-    def add_wgmma(self, leaders: NDArray[Any], time: int) -> None:
-        """Warpgroups, given by their first threads, start a wgmma."""
-        self._products.append(_Products(leaders, self._committed["wgmma"][leaders], time))
+    def add_wgmma(self, touch: ShadowTouch) -> NDArray[np.int64]:
+        """Warpgroups start a wgmma; the stamps of the entries that it reads."""
+        notes, lanes = touch.access.pieces[0].notes, self._batch.block_lanes
+        if "warpgroups" not in notes:
+            leaders = distinct(touch.access.threads, self._batch.size)  # each reads for its warpgroup
+            notes["warpgroups"] = leaders, np.unique(leaders % lanes // 128).tolist()
+        leaders, warpgroups = notes["warpgroups"]
+        self._products.append(_Products(leaders, self._committed["wgmma"][leaders], touch.time))
+        columns = np.zeros(lanes // 128, dtype=np.int64)
+        for number in warpgroups:
+            columns[number] = self._clocks.column(Warpgroup(number))
+        stamps = columns[touch.threads % lanes // 128] | (touch.time << TIME_SHIFT | LATE | WORK)
+        return np.asarray(stamps)
 
     def wait_wgmma(self, threads: NDArray[Any], newest: int) -> None:
         """The wgmma in all but the `newest` newest groups are done, and their warpgroups know it."""

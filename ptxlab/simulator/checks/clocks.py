@@ -1,9 +1,11 @@
-"""Who knows what of whom: which accesses are ordered before a thread's next one.
+"""Vector clocks: which accesses of other threads happen before a thread's next one.
 
-Every event has a time, a number that only grows. A thread knows what another did up to some time; barriers
-carry that over. Barriers of whole blocks and warps are one number; named barriers, partial masks and
-mbarriers need a matrix, which is made when the first of them comes. Lanes that have always met others
-together know the same, in every block: they share a row of it.
+Every event has a logical time, a number that only grows. A thread's vector clock holds, for each other
+thread, the time up to which it knows what that thread did. Synchronisation merges clocks element by element.
+
+Most of the vectors are never stored. A barrier of a whole block or warp sets one number for all its threads.
+Only named barriers, partial masks and mbarriers need a matrix of clocks, made when the first of them comes;
+lanes that have always synchronised together, in every block, share one of its rows.
 """
 
 from __future__ import annotations
@@ -14,11 +16,29 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
 
 _COLUMNS = 8
 _ROWS = 4
 _PATTERNS = 16  # of threads that are kept
+
+
+class LogicalTime:
+    """Numbers the accesses and synchronisations of a simulation, and remembers the instruction of each."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._instructions: list[PtxInstruction | None] = [None]
+
+    def tick(self, instruction: PtxInstruction | None) -> None:
+        """An event begins; None is the start of a batch."""
+        self.now += 1
+        self._instructions.append(instruction)
+
+    def instruction_at(self, time: int) -> PtxInstruction | None:
+        """The instruction of an event."""
+        return self._instructions[time]
 
 
 class Warpgroup(NamedTuple):
@@ -106,24 +126,30 @@ class Flags:
 
 
 class Clocks:
-    """What the threads of a batch know of each other, and of asynchronous work.
+    """The vector clocks of a batch's threads: what they know of each other, and of asynchronous work.
 
-    Asynchronous work (copies that an mbarrier announces, the wgmma of a warpgroup) has columns of its own.
-    `told` says whether blocks before these have published what they did.
+    Asynchronous work (copies that complete on an mbarrier, the wgmma of a warpgroup) has columns of its own.
+    `published` says of each block of earlier batches, in the order of the launch, up to what time other
+    blocks can know what it did.
     """
 
-    def __init__(self, batch: Batch, time: int, told: bool = False) -> None:
+    def __init__(self, batch: Batch, time: LogicalTime, published: NDArray[np.int64]) -> None:
         self.batch = batch
+        self.time = time
         self.lanes = batch.block_lanes
-        self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
+        self._published_before = published
+        self.first_thread = len(published) * self.lanes  # the batch's first thread, counted in the launch
+        self.block_time = np.full(
+            batch.count, time.now, dtype=np.int64
+        )  # the last barrier of the whole block
         #: Up to when it knows of other blocks of its cluster: what they read in shared memory, and what each
         #: wrote, or read in global memory.
-        self.cluster_time = np.full(batch.count, time, dtype=np.int64)
-        self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time, dtype=np.int64)
+        self.cluster_time = np.full(batch.count, time.now, dtype=np.int64)
+        self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time.now, dtype=np.int64)
         self._cluster_work = np.zeros((batch.count // batch.grid.cluster_size, 0), dtype=np.int32)
-        self._begun = time
-        self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
-        self.in_block, self.everywhere = Flags(batch, False), Flags(batch, told)
+        self.begun = time.now
+        self.warp_time = np.full(batch.size // 32, time.now, dtype=np.int64)
+        self.in_block, self.everywhere = Flags(batch, False), Flags(batch, bool(published.any()))
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
         #: Its last fence.proxy.async, and what it knew by then: the last barriers of its block and of its
         #: warp, what flags told it.
@@ -143,6 +169,18 @@ class Clocks:
         #: By id of the threads, which are kept, too.
         self._known_patterns: dict[int, tuple[NDArray[Any], list[tuple[NDArray[Any], NDArray[Any]]]]] = {}
         self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
+        self.update_known_to_all()
+
+    def update_known_to_all(self) -> None:
+        """Note up to what time all threads know all that happened in shared memory: that cannot race."""
+        self.known_to_all = int(self.block_time.min())
+        if self.batch.grid.cluster_size > 1:
+            self.known_to_all = min(self.known_to_all, int(self.cluster_writes.min()))
+
+    def published(self) -> NDArray[np.int64]:
+        """As `published` of the constructor, with the blocks of this batch."""
+        blocks = self.everywhere.published.reshape(self.batch.count, -1).max(axis=1)
+        return np.concatenate([self._published_before, blocks])
 
     # -- columns of asynchronous work ------------------------------------------------------------------------
 
@@ -228,11 +266,19 @@ class Clocks:
     def ordered(
         self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
     ) -> NDArray[np.bool_]:
-        """Whether what others did at these times comes before what the threads do now.
+        """Whether what others did at these times happens before what the threads do now.
 
-        They wrote, or read global memory, or else read shared memory. All are indices into the batch. Where
-        ordering might come from flags and fences, it is assumed.
+        They wrote, or read global memory, or else read shared memory. All are indices into the batch; those
+        of earlier batches are negative. Where ordering might come from flags and fences, it is assumed.
         """
+        if len(others) and others.min() < 0:
+            earlier, here = others < 0, others >= 0
+            ordered = np.zeros(len(threads), dtype=np.bool_)
+            ordered[here] = self.ordered(threads[here], others[here], times[here], written)
+            published = self._published_before[(others[earlier] + self.first_thread) // self.lanes]
+            acquired = self.everywhere.acquired[threads[earlier] >> 5]
+            ordered[earlier] = (times[earlier] <= published) & (times[earlier] < acquired)
+            return ordered
         return np.asarray((threads == others) | (times <= self.known(threads, others, written)))
 
     def known(self, threads: NDArray[Any], others: NDArray[Any], written: bool) -> NDArray[np.int64]:
@@ -240,10 +286,10 @@ class Clocks:
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
         size = self.batch.grid.cluster_size
-        away: NDArray[np.int64] | int = self._begun
+        away: NDArray[np.int64] | int = self.begun
         if size > 1:
             away = self.cluster_writes[block, other_block % size] if written else self.cluster_time[block]
-            away = np.where(block // size == other_block // size, away, self._begun)
+            away = np.where(block // size == other_block // size, away, self.begun)
         known = np.where(block == other_block, self.block_time[block], away)
         known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
         if self._matrix is not None:
@@ -256,16 +302,16 @@ class Clocks:
                 known = np.where((block == other_block) == near, np.maximum(known, flagged), known)
         return np.asarray(known, dtype=np.int64)
 
-    def flag(self, threads: NDArray[Any], time: int, *, narrow: bool, reads: bool, writes: bool) -> None:
+    def flag(self, threads: NDArray[Any], *, narrow: bool, reads: bool, writes: bool) -> None:
         """Threads read or write what may be a flag; `narrow` is one for threads of their block."""
         warps = threads >> 5
         for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
             if writes:
-                flags.write(warps, time, self.block_time, self._matrix is not None)
+                flags.write(warps, self.time.now, self.block_time, self._matrix is not None)
             if reads:
-                flags.read_flag[warps] = time
+                flags.read_flag[warps] = self.time.now
                 if flags.told:
-                    flags.acquired[warps] = time
+                    flags.acquired[warps] = self.time.now
 
     def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""
@@ -273,16 +319,16 @@ class Clocks:
         told = (self.everywhere.published[warps] > 0) | (self.in_block.published[warps] > 0)
         return np.asarray(told | (threads < 0))
 
-    def fence_flags(self, threads: NDArray[Any], time: int, *, narrow: bool) -> None:
+    def fence_flags(self, threads: NDArray[Any], *, narrow: bool) -> None:
         """Threads execute a fence of memory, or release what they did."""
         for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
-            flags.fence(threads >> 5, time, self.block_time, self.cluster_writes)
+            flags.fence(threads >> 5, self.time.now, self.block_time, self.cluster_writes)
 
-    def fence(self, threads: NDArray[Any], time: int) -> None:
+    def fence(self, threads: NDArray[Any]) -> None:
         """Threads execute fence.proxy.async: it is for what they know of."""
         heard = self.in_block.heard(self._matrix is not None)[threads >> 5]
         known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5], heard)
-        for each, times in zip(self._fences, (time, *known), strict=True):
+        for each, times in zip(self._fences, (self.time.now, *known), strict=True):
             each[threads] = times
         if self._matrix is None:
             return
@@ -363,7 +409,7 @@ class Clocks:
         absent = self.batch.alive & (arrived == 0)
         return np.asarray(absent.reshape(-1, 32).max(axis=1)[threads >> 5] & ~left[threads // self.lanes])
 
-    def leave(self, number: int, threads: NDArray[Any], time: int) -> None:
+    def leave(self, number: int, threads: NDArray[Any]) -> None:
         """The barrier is complete for the blocks of these threads."""
         arrived = self._arrived.get(number)
         if arrived is None:
@@ -376,24 +422,25 @@ class Clocks:
             return
         alive = self.batch.alive.reshape(there.shape)
         whole = blocks & ~((there < 2) & alive).any(axis=1)
-        self.block_time[whole] = time
+        self.block_time[whole] = self.time.now
         self.in_block.meet(whole)
         self.everywhere.meet(whole)
         if self._columns and whole.any():
             self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
         for some, states in _alike(rest, there[rest]):
-            self._join(some, np.flatnonzero(states), np.flatnonzero(states == 2), time)
+            self._join(some, np.flatnonzero(states), np.flatnonzero(states == 2))
         there[blocks] = 0
+        self.update_known_to_all()
 
-    def meet(self, threads: NDArray[Any], time: int) -> None:
+    def meet(self, threads: NDArray[Any]) -> None:
         """Lanes of warps meet: `bar.warp.sync`."""
         present = np.zeros(self.batch.size, dtype=np.bool_)
         present[threads] = True
         rows = present.reshape(-1, 32)
         missing = self.batch.alive.reshape(-1, 32) & ~rows
         whole = np.asarray(rows.any(axis=1) & ~missing.any(axis=1))
-        self.warp_time[whole] = time
+        self.warp_time[whole] = self.time.now
         if self._columns and self._rows > 1:
             for warp in range(self.lanes // 32):
                 self._share_work(np.flatnonzero(whole.reshape(self.batch.count, -1)[:, warp]), warp)
@@ -401,7 +448,7 @@ class Clocks:
         for blocks, lanes in self._patterns(partial):
             for warp in np.unique(lanes // 32):
                 ours = lanes[lanes // 32 == warp]
-                self._join(blocks, ours, ours, time)
+                self._join(blocks, ours, ours)
 
     def _share_work(self, blocks: NDArray[Any], warp: int) -> None:
         """All lanes of a warp of these blocks know of the work that any of them knows."""
@@ -410,12 +457,12 @@ class Clocks:
             where = np.ix_(blocks, self._rows_alone(lanes))
             self._work[where] = self._work[where].max(axis=1, keepdims=True)
 
-    def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
+    def release(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
         """Threads arrive at mbarriers of their block."""
         for place, ours in _by_place(threads, places):
             known, work = self._arrivals_at(place)
             for blocks, lanes in self._patterns(ours):
-                known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes, time))
+                known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes))
                 done = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
                 work[blocks] = np.maximum(work[blocks], done)
 
@@ -445,6 +492,7 @@ class Clocks:
         there[blocks] = True
         self.in_block.meet(there)
         self.everywhere.meet(there, self.batch.grid.cluster_size)
+        self.update_known_to_all()
 
     def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
@@ -459,14 +507,14 @@ class Clocks:
             self._arrivals[column] = (known, work)
         return known, work
 
-    def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any], time: int) -> None:
+    def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any]) -> None:
         """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
         for place, those in _by_place(blocks, places):
             column = self.column(place)
             there = np.zeros(self.batch.count, dtype=np.bool_)
             there[those] = True
             ours = np.flatnonzero(there)
-            self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = time
+            self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = self.time.now
             if column not in self._arrivals:
                 continue
             known, work = self._arrivals[column]
@@ -504,7 +552,7 @@ class Clocks:
             self._matrix = np.zeros((*self._work.shape[:2], self.lanes), dtype=np.int32)
         return self._matrix
 
-    def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
+    def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any]) -> NDArray[np.int32]:
         """All that any of these lanes knows of its block now, [blocks, threads]."""
         merged = self._made_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
         merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
@@ -512,12 +560,12 @@ class Clocks:
         numbers = np.flatnonzero(np.bincount(lanes >> 5))
         own = self.warp_time.reshape(self.batch.count, -1)[np.ix_(blocks, numbers)].astype(np.int32)
         warps[:, numbers] = np.maximum(warps[:, numbers], own[..., None])
-        merged[:, lanes] = time
+        merged[:, lanes] = self.time.now
         return np.asarray(merged)
 
-    def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any], time: int) -> None:
+    def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any]) -> None:
         """The targets learn what the sources know, and what they did."""
-        merged = self._merged(blocks, sources, time)
+        merged = self._merged(blocks, sources)
         where = np.ix_(blocks, self._rows_alone(targets))
         matrix = self._made_matrix()
         matrix[where] = np.maximum(matrix[where], merged[:, None])

@@ -28,6 +28,7 @@ from ..ptx.syntax import (
     registers_of,
 )
 from ..threads import Batch, Threads
+from .clocks import LogicalTime
 from .plans import Flow, LoadUses, ModulePlans
 
 #: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
@@ -62,11 +63,11 @@ _MORE_THAN_A_WARP = 1 << 24
 class DoubtfulValues(Observer):
     """Follows values that nobody should use, and reports those that matter."""
 
-    def __init__(self, report: HazardLog, plans: ModulePlans) -> None:
+    def __init__(self, report: HazardLog, plans: ModulePlans, time: LogicalTime) -> None:
         self._report = report
         self._plans = plans
+        self._time = time
         self._machine: Inspection | None = None
-        self.time = 0  # of the last access or barrier, as `AccessCheck` counts
 
     def attach(self, machine: Inspection) -> None:
         """Remember whose registers say what is chosen."""
@@ -194,7 +195,7 @@ class DoubtfulValues(Observer):
     def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
         """A doubtful predicate decides whether threads execute an instruction."""
         if id(instruction) in self._decided:
-            self._decided[id(instruction)][threads.indices] = self.time
+            self._decided[id(instruction)][threads.indices] = self._time.now
         flow = self._plans.flow(instruction)
         live = self._live.get(flow.function)
         if live is None:
@@ -229,7 +230,7 @@ class DoubtfulValues(Observer):
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Results are as doubtful as what they are computed from."""
         if self._used and id(instruction) in self._used:
-            self._used[id(instruction)][threads.indices] = self.time
+            self._used[id(instruction)][threads.indices] = self._time.now
         flow = self._plans.flow(instruction)
         live = self._live.get(flow.function)
         if live is None:

@@ -1,7 +1,6 @@
-"""Hazards in local memory, in shared memory of other blocks, in tensor memory, and of tensor maps.
+"""Hazards in local memory and in tensor memory, and of tensor maps.
 
-Local memory that a thread reads and has not written. Blocks of a cluster whose shared memory others use: they
-must have started, and must not have ended.
+Local memory that a thread reads and has not written.
 
 tcgen05: what one thread issues (mma, cp, shift) runs in order. Everybody else must wait for the mbarrier at
 which a tcgen05.commit of that thread arrives; and tcgen05.st is complete only after tcgen05.wait::st of its
@@ -15,19 +14,15 @@ fence.proxy.tensormap::generic.acquire by who uses it. A fence of one thread cou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..events import Access, Observer, Piece, Synchronisation, TensorAccess
+from ..events import Access, Observer, Synchronisation, TensorAccess
 from ..hazard import HazardLog, Violation, line_name, line_text
 from ..memory import cluster_places
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
-from .clocks import Clocks
 from .doubtful import DoubtfulValues
-from .opcode_traits import is_local_only
 
 # -- local memory --------------------------------------------------------------------------------------------
 
@@ -61,64 +56,6 @@ class LocalMemory:
                     space="local", addresses=(int(where.min()), int(where.max())),
                 ))  # fmt: skip
                 return
-
-
-# -- shared memory of other blocks ---------------------------------------------------------------------------
-
-
-class ClusterPresence:
-    """Watches what the blocks of a batch, which begins at a time, do in each other's shared memory."""
-
-    def __init__(self, report: HazardLog, batch: Batch, clocks: Clocks, begun: int) -> None:
-        self._report = report
-        self._batch = batch
-        self._clocks = clocks
-        self._begun = begun
-        self._used = np.zeros(batch.count, dtype=np.int64)  # when another block last used a block's memory
-        self._users: dict[int, NDArray[Any]] = {}  # and which threads did
-        self._instructions: dict[int, PtxInstruction] = {}  # by that time
-
-    def check(self, access: Access, piece: Piece, time: int) -> None:
-        """Blocks whose shared memory others use before they are known to have started."""
-        owners = piece.offsets // (piece.data.size // self._batch.count)
-        users = piece.threads // self._batch.block_lanes
-        remote = np.flatnonzero(owners != users)
-        if not len(remote):
-            return
-        early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
-        if len(early):
-            self._report.add(self._batch, Violation(
-                "absent block", access.instruction, piece.threads[early],
-                "{who} use{s} shared memory of another block of the cluster, which may not have started",
-                remedy="wait at a barrier of the cluster first", space="shared",
-            ))  # fmt: skip
-        if access.kind == "atomic" and is_local_only(access.instruction.opcode):
-            self._report.add(self._batch, Violation(
-                "not atomic", access.instruction, piece.threads[remote],
-                f"{{who}} execute{{s}} {access.instruction.opcode} in shared memory of another block, where "
-                "ptxas makes it a load and a store",
-                remedy="use an operation of 32 bits, add of 64 bits, or a loop with atom.cas", space="shared",
-            ))  # fmt: skip
-        self._used[owners[remote]] = time
-        self._instructions[time] = access.instruction
-        for owner in np.unique(owners[remote]).tolist():
-            self._users[owner] = piece.threads[remote[owners[remote] == owner]]
-
-    def may_be_absent(self, threads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether others are of another block, which is not known to have started."""
-        block, other = threads // self._batch.block_lanes, others // self._batch.block_lanes
-        return np.asarray((block != other) & (self._clocks.cluster_time[block] == self._begun))
-
-    def check_ends(self) -> None:
-        """Blocks that may end while others still use their shared memory."""
-        left = np.flatnonzero(self._used > self._clocks.cluster_time)
-        for time in np.unique(self._used[left]).tolist():
-            users = [self._users[block] for block in left.tolist() if self._used[block] == time]
-            self._report.add(self._batch, Violation(
-                "absent block", self._instructions[time], np.unique(np.concatenate(users)),
-                "{who} use{s} shared memory of another block of the cluster, which may have ended",
-                remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
-            ))  # fmt: skip
 
 
 # -- tensor memory -------------------------------------------------------------------------------------------

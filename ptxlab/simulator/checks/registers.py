@@ -92,7 +92,9 @@ class RegisterCheck(Observer):
             flight.group[ours] = self._groups[ours]
 
     def synchronised(self, event: Synchronisation) -> None:
-        """Fences, groups and waits of wgmma."""
+        """Fences, groups and waits of wgmma; lanes that never come."""
+        if event.kind == "passed by":
+            self._report_passed_by(event)
         if not event.kind.startswith("wgmma"):
             return
         self._time += 1
@@ -105,6 +107,20 @@ class RegisterCheck(Observer):
             for flight in self._flights.values():
                 group = flight.group[event.threads]
                 flight.group[event.threads] = np.where(group < oldest, -1, group)
+
+    def _report_passed_by(self, event: Synchronisation) -> None:
+        """Threads have waited for lanes of their warps that went on elsewhere, and ended."""
+        opcode, words = event.instruction.opcode, np.asarray(event.key)
+        barrier = event.instruction.parts[0] in ("bar", "barrier") and "warp" not in event.instruction.parts
+        first = event.threads >> 5 == event.threads[0] >> 5
+        lanes = lanes_text([lane for lane in range(32) if int(words[0]) >> lane & 1])
+        passes = "passes" if lanes.startswith("lane ") else "pass"
+        self._report.add(self._batch, Violation(
+            "divergent barrier" if barrier else "lanes missing",
+            event.instruction, event.threads[first],
+            f"{{who}} execute{{s}} {opcode}, which {lanes} of the same warp {passes} by",
+            remedy="" if barrier else "let all lanes that the mask names execute it, or name no others",
+        ))  # fmt: skip
 
     def _check_lanes(self, instruction: PtxInstruction, threads: Threads, lanes: int) -> None:
         valid = self._batch.valid

@@ -1,12 +1,15 @@
-"""The shadow of memory: for each few bytes, who wrote them last, and two that read them.
+"""Shadow memory: for every few bytes of memory, which threads accessed them last, and when.
 
-Of bytes that atomic operations update whose results nobody reads, it also keeps an update before the last, by
-another block or warp: who updates last has not heard of the others by that.
+An entry keeps the last writer and two readers: the last one, and another. A new access is compared with these
+alone; a complete list of readers would cost more and find little else.
 
-Loads whose value may not matter (`plans.py`) are noted apart, so that they do not displace others.
+Where atomic operations update bytes and nobody reads their results, an entry also keeps an update before the
+last, by another block or warp: such an operation does not learn of the updates before it.
 
-An entry is one number, a stamp: the time, flags, and the thread (its index in the launch) or the column of
-asynchronous work.
+Loads whose value may not matter (`plans.py`) have readers of their own, so that they do not displace others.
+
+Each record is one number, a stamp: the logical time, flags, and the thread (counted in the batch for shared
+memory, in the launch for global memory) or the column of asynchronous work in the clocks.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..events import Piece
+from ..events import Access, Piece
+from .opcode_traits import Traits, traits_of
 
 TIME_SHIFT = 32
 TIME = (1 << 30) - 1  # a mask, after the shift
 LATE = 1 << 62  # not complete: no barrier orders it
-ATOMIC, PENDING, WORK = 1 << 31, 1 << 30, 1 << 29
+ATOMIC = 1 << 31  # atomic, or strong
+PENDING = 1 << 30  # of an asynchronous copy that its thread has not waited for
+WORK = 1 << 29  # of asynchronous work that has a column in the clocks, instead of a thread
 FLAGS = ATOMIC | PENDING | WORK
 ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
@@ -35,7 +41,7 @@ class Read(NamedTuple):
     width: int
     threads: NDArray[Any]
     stamp: int
-    load: int = 0  # the number of a load whose value may not matter
+    load: int = 0  # the id of a load whose value may not matter
 
 
 class Shadow:
@@ -51,7 +57,7 @@ class Shadow:
         self.writer = np.zeros(count, dtype=np.int64)
         self.reader = np.zeros(count, dtype=np.int64)
         self.second = np.zeros(count, dtype=np.int64)
-        #: The same of loads whose value may not matter, and the load's number; empty while there are none.
+        #: The same of loads whose value may not matter, and the load's id; empty while there are none.
         self.idle_reader = self.idle_second = self.idle_load = np.zeros(0, dtype=np.int64)
         #: Atomic updates before that of `writer`; empty while there are none.
         self.updater = np.zeros(0, dtype=np.int64)
@@ -83,7 +89,7 @@ class Shadow:
     def readers_for(
         self, load: int, entries: NDArray[Any], limit: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where to note who reads entries: the last, and another one; `load` is 0, or a load's number.
+        """Where to note who reads entries: the last, and another one; `load` is 0, or a load's id.
 
         Readers of one load at a time: those before, if their stamps are not below a limit, count as others.
         """
@@ -112,12 +118,42 @@ class Shadow:
         if differs.any():
             second[entries[differs]] = stamps[differs]
 
+    def note_shared_readers(self, entries: NDArray[Any], stamps: NDArray[Any], load: int, limit: int) -> None:
+        """As `note_readers` in shared memory, where readers whose stamps are below a limit no longer count.
+
+        The other thread is one of another warp, if there is one.
+        """
+        reader, second = self.readers_for(load, entries, limit)
+        before = reader[entries]
+        if len(before) and before.max() >= limit:
+            keep = before >= limit
+            differences = before ^ stamps
+            keep &= differences & (FLAGS | ID) != 0
+            if keep.any():
+                same_warp = keep & (differences & (FLAGS | ID & ~31) == 0)
+                if same_warp.any():  # it does not take the place of one of another warp
+                    same_warp &= second[entries] >= limit
+                    keep &= ~same_warp
+                second[entries[keep]] = before[keep]
+        reader[entries] = stamps
+        differences = reader[entries]
+        differences ^= stamps
+        if len(differences) and differences.max() >= 32:  # the times are equal: it is another warp
+            others = differences & (ID & ~31) != 0
+            second[entries[others]] = stamps[others]
+
+    def note_writes(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
+        """The last writer of each entry."""
+        self.writer[entries] = stamps
+        if len(self.updater):
+            self.updater[entries] = 0
+
     def note_updates(self, entries: NDArray[Any], stamps: NDArray[Any], group: int) -> None:
         """The last atomic update of each entry, and one of another group of so many threads."""
         before = self.writer[entries]
         self.writer[entries] = stamps
         last = self.writer[entries]
-        earlier = (before & (ATOMIC | PENDING | WORK) == ATOMIC) & _are_apart(before, last, group)
+        earlier = (before & FLAGS == ATOMIC) & _are_apart(before, last, group)
         at_once = _are_apart(stamps, last, group)
         for others, chosen in ((before, earlier), (stamps, at_once)):
             if chosen.any():
@@ -162,6 +198,75 @@ class Shadow:
         for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load"):
             setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
         self._shift = shift
+
+
+class ShadowTouch(NamedTuple):
+    """An access to one piece of memory: the entries of its shadow, and the thread that accesses each."""
+
+    access: Access
+    piece: Piece
+    shadow: Shadow
+    entries: NDArray[Any]
+    threads: NDArray[Any]  # of each entry
+    per_thread: int  # entries per thread
+    strong: bool  # atomic, or strong in the sense of PTX's memory model
+    time: int
+    first_thread: int  # the number that the batch's first thread has in stamps of the shadow
+
+    @property
+    def in_shared(self) -> bool:
+        """Whether it is an access to shared memory; otherwise to global memory."""
+        return self.access.space == "shared"
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the instruction."""
+        return traits_of(self.access.instruction.opcode)
+
+    def stamps(self, flags: int = 0) -> NDArray[Any]:
+        """The stamp of each entry."""
+        return np.asarray(self.threads + (self.first_thread | self.time << TIME_SHIFT | flags))
+
+    def threads_of(self, stamps: NDArray[Any]) -> NDArray[Any]:
+        """The threads of stamps as indices into the batch; those of earlier batches are negative."""
+        return np.asarray((stamps & ID) - self.first_thread)
+
+    @property
+    def content(self) -> NDArray[np.uint8] | None:
+        """The bytes that a store writes, [entries, bytes of an entry]; None where they are not known."""
+        if not self.access.values:
+            return None
+        chosen = self.piece.chosen
+        values = [value if chosen is None else value[chosen] for value in self.access.values]
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, self.grain)
+
+    @property
+    def grain(self) -> int:
+        """Bytes of an entry when the access came: a narrower one later makes those of the shadow narrower."""
+        return self.access.width // self.per_thread
+
+    def places(self, which: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The first byte of each of some entries."""
+        return np.asarray(self.entries[which], dtype=np.int64) * self.grain
+
+    def span(self, which: NDArray[np.intp]) -> tuple[int, int]:
+        """First and last byte of the first run of some entries without gaps."""
+        first = np.sort(self.places(which))
+        gaps = np.flatnonzero(np.diff(first) > self.grain)
+        last = first[gaps[0]] if len(gaps) else first[-1]
+        return int(first[0]), int(last) + self.grain - 1
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The owner of each entry; only for an access that has owners."""
+        owners, chosen = self.access.owners, self.piece.chosen
+        assert owners is not None
+        return np.repeat(owners if chosen is None else owners[chosen], self.per_thread)
+
+    @property
+    def verb(self) -> str:
+        """What it does to bytes that others have touched."""
+        return {"read": "read{s}", "write": "overwrite{s}"}.get(self.access.kind, "update{s}")
 
 
 def _are_apart(some: NDArray[Any], others: NDArray[Any], group: int) -> NDArray[np.bool_]:

@@ -1,0 +1,126 @@
+"""Proxies: bulk copies and wgmma access memory through the async proxy, loads and stores through the generic.
+
+A barrier alone does not order accesses through different proxies; `fence.proxy.async` between them does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Synchronisation
+from ..ptx.syntax import PtxInstruction
+from .access_reports import AccessReports
+from .clocks import Clocks
+from .doubtful import DoubtfulValues
+from .opcode_traits import traits_of
+from .plans import ModulePlans
+from .shadow import PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
+from .uniform_blocks import UniformBlocks
+
+_MAX_OTHERS = 16  # instructions that one access is reported against
+
+
+class ProxyFences:
+    """Looks for accesses through two proxies without a fence between them."""
+
+    def __init__(
+        self,
+        reports: AccessReports,
+        clocks: Clocks,
+        blocks: UniformBlocks,
+        values: DoubtfulValues,
+        plans: ModulePlans,
+    ) -> None:
+        self._reports = reports
+        self._clocks = clocks
+        self._blocks = blocks
+        self._values = values
+        self._plans = plans
+        self._batch = clocks.batch
+        self._time = clocks.time
+        self._global_fence = np.zeros(self._batch.size, dtype=np.int64)  # fence.proxy.async for global memory
+        #: mbarriers that nothing asynchronous has arrived at, by address: the mbarrier.init, and for each
+        #: block its thread and its time.
+        self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def fence(self, event: Synchronisation) -> None:
+        """Threads execute fence.proxy.async."""
+        self._clocks.fence(event.threads)
+        if not any(part.startswith("shared") for part in event.instruction.parts):
+            self._global_fence[event.threads] = self._time.now
+
+    def check_stores(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
+        """Report ordinary stores to shared memory that an asynchronous read has no fence after."""
+        plain = (before != 0) & (before & (PENDING | WORK) == 0)
+        if not plain.any():
+            return
+        self._blocks.require_same_clocks()
+        writers = np.where(plain, touch.threads_of(before), 0)
+        times = before >> TIME_SHIFT & TIME
+        warpgroup = self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma"
+        fenced = self._clocks.fenced[writers] >= times
+        fenced |= self._clocks.fenced_after(touch.threads, writers, times, 128 if warpgroup else 1)
+        bad = np.flatnonzero(plain & ~fenced)
+        if not len(bad):
+            return
+        self._blocks.require_separate()
+        times = before[bad] >> TIME_SHIFT & TIME
+        others = {time: self._time.instruction_at(time) for time in np.unique(times)[:_MAX_OTHERS].tolist()}
+        copies = [time for time, other in others.items() if other and traits_of(other.opcode).group]
+        for time, other in others.items():
+            if other is None or time in copies[:-1]:
+                continue
+            same = np.isin(times, copies) if time in copies else times == time  # one fence is for all copies
+            self._reports.unfenced_store(touch, bad[same], other)
+
+    def check_loads(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
+        """Report loads that may still be under way when a bulk copy overwrites global memory.
+
+        Their values have not been used so far, and no fence.proxy.async came after them.
+        """
+        readers = touch.threads_of(before)
+        which = np.flatnonzero((before & (PENDING | WORK) == 0) & (readers >= 0) & (before != 0))
+        readers, times = readers[which], before[which] >> TIME_SHIFT & TIME
+        bad = np.maximum(self._global_fence[readers], self._global_fence[touch.threads[which]]) < times
+        for time in np.unique(times[bad])[:_MAX_OTHERS].tolist():
+            other, same = self._time.instruction_at(time), bad & (times == time)
+            uses = None if other is None else self._plans.load_uses(other)
+            if other is None or uses is None or self._values.were_used(uses, readers[same], times[same]):
+                continue
+            self._reports.overtaken_load(touch, which[same], other)
+
+    # -- mbarrier.init ---------------------------------------------------------------------------------------
+
+    def initialise(self, event: Synchronisation) -> None:
+        """Threads initialise mbarriers of their blocks."""
+        blocks = event.threads // self._batch.block_lanes
+        for place in np.unique(np.asarray(event.key)).tolist():
+            here = np.broadcast_to(event.key, event.threads.shape) == place
+            _, threads, times = self._initialised.get(
+                place, (None, *np.zeros((2, self._batch.count), np.int64))
+            )
+            threads[blocks[here]], times[blocks[here]] = event.threads[here], self._time.now
+            self._initialised[place] = event.instruction, threads, times
+
+    def check_mbarriers(self, touch: ShadowTouch) -> None:
+        """Report mbarriers that something asynchronous arrives at without a fence after mbarrier.init."""
+        clocks, piece = self._clocks, touch.piece
+        blocks, places = np.divmod(piece.offsets, piece.data.size // self._batch.count)
+        for place in sorted(self._initialised.keys() & set(places.tolist())):
+            instruction, threads, times = self._initialised[place]
+            here = places == place
+            writers, when, issuers = threads[blocks[here]], times[blocks[here]], piece.threads[here]
+            fenced = np.maximum(clocks.fenced, clocks.init_fenced)[writers] >= when
+            fenced |= clocks.fenced_after(issuers, writers, when, 1)
+            bad = np.flatnonzero(~fenced & (when > 0))
+            if len(bad):
+                self._blocks.require_separate()
+                self._reports.unfenced_barrier(touch, issuers[bad], place, instruction)
+            if self._blocks.uniform:
+                times[:] = 0
+            times[blocks[here]] = 0
+            if not times.any():
+                del self._initialised[place]

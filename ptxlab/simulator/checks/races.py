@@ -1,0 +1,217 @@
+"""Races: accesses to the same bytes, one of them a write, of which neither happens before the other.
+
+An access is compared with the last writer and with readers of the same bytes, which shadow memory keeps. The
+vector clocks say whether those happen before it. If not, it is judged what that means: a race, a missing wait
+for asynchronous work, or nothing, as where a flag is reset or the same value is written again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .access_reports import AccessReports, Conflict, OtherVerb
+from .clocks import Clocks
+from .clusters import ClusterPresence
+from .idle_loads import IdleLoads
+from .shadow import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
+from .uniform_blocks import UniformBlocks
+
+_MAX_OTHERS = 16  # instructions that one access is reported against
+
+
+class RaceCheck:
+    """Finds earlier accesses that do not happen before the current one, and reports those that matter."""
+
+    def __init__(
+        self,
+        reports: AccessReports,
+        clocks: Clocks,
+        blocks: UniformBlocks,
+        presence: ClusterPresence,
+        loads: IdleLoads,
+    ) -> None:
+        self._reports = reports
+        self._clocks = clocks
+        self._blocks = blocks
+        self._presence = presence
+        self._loads = loads
+
+    def check(self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb) -> bool:
+        """Compare an access with earlier ones, given by stamps of its entries; whether any is unordered."""
+        which = self._unordered(touch, before, other_verb)
+        if which is None:
+            return False
+        self._judge(touch, before, which, other_verb)
+        return True
+
+    def check_updates(self, touch: ShadowTouch) -> None:
+        """Compare an ordinary access with atomic updates before that of the last writer."""
+        if not touch.strong and len(touch.shadow.updater):
+            self.check(touch, touch.shadow.updater[touch.entries], "wrote")
+
+    def check_simultaneous(self, touch: ShadowTouch, stamps: NDArray[Any]) -> None:
+        """Report threads that write different values to the same bytes in one instruction.
+
+        Atomic operations may, but with scope .cta only those of one block. The shadow has the stamps already.
+        """
+        shadow, entries, threads = touch.shadow, touch.entries, touch.threads
+        if touch.strong and not touch.traits.cta_scope:
+            return
+        if not touch.strong and (touch.access.kind != "write" or (shadow.writer[entries] == stamps).all()):
+            return
+        last = np.zeros(len(shadow.writer), dtype=np.int64)
+        last[entries] = np.arange(len(entries))
+        winner = last[entries]
+        if touch.strong:
+            blocks = threads // self._clocks.lanes
+            conflicting = blocks != blocks[winner]
+        else:
+            content = touch.content
+            if content is None:
+                return
+            conflicting = (content != content[winner]).any(axis=1) & (threads != threads[winner])
+        if conflicting.any():
+            self._require_separate(touch)
+            self._reports.conflicting_writes(touch, winner, np.flatnonzero(conflicting))
+
+    def _require_separate(self, touch: ShadowTouch) -> None:
+        if touch.in_shared:
+            self._blocks.require_separate()
+
+    # -- order -----------------------------------------------------------------------------------------------
+
+    def _unordered(
+        self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb
+    ) -> NDArray[np.intp] | None:
+        """The entries whose earlier access does not happen before the current one; None if there are none."""
+        limit = self._clocks.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
+        if not len(before) or before.max() < limit:
+            return None
+        late = before >= limit
+        late &= (before ^ (touch.threads + touch.first_thread)) & (ID | PENDING | WORK) != 0  # another thread
+        which = np.flatnonzero(late)
+        if not len(which):
+            return None
+        if touch.in_shared:
+            self._blocks.require_same_clocks()
+        stamps, threads = before, touch.threads
+        if len(which) < len(before):
+            stamps, threads = before[which], threads[which]
+        ordered = self._ordered(touch, threads, stamps, other_verb)
+        if touch.strong:
+            atomic = stamps & ATOMIC != 0
+            if touch.traits.cta_scope:  # atomic for threads of the same block only
+                atomic &= threads // self._clocks.lanes == touch.threads_of(stamps) // self._clocks.lanes
+            ordered |= atomic
+        if ordered.all():
+            return None
+        return np.asarray(which[~ordered])
+
+    def _ordered(
+        self, touch: ShadowTouch, threads: NDArray[Any], stamps: NDArray[Any], other_verb: OtherVerb
+    ) -> NDArray[np.bool_]:
+        """Whether earlier accesses, given by their stamps, happen before what threads do now.
+
+        Loads of shared memory are done when a thread arrives at an mbarrier, those of global memory are not.
+        """
+        written = other_verb == "wrote" or not touch.in_shared
+        others, times, kinds = (
+            touch.threads_of(stamps),
+            stamps >> TIME_SHIFT & TIME,
+            stamps & (PENDING | WORK),
+        )
+        if not kinds.any():
+            return self._clocks.ordered(threads, others, times, written)
+        if (kinds == WORK).all():
+            return self._clocks.knows_work(threads, stamps & ID, times)
+        ordered = np.zeros(len(stamps), dtype=np.bool_)
+        plain, work = kinds == 0, kinds & WORK != 0
+        ordered[plain] = self._clocks.ordered(threads[plain], others[plain], times[plain], written)
+        ordered[work] = self._clocks.knows_work(threads[work], stamps[work] & ID, times[work])
+        return ordered
+
+    # -- what unordered accesses mean ------------------------------------------------------------------------
+
+    def _judge(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
+    ) -> None:
+        """Report unordered accesses that matter, for each instruction that made the earlier ones."""
+        if other_verb == "wrote":
+            which = which[~self._may_reset(touch, before, which)]
+            if not len(which):
+                return
+        self._require_separate(touch)
+        if other_verb == "wrote" and touch.access.kind == "write":
+            which = _different(touch, before, which)
+        if touch.in_shared and self._clocks.batch.grid.cluster_size > 1:
+            absent = self._presence.may_be_absent(touch.threads[which], touch.threads_of(before[which]))
+            which = which[~absent]  # that is reported
+        times = before[which] >> TIME_SHIFT & TIME
+        for time in np.unique(times)[:_MAX_OTHERS].tolist():
+            other = self._clocks.time.instruction_at(time)
+            if other is not None:
+                self._report(Conflict(touch, before, which[times == time], other, other_verb))
+
+    def _report(self, conflict: Conflict) -> None:
+        """Report a conflict with one instruction."""
+        touch, before, which = conflict.touch, conflict.before, conflict.which
+        if touch.access.owners is not None and conflict.other_verb == "wrote":
+            own = self._are_own_rows(touch, before, which)
+            if own.any():
+                self._reports.unsynchronised_rows_of_a(conflict._replace(which=which[own]))
+            which = which[~own]
+            if not len(which):
+                return
+        other_warp = (touch.threads[which] + touch.first_thread) >> 5 != (before[which] & ID) >> 5
+        which = np.concatenate([which[other_warp], which[~other_warp]])  # the remedy is for other warps
+        conflict = conflict._replace(which=which)
+        if conflict.stamp & (PENDING | WORK):
+            self._reports.missing_wait(conflict)
+        else:
+            self._reports.race(conflict, self._loads.idle_reads(conflict))
+
+    def _may_reset(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Whether entries are flags that threads may reset: they know of a read since the write.
+
+        The read must be a strong one, as the write was, which came after a fence.
+        """
+        stamps, entries, threads = before[which], touch.entries[which], touch.threads[which]
+        times = stamps >> TIME_SHIFT & TIME
+        was_read = np.zeros(len(which), dtype=np.bool_)
+        flags = stamps & FLAGS == ATOMIC
+        if not flags.any():
+            return was_read
+        for readers in touch.shadow.readers():
+            reads = readers[entries]
+            when, others = reads >> TIME_SHIFT & TIME, touch.threads_of(reads)
+            later = (reads & ATOMIC != 0) & (when > times) & (others >= 0)
+            was_read[later] |= self._clocks.ordered(threads[later], others[later], when[later], True)
+        return np.asarray(flags & was_read & self._clocks.has_published(touch.threads_of(stamps)))
+
+    def _are_own_rows(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Which entries are rows of A that the warp that multiplies them wrote, and knows of."""
+        owners, stamps = touch.owners[which], before[which]
+        lanes, writers = touch.threads[which] + 32 * owners, touch.threads_of(stamps)
+        own = (owners >= 0) & (stamps & (PENDING | WORK) == 0) & (lanes >> 5 == writers >> 5)
+        if own.any():
+            times = stamps >> TIME_SHIFT & TIME
+            own[own] = self._clocks.ordered(lanes[own], writers[own], times[own], True)
+        return np.asarray(own)
+
+
+def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The entries where a store changes the bytes: equal values do no harm."""
+    content, data = touch.content, touch.piece.data
+    if content is None:
+        return which
+    late = before[which] & (PENDING | WORK) != 0 if touch.in_shared else np.False_
+    places = touch.places(which)[:, None] + np.arange(content.shape[1])
+    there = data[np.minimum(places, data.size - 1)]
+    return np.asarray(which[late | (there != content[which]).any(axis=1)])
