@@ -405,6 +405,15 @@ def numbers(answer: object, form: str, count: int | None = None) -> tuple[float,
     return values
 
 
+def close_to(submitted: Iterable[float], expected: Iterable[float], within: float) -> list[bool]:
+    """Which of the numbers are closer than `within` to those expected.
+
+    >>> close_to((1.0, 2.2), (1.0, 2.0), within=0.1)
+    [True, False]
+    """
+    return [abs(number - right) < within for number, right in zip(submitted, expected, strict=True)]
+
+
 def whole_number_set(answer: object, form: str) -> frozenset[int]:
     """The answer as a set of whole numbers, in any order and from any container."""
     return frozenset(_whole_number(part, form) for part in _parts(answer))

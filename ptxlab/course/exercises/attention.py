@@ -21,7 +21,7 @@ from ...views import Cell, Picture
 from ...views.annotated_source import profile_html, source_html
 from ...views.charts import bars
 from ...views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
-from ..answers import numbers, result_of, whole_number_set, whole_numbers
+from ..answers import close_to, numbers, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when, with_code
 from ..reader_kernels import (
     ExplainedPart,
@@ -634,7 +634,7 @@ def _by_hand(answer: object) -> Sentences:
     factor, total, output = 0.25, 2.625, 4.4375
 
     def near(*values: float) -> bool:
-        return all(abs(one - other) < 1e-6 for one, other in zip(submitted, values, strict=False))
+        return all(close_to(submitted[: len(values)], values, 1e-6))
 
     return {
         correct(near(factor, total, output)): "Everything that was summed with m = 3 shrinks to a quarter, "
@@ -864,7 +864,7 @@ def _cycles(answer: object) -> Sentences:
     form = "`(products, exponentials, products, exponentials)`"
     submitted = numbers(answer, form, 4)
     expected = (1024.0, 512.0, 512.0, 512.0)
-    close = [abs(one - other) < 1e-6 for one, other in zip(submitted, expected, strict=True)]
+    close = close_to(submitted, expected, 1e-6)
     return {
         correct(all(close)): "With 128 dimensions, a softmax that runs beside the products is hidden; one "
         "after the other, the tensor cores would work for two thirds of the time. With 64 dimensions the "

@@ -28,7 +28,7 @@ from ...views.charts import LineChart, bars, table
 from ...views.grid import Entry, uniform_grid
 from ...views.launch_profile import roofline
 from ...views.timeline_picture import Timeline, timeline
-from ..answers import number_of, numbers, whole_numbers, whole_result_of
+from ..answers import close_to, number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
     compiled,
@@ -366,18 +366,15 @@ def _traffic(answer: object) -> Sentences:
     results = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
     expected = [m // bm * (n // bn) * (bm + bn) * k * 2 for m, n, k, bm, bn in cases]
 
-    def everywhere(values: list[int]) -> bool:
-        return results == values
-
     return {
-        correct(everywhere(expected)): "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 "
+        correct(results == expected): "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 "
         "GB with 64 x 64. A and B together take 0.067 GB: a larger tile uses each byte more often.",
-        when(everywhere([value // 2 for value in expected])): "Those are elements. Each has 2 bytes.",
-        when(everywhere([(bm + bn) * k * 2 for _, _, k, bm, bn in cases])): "That is what one block reads. "
+        when(results == [value // 2 for value in expected]): "Those are elements. Each has 2 bytes.",
+        when(results == [(bm + bn) * k * 2 for _, _, k, bm, bn in cases]): "That is what one block reads. "
         "How many blocks are there?",
-        when(everywhere([(m + n) * k * 2 for m, n, k, _, _ in cases])): "That is A and B once. Every block "
+        when(results == [(m + n) * k * 2 for m, n, k, _, _ in cases]): "That is A and B once. Every block "
         "reads its rows and columns again.",
-        when(everywhere([m // bm * (n // bn) * bm * bn * k * 2 for m, n, k, bm, bn in cases])): "A block "
+        when(results == [m // bm * (n // bn) * bm * bn * k * 2 for m, n, k, bm, bn in cases]): "A block "
         "reads `block_m` rows and `block_n` columns: that is a sum, not a product.",
         otherwise: "Count the blocks, (M / block_m) (N / block_n), and multiply by what each reads: its "
         "rows of A and its columns of B, K elements of 2 bytes each.",
@@ -388,7 +385,7 @@ def _traffic(answer: object) -> Sentences:
 def _warp_tiles(answer: object) -> Sentences:
     submitted = numbers(answer, "four numbers of cycles", 4)
     expected = (12.0, 16.0, 48.0, 32.0)
-    close = [abs(one - other) < 0.4 for one, other in zip(submitted, expected, strict=True)]
+    close = close_to(submitted, expected, 0.4)
     return {
         correct(all(close)): "With 32 x 32, shared memory takes longer than the tensor cores; with 64 x 64 "
         "it has time to spare. That is rung 4. (128 x 64 would be better still, but needs 256 registers for "
@@ -469,7 +466,7 @@ def _lost(answer: object) -> Sentences:
     idle, short, long = numbers(answer, "three numbers", 3)
     gap = between_tiles(9)
     percents = [100 * idle / (idle + 16 * k) for k in (1024, SIZE)]
-    close = [abs(one - other) < 1.5 for one, other in zip((short, long), percents, strict=True)]
+    close = close_to((short, long), percents, 1.5)
     gained = [RATES[10] / RATES[9] - 1, recorded()["rates"]["10"] / recorded()["rates"]["9"] - 1]
     return {
         when(not 0.75 * gap < idle < 1.25 * gap): "Look for the gap in the row of the tensor cores: at "
@@ -518,7 +515,7 @@ def _waves(answer: object) -> Sentences:
     exact = [m * n / (bm * bn) for m, n, bm, bn in cases]
 
     def near(values: list[float]) -> bool:
-        return all(abs(one - other) < 0.004 for one, other in zip(results, values, strict=True))
+        return all(close_to(results, values, 0.004))
 
     return {
         correct(near(right)): "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 "

@@ -517,9 +517,6 @@ def _bases_of_modes(answer: object) -> Sentences:
     )
     shown = ":".join(f"({','.join(str(mode[at]) for mode in _MODES[wrong or 0])})" for at in (0, 1))
 
-    def all_are(rule: list[tuple[int, ...]]) -> bool:
-        return [tuple(each) for each in submitted] == rule
-
     strides = [tuple(stride for _, stride in modes) for modes in _MODES]
     steps = [tuple(stride * i for size, stride in modes for i in range(1, size)) for modes in _MODES]
     numbered = [
@@ -529,13 +526,13 @@ def _bases_of_modes(answer: object) -> Sentences:
     return {
         correct(wrong is None): "A digit of size 8 is three bits, worth 1, 2 and 4 strides. So every layout "
         "whose sizes are powers of 2 has bases.",
-        when(all_are(strides)): "That is one number for each mode. A mode of size 8 is three bits: 1, 2 and "
-        "4 of its steps.",
-        when(all_are(steps)): "Those are all steps of each digit. A basis is where *one bit* goes: 1, 2, 4, "
-        "... steps.",
-        when(all_are(numbered)): "Bit 2 is worth four steps, not three.",
-        when(all_are([each[::-1] for each in expected])): "All are right, but in the wrong order: the lowest "
-        "bit comes first, as the leftmost mode does.",
+        when(submitted == strides): "That is one number for each mode. A mode of size 8 is three bits: 1, 2 "
+        "and 4 of its steps.",
+        when(submitted == steps): "Those are all steps of each digit. A basis is where *one bit* goes: 1, 2, "
+        "4, ... steps.",
+        when(submitted == numbered): "Bit 2 is worth four steps, not three.",
+        when(submitted == [each[::-1] for each in expected]): "All are right, but in the wrong order: the "
+        "lowest bit comes first, as the leftmost mode does.",
         when(
             all(sorted(mine) == sorted(right) for mine, right in zip(submitted, expected, strict=True))
         ): "The numbers are right, but not in this order: the leftmost mode has the lowest bits.",

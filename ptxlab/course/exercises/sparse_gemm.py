@@ -17,7 +17,7 @@ from ...memory import pack_metadata
 from ...views import Picture
 from ...views.charts import bars
 from ...views.grid import Entry, uniform_grid
-from ..answers import WrongForm, number_of, numbers, whole_numbers, whole_result_of
+from ..answers import WrongForm, close_to, number_of, numbers, whole_numbers, whole_result_of
 from ..checking import Sentences, checks, correct, otherwise, when
 from .from_instruction_to_gemm import Climb, simulated_rung
 
@@ -400,7 +400,7 @@ def _pays(answer: object) -> Sentences:
         values = [gain(size, parts) for size in (8192, 2048)]
         if invert:
             values = [1 / value for value in values]
-        return all(abs(one - other) < within for one, other in zip(submitted, values, strict=True))
+        return all(close_to(submitted, values, within))
 
     return {
         correct(near(3 + 9 / 16, within=0.015)): "With 8192 it still pays off, since the product takes n³ "

@@ -268,14 +268,11 @@ def _threads(answer: object) -> Sentences:
     row, column = _AT[0] % 16, _AT[1]
     expected = (plain.thread, plain.register, fragment.thread, fragment.register)
     return {
-        correct(
-            submitted == expected
-        ): "With `32x32b` a thread has a row of D to itself: good for a softmax, which "
-        "needs sums over rows. With `16x256b` it has what an `mma` would have given it, so the code after "
-        "it can stay as it is.",
-        when(
-            first == _AT[::-1]
-        ): "With `32x32b`: a thread has a lane, and its registers are columns, not the other way round.",
+        correct(submitted == expected): "With `32x32b` a thread has a row of D to itself: good for a "
+        "softmax, which needs sums over rows. With `16x256b` it has what an `mma` would have given it, so "
+        "the code after it can stay as it is.",
+        when(first == _AT[::-1]): "With `32x32b`: a thread has a lane, and its registers are columns, not "
+        "the other way round.",
         when(first[0] == _AT[0] % WARP): "With `32x32b`: count the threads of all four warps, 0 to 127.",
         when(first != expected[:2]): "With `32x32b`: each thread has a lane of its own, and register r holds "
         "column r.",
