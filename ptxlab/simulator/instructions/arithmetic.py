@@ -13,7 +13,7 @@ from ...isa.availability import accepted
 from ...numerics.scalar import operation, video
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
 from ...numerics.scalar.opcode import Opcode
-from ...numerics.scalar.video import as_the_manual_says
+from ...numerics.scalar.video import follows_manual
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.ptxas import Contraction, Modified
 from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
@@ -292,7 +292,7 @@ def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
         registers.append(operand if selected is None else selected.register)
     code = Opcode.parse(instruction.opcode)
     selectors = (parts[0], parts[1], parts[2])
-    if not as_the_manual_says(code, selectors):
+    if not follows_manual(code, selectors):
         raise PtxlabError(
             f"{instruction.where}: {instruction.opcode} is not simulated in this form: the assembler's code "
             "for it does not do what the PTX ISA says"

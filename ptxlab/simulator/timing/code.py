@@ -1,9 +1,9 @@
 """The machine code of a kernel, each instruction with the PTX instruction that it comes from.
 
-The assembler keeps source lines. It is given PTX in which every instruction is a line of its own, so its line
-table says which of them a machine instruction serves. How instructions wait for each other is part of their
-encoding: the issue slots that follow (`stall`), which of six scoreboards a slow one raises until it has
-written its result or read its operands, and which of them an instruction waits for.
+The assembler keeps source lines. It gets PTX in which every instruction has a line of its own, so its line
+table says which PTX instruction a machine instruction belongs to. How instructions wait for each other is
+part of their encoding: the cycles until the next may issue (`stall`), which of six scoreboards a slow one
+sets until it has written its result or read its operands, and which of them an instruction waits for.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ class MachineInstruction:
     """One instruction of the machine code, and how it waits.
 
     `origin` is the number of the PTX instruction in the module, -1 for none. After it the warp pauses `stall`
-    cycles. It raises the scoreboard `writes` until its result is there, `reads` until its operands are read;
-    7 is none. It waits for the scoreboards whose bits are in `waits`. A basic block begins where it `leads`.
+    cycles. It sets the scoreboard `writes` until its result is written, `reads` until its operands are read;
+    7 is none. It waits for the scoreboards whose bits are in `waits`. If it `leads`, a basic block begins
+    with it.
     """
 
     address: int
     opcode: str
     operands: str
-    idle: bool  # it never takes effect: it fills a slot
+    idle: bool  # its guard is never true: it only fills an issue slot
     origin: int
     stall: int
     writes: int
     reads: int
     waits: int
-    leads: bool = False  # a branch goes to it, or it follows one
-    loops: int = 0  # around it
+    leads: bool = False  # it is the target of a branch, or follows one
+    loops: int = 0  # number of loops around it
 
     @property
     def name(self) -> str:
@@ -70,9 +71,9 @@ class KernelCode:
 
 
 def numbered(text: str) -> tuple[str, int]:
-    """PTX in which `.loc` gives each instruction its number, from 1, and how many there are.
+    """PTX in which `.loc` gives each instruction of the module its number, from 1; and how many there are.
 
-    Numbers run through the module. What the text says about lines itself is left out.
+    The text's own `.loc` and `.file` are left out.
 
     >>> text, count = numbered(".entry k() { .reg .b32 %r; L: mov.b32 %r, 0; add.u32 %r, %r, 1; ret; }")
     >>> count, text.count(".loc")
@@ -114,12 +115,12 @@ def numbered(text: str) -> tuple[str, int]:
 
 
 def _aligned(match: re.Match[str]) -> str:
-    """An array in shared memory as the assembler places it where nothing is linked: at a multiple of 16."""
+    """An array in shared memory as the assembler places it without linking: at a multiple of 16."""
     return f"{match[1]}{max(int(match[2]), 16)}{match[3]}"
 
 
 def _statement_end(text: str, start: int, depth: int) -> int:
-    """Behind a statement: its semicolon, the end of its line for `.loc` and its kin, a function's brace."""
+    """Where a statement ends: after its semicolon, at a brace, or for `.loc` and the like with its line."""
     if _TO_LINE_END.match(text, start):
         end = text.find("\n", start)
         return len(text) if end < 0 else end
@@ -145,7 +146,7 @@ def machine_code(
 ) -> KernelCode:
     """The machine code of a kernel, and of functions that it may call; its module has `count` instructions.
 
-    Only the first of linked modules has its instructions numbered.
+    Only instructions of the first of linked modules are numbered.
     """
     text, found = numbered(texts[0])
     if len(texts) == 1 and found != count:
@@ -170,13 +171,13 @@ def machine_code(
 
 
 def registers(texts: tuple[str, ...], entry: str, target: str) -> int:
-    """The registers of each thread in that machine code; nothing is disassembled for it."""
+    """The registers of each thread in that machine code, without disassembling it."""
     sections = _sections(_cubin((numbered(texts[0])[0], *texts[1:]), entry, target))
     return _registers(sections, _KERNEL if f".text.{_KERNEL}" in sections else entry)
 
 
 def _cubin(texts: tuple[str, ...], entry: str, target: str) -> bytes:
-    """The machine code of modules, of which the first is numbered, from the cache if it is there."""
+    """The machine code of modules, the first of which is numbered; cached."""
     key = f"{key_of(*texts, entry, target)}.alone.cubin"
     code = read_entry(key)
     if code is None:
@@ -199,10 +200,10 @@ _WORDS = {"8": "unsigned char", "16": "unsigned short", "32": "unsigned", "64": 
 
 
 def _assembled(text: str, entry: str, target: str) -> bytes | None:
-    """A kernel alone, as a driver assembles it; None if it needs more of the module or NVRTC refuses.
+    """A kernel alone, as a driver assembles it; None if it needs more of the module or NVRTC refuses it.
 
-    Where modules are linked the assembler leaves room for what it does not know: other registers, other code.
-    NVRTC links nothing, so the kernel's PTX is given to it as inline assembly.
+    For linking, the assembler makes other code, with other registers, to allow for what it does not know.
+    NVRTC does not link, so it gets the kernel's PTX as inline assembly.
     """
     head = re.search(_ENTRY.format(re.escape(entry)), text)
     if head is None:
@@ -215,8 +216,8 @@ def _assembled(text: str, entry: str, target: str) -> bytes | None:
     shared = "".join(f"{start}{size or 16}];\n" for start, size in _MODULE_SHARED.findall(others))
     while "{" in (outer := re.sub(r"\{[^{}]*\}", ";", others)) and outer != others:
         others = outer
-    needed = set(_VARIABLE.findall(_MODULE_SHARED.sub("", outer)))
-    if not needed.isdisjoint(re.findall(r"[A-Za-z_$][\w$]*", body)):
+    module_names = set(_VARIABLE.findall(_MODULE_SHARED.sub("", outer)))
+    if not module_names.isdisjoint(re.findall(r"[A-Za-z_$][\w$]*", body)):
         return None
     types, structures = [], []
     for number, parameter in enumerate(each for each in (head[1] or "").split(",") if each.strip()):
@@ -242,11 +243,11 @@ def _assembled(text: str, entry: str, target: str) -> bytes | None:
         return None
 
 
-_NOWHERE = 10_000_000  # a line behind all instructions
+_NOWHERE = 10_000_000  # a line after those of all instructions
 
 
 def _bounds(directives: str) -> str:
-    """What the directives of a kernel say about its blocks, as attributes of CUDA C++."""
+    """The directives of a kernel about its blocks, as attributes of CUDA C++."""
     numbers = {
         name: [int(each) for each in values.split(",") if each.strip()]
         for name, values in re.findall(r"\.(\w+)\s+([\d,\s]+)", directives)
@@ -282,8 +283,8 @@ def _sections(code: bytes) -> dict[str, bytes]:
     return sections
 
 
-_WITHOUT_CONTENT = 8  # a section of the file that only reserves memory
-_REGISTERS = 0x2F  # the attribute of a function that says how many registers it takes
+_WITHOUT_CONTENT = 8  # the type of a section that only reserves memory (SHT_NOBITS)
+_REGISTERS = 0x2F  # the attribute with the number of registers of a function
 
 
 def _registers(sections: dict[str, bytes], entry: str) -> int:
@@ -307,8 +308,8 @@ _BRANCHES = frozenset({"BRA", "EXIT", "RET", "CALL", "BRX", "JMP"})
 def _instructions(listing: str, entry: str, words: bytes) -> list[MachineInstruction]:
     """The instructions of a kernel, from nvdisasm's listing and their encoding.
 
-    Functions of the compiler's own stand behind it: for rare values, e.g. of divisions, which are left out,
-    and for matrix instructions that the chip lacks, which go where they are called.
+    Internal functions of the compiler follow it: those for rare values, e.g. of divisions, are left out;
+    those for matrix instructions that the chip lacks are inlined where they are called.
     """
     section = listing.partition(f".text.{entry}:\n")[2].partition("\n//---")[0]
     kernel, *rest = _INTERNAL.split(section)
@@ -362,13 +363,15 @@ def _listed(text: str, words: bytes, labels: dict[str, int]) -> list[MachineInst
 def _with_calls(
     code: list[MachineInstruction], function: str, body: list[MachineInstruction]
 ) -> list[MachineInstruction]:
-    """The code with the instructions of a function wherever it is called, as if they stood there."""
+    """The code with a function inlined wherever it is called."""
     result: list[MachineInstruction] = []
     called = False
     for each in code:
         if each.name == "CALL" and f"`({function})" in each.operands:
             result.append(replace(each, opcode="NOP"))
-            result += [replace(one, address=each.address, origin=each.origin, leads=False) for one in body]
+            result += [
+                replace(inner, address=each.address, origin=each.origin, leads=False) for inner in body
+            ]
             called = True
             continue
         result.append(replace(each, leads=False) if called else each)
@@ -377,7 +380,7 @@ def _with_calls(
 
 
 def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[MachineInstruction]:
-    """The instructions with the number of loops around each: of branches back over it."""
+    """The instructions with the number of loops around each, i.e. of branches back over it."""
     loops: dict[int, int] = {}  # address of the first instruction -> of the last
     for each in code:
         target = _BRANCH.search(each.operands) if each.name == "BRA" else None
@@ -389,18 +392,18 @@ def _with_loops(code: list[MachineInstruction], labels: dict[str, int]) -> list[
 
 
 def widths(code: KernelCode) -> dict[int, int]:
-    """Bytes that a lane accesses in shared memory at once, by PTX instruction, where the opcode says it.
+    """Bytes that a lane accesses in shared memory at once, by PTX instruction, if the opcode states them.
 
     The assembler joins accesses to neighbouring words.
     """
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for each in code.instructions:
         match = _WIDTH.match(each.opcode)
         if match is not None and not each.idle:
-            found[each.origin] = int(match[1]) // 8
-    return found
+            result[each.origin] = int(match[1]) // 8
+    return result
 
 
 def counters(code: KernelCode) -> set[int]:
-    """PTX instructions that add one in shared memory: lanes that do it at one word take one access."""
+    """PTX instructions that add one in shared memory: lanes that add to the same word share an access."""
     return {each.origin for each in code.instructions if each.opcode.startswith("ATOMS.POPC")}

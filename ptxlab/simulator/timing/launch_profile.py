@@ -1,4 +1,4 @@
-"""The predicted time of a launch, as data: what `k.profile(...)` gives."""
+"""The predicted time of a launch, as data: what `k.profile(...)` returns."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ...errors import PtxlabError, listing, quoted
 from ..peaks import Work
 from ..threads import LaunchGrid
 
-#: Why a warp does not issue; the words of Nsight Compute.
+#: Why a warp does not issue, in the words of Nsight Compute.
 REASONS = (
     "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
     "math pipe throttle", "not selected", "LG throttle", "start", "MIO throttle", "drain", "dispatch stall",
 )  # fmt: skip
 
 
-_SHORT = 5  # microseconds
+_SHORT = 5  # microseconds of a short launch
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks an SM holds, and what bounds it: registers, shared memory, threads, blocks."""
+    """How many blocks fit on an SM, and what limits that: registers, shared memory, threads, blocks."""
 
     blocks: int
     warps: int
@@ -43,7 +43,7 @@ class Occupancy:
 
 
 class CodeRow(NamedTuple):
-    """A machine instruction: its opcode, where it comes from, the unit it goes to and for how many cycles."""
+    """A machine instruction: its opcode and origin, the unit that executes it, and for how many cycles."""
 
     opcode: str
     ptx: str  # the PTX instruction that it comes from; empty for none
@@ -71,7 +71,7 @@ class LaunchProfile:
     units: dict[str, float]
     stalls: dict[int, Counter[str]]
     reasons: Counter[str]
-    instructions: int  # that a warp of the machine code issues, all warps together
+    instructions: int  # machine instructions that all warps together issue
     timeline: NDArray[np.float64] = field(repr=False)
     code: tuple[CodeRow, ...] = field(repr=False)
     issued: Counter[int] = field(repr=False)  # instructions, by line of the source
@@ -80,24 +80,24 @@ class LaunchProfile:
     name: str = ""
     source: str = field(default="", repr=False)
     again: Callable[[str], LaunchProfile] | None = field(default=None, repr=False, compare=False)
-    errors: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # of a kind: least, most
+    errors: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # by kind: least, most
 
     def without(self, unit: str) -> LaunchProfile:
         """The profile if one unit took no time, by its name in `units`; latencies stay.
 
-        What that saves is what the unit costs. A unit that is half as busy as another may still be what
-        everything waits for. A launch may even take longer: warps that never wait for a unit go in step, and
-        ask for the next one all at once.
+        What that saves is what the unit costs. A unit that is half as busy as another may still be the one
+        that everything waits for. A launch may even take longer: warps that never wait for a unit run in
+        step, and all need the next one at once.
         """
-        known = {name.lower(): name for name in self.units}
-        name = known.get(as_text(unit, "unit").lower())
+        names = {name.lower(): name for name in self.units}
+        name = names.get(as_text(unit, "unit").lower())
         if name is None or self.again is None:
             raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
         return replace(self, **vars(self.again(name)) | {"source": self.source})
 
     @property
     def kind(self) -> str:
-        """What it is like, as far as errors of predictions differ: short, product, memory or other."""
+        """The kind of launch, by which errors of predictions differ: short, product, memory or other."""
         if self.microseconds < _SHORT:
             return "short"
         if self.units["tensor core"] >= 0.2:
@@ -106,7 +106,7 @@ class LaunchProfile:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Microseconds between which eight of ten launches of its kind were when they were measured."""
+        """The least and most microseconds, from measurements of eight in ten launches of its kind."""
         low, high = self.errors[self.kind]
         return low * self.microseconds, high * self.microseconds
 
@@ -123,8 +123,8 @@ class LaunchProfile:
     def perfetto(self, path: str | Path) -> Path:
         """Write the timeline of an SM as a trace for https://ui.perfetto.dev and chrome://tracing.
 
-        A track for each warp has what it issues and what it waits for, each unit of each sub-partition has
-        one with the instructions that keep it busy; arguments name the line and the PTX instruction.
+        Each warp has a track with what it issues and waits for, each unit of each sub-partition one with the
+        instructions that keep it busy; arguments name the line and the PTX instruction.
         """
         file = as_path(path, "path")
         content = {"displayTimeUnit": "ns", "traceEvents": list(self._events())}

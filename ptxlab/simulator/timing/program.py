@@ -51,7 +51,7 @@ _KINDS = {
     **dict.fromkeys(["BAR", "SYNCS", "UCGABAR_ARV", "UCGABAR_WAIT", "ARRIVES"], EVENT),
     "EXIT": EXIT,
 }
-#: PTX instructions that `replay` needs even if no machine instruction stands for them: (kind, group).
+#: PTX instructions that `replay` needs even without a machine instruction of their own: (kind, group).
 _GROUPS = {
     "cp.async.commit_group": (COMMIT, 0),
     "cp.async.wait_group": (WAIT, 0),
@@ -61,7 +61,7 @@ _GROUPS = {
     "cp.async.bulk.commit_group": (COMMIT, 2),
     "cp.async.bulk.wait_group": (WAIT, 2),
 }
-#: PTX opcodes that become one machine instruction, and a part of its name: where there are several, the
+#: PTX opcodes that become one machine instruction, and a part of its name: if there are several, the
 #: assembler has unrolled the loop.
 _ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl": "SHFL", "tanh": "MUFU"}
 _EVENTS = ("bar", "barrier", "mbarrier")
@@ -80,16 +80,16 @@ class _Row(NamedTuple):
     waits: float = 0
     group: float = 0  # or the kind of an event
     amount: float = 0  # groups that a wait leaves
-    is_long: float = 0  # whether waiting for it is
+    is_long: float = 0  # whether waiting for it is a long scoreboard stall
 
 
 class _StreamStep(NamedTuple):
-    """A machine instruction of a copy; `touches` is the PTX instruction whose access it performs, or -1."""
+    """A machine instruction; `touches` is the PTX instruction whose access it performs, or -1."""
 
     row: int
     origin: int
     touches: int
-    address: int = -1  # its own, or that of the one before it; -1 for none
+    address: int = -1  # its own, or that of the step before it; -1 for none
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Streams:
 
 @lru_cache
 def _native(chip: str) -> dict[str, Measurement]:
-    """What was measured of matrix instructions that are one machine instruction, by its opcode."""
+    """Measurements of matrix instructions that are one machine instruction, by its opcode."""
     return {each.sass.split()[-1]: each for each in measured(chip=chip) if each.sass.startswith("native: 1 ")}
 
 
@@ -140,7 +140,7 @@ class Expansion:
         for each in code.instructions:
             leader = each.address if each.leads else leader
             self._leader[each.address] = leader
-        slow_paths = {  # calls that the PTX does not have: what a division does with a denormal number
+        slow_paths = {  # calls that the PTX does not have, e.g. for the division of a subnormal number
             self._leader[each.address]
             for each in code.instructions
             if each.name == "CALL" and self._opcode(each.origin) != "call"
@@ -154,7 +154,7 @@ class Expansion:
         self.before: dict[int, list[_StreamStep]] = {}
         for start, end in self._ends.items():
             self.copies[start] = self._copies(start, end, by_block.get(start, []))
-        self._several = {
+        self._unrolled = {
             block for block, versions in self.copies.items() if len(versions) > 1 or len(versions[0]) > 1
         }
 
@@ -162,9 +162,9 @@ class Expansion:
         return self.instructions[number].parts[0] if 0 <= number < len(self.instructions) else ""
 
     def _copies(self, start: int, end: int, code: list[MachineInstruction]) -> list[list[list[_StreamStep]]]:
-        """A block's machine instructions: versions, each with the copies that it has of the block.
+        """A block's machine instructions: its versions, each with one or more copies of the block.
 
-        The assembler unrolls loops, and keeps shorter versions for the iterations that remain.
+        The assembler unrolls loops, and adds shorter versions for the remaining iterations.
         """
         inner = max((each.loops for each in code), default=0)
         before = [each for each in code if each.loops < inner and each.name not in _KINDS]
@@ -178,63 +178,64 @@ class Expansion:
                 _StreamStep(self._row(each), each.origin, -1, each.address) for each in before
             ]
         for version in result:
-            for each_copy in version:  # what is needed and has no machine instruction
-                present = {
-                    each.origin
-                    for each in each_copy
-                    if each.touches >= 0 or self._group_of(each.origin) is not None
-                }
-                committed = any(self.opcodes[each.row] == "commit" for each in each_copy)
-                for number in range(start, end):
-                    if number in present or not self._is_needed(number):
-                        continue
-                    if committed and self._group_of(number) == (COMMIT, 1):
-                        continue
-                    place = next(
-                        (i for i, each in enumerate(each_copy) if each.origin > number), len(each_copy)
-                    )
-                    address = each_copy[max(place - 1, 0)].address if each_copy else -1
-                    each_copy.insert(
-                        place, _StreamStep(self._row_without_code(number), number, number, address)
-                    )
+            for copy in version:
+                self._add_steps_without_code(copy, start, end)
         return result
 
+    def _add_steps_without_code(self, copy: list[_StreamStep], start: int, end: int) -> None:
+        """Add steps for instructions of a block that `replay` needs and that have no machine instruction."""
+        present = {
+            step.origin for step in copy if step.touches >= 0 or self._group_of(step.origin) is not None
+        }
+        committed = any(self.opcodes[step.row] == "commit" for step in copy)
+        for number in range(start, end):
+            if number in present or not self._is_needed(number):
+                continue
+            if committed and self._group_of(number) == (COMMIT, 1):
+                continue
+            position = next((i for i, step in enumerate(copy) if step.origin > number), len(copy))
+            address = copy[max(position - 1, 0)].address if copy else -1
+            copy.insert(position, _StreamStep(self._row_without_code(number), number, number, address))
+
     def _anchors(self, code: list[MachineInstruction]) -> Counter[tuple[int, str]]:
-        """Machine instructions that each copy of the block has once, and how often the code has them."""
+        """Machine instructions that each copy of the block has once, and how often they are in the code."""
         idle = {(each.origin, each.opcode) for each in code if each.idle}
         anchors: Counter[tuple[int, str]] = Counter()
         for (origin, opcode), count in Counter((each.origin, each.opcode) for each in code).most_common():
             name = opcode.partition(".")[0]
             expected = _ONE_FOR_ONE.get(self.instructions[origin].parts[0], "-")
-            if (origin, opcode) in idle or origin in {known for known, _ in anchors}:
+            if (origin, opcode) in idle or origin in {anchor for anchor, _ in anchors}:
                 continue
-            if self.instructions[origin].parts[0] == "wmma":  # many loads
+            if self.instructions[origin].parts[0] == "wmma":  # it becomes many loads
                 continue
             if (name in _KINDS and name != "EXIT") or expected in name:
                 anchors[origin, opcode] = count
         return anchors
 
     def _versions(self, code: list[MachineInstruction]) -> list[tuple[int, list[MachineInstruction]]]:
-        """Copies in each basic block of the machine code, if all hold whole ones; else in all together."""
+        """The versions of a block, with the number of copies in each.
+
+        A version is a basic block of the machine code, if each of these has whole copies; else there is one
+        version with all the code.
+        """
         anchors = self._anchors(code)
-        together = [(self._copy_count(anchors, anchors), code)]
         parts: dict[int, list[MachineInstruction]] = defaultdict(list)
         for each in code:
             parts[self._leader[each.address]].append(each)
-        apart = []
+        versions = []
         for part in parts.values():
             times = Counter((each.origin, each.opcode) for each in part)
             if any(times[anchor] for anchor in anchors):
-                apart.append((self._copy_count(anchors, times), part))
-        numbers = {copies for copies, _ in apart}
-        if len(numbers) < 2 or 0 in numbers:
-            return together
-        return sorted(apart, key=lambda version: -version[0])
+                versions.append((self._copy_count(anchors, times), part))
+        counts = {copies for copies, _ in versions}
+        if len(counts) < 2 or 0 in counts:
+            return [(self._copy_count(anchors, anchors), code)]
+        return sorted(versions, key=lambda version: -version[0])
 
     def _copy_count(self, anchors: Iterable[tuple[int, str]], times: Counter[tuple[int, str]]) -> int:
-        """Copies of a block, from how often its anchors are there: as often as most of them.
+        """Copies of a block: the most frequent count of its anchors.
 
-        Accesses of neighbouring iterations may be joined, so that some are there less often.
+        Some anchors occur less often, since accesses of neighbouring iterations may be joined.
         """
         counts: Counter[int] = Counter()
         for origin, opcode in anchors:
@@ -278,7 +279,7 @@ class Expansion:
         return parts[0] in _EVENTS and parts[:2] not in (("bar", "warp"), ("mbarrier", "init"))
 
     def _row_without_code(self, number: int) -> int:
-        """A row for a PTX instruction without a machine instruction of its own."""
+        """The row of a PTX instruction without a machine instruction of its own."""
         row = _Row(EVENT, latency=2, stall=1, group=self._event_kind(number))
         group = self._group_of(number)
         if group is not None:
@@ -288,7 +289,7 @@ class Expansion:
         return self._add(row, number, self.instructions[number].opcode)
 
     def _groups_left(self, number: int) -> int:
-        """Groups that a wait leaves under way; -1 for all, committed or not."""
+        """Groups that may still be in flight after a wait; -1 to wait for all, committed or not."""
         instruction = self.instructions[number]
         operand = instruction.operands[0] if instruction.operands else None
         return operand.value if isinstance(operand, Immediate) else -1
@@ -327,16 +328,16 @@ class Expansion:
         shape = _WGMMA_SHAPE.search(each.opcode)
         if form is None and shape is not None:
             n = int(shape[1])
-            form = next((known for known in self.forms.values() if known.n == n), None)
+            form = next((other for other in self.forms.values() if other.n == n), None)
         return form
 
     def _matrix_timing(
         self, form: ProductForm | None, warpgroup: bool, opcode: str, interval: float, latency: float
     ) -> tuple[float, float]:
-        """Cycles that a matrix instruction keeps the tensor core of its sub-partition, and its latency.
+        """Measured cycles that a matrix instruction occupies its tensor core, and its latency.
 
-        As measured. An emulated form becomes several machine instructions, and was measured as a whole: each
-        of them takes as long as the same opcode of a native form.
+        An emulated form becomes several machine instructions, and was measured as a whole: each of these
+        takes as long as the same opcode in a native form.
         """
         if form is None:
             return interval, latency
@@ -359,17 +360,17 @@ class Expansion:
         visits: Counter[int] = Counter()
         block_runs = self._block_runs(runs)
         left, entries = self._iterations_left(block_runs)
-        under_way: dict[int, list[list[_StreamStep]]] = {}
-        # by basic block of the machine code, by address
+        current: dict[int, list[list[_StreamStep]]] = {}  # the version of a block that the warp is in
+        #: By basic block of the machine code, and by address in it.
         pending: dict[int, dict[int, list[_StreamStep]]] = {}
         last_address = 0
         for number, (first, last) in enumerate(block_runs):
             block = self._block[first]
             versions, ends = self.copies[block], last == self._ends[block]
-            version = under_way.get(block, versions[0])
-            if not visits[block] and block in self._several:
-                fits = (each for each in versions if len(each) <= left[number])
-                version = under_way[block] = next(fits, versions[-1])
+            version = current.get(block, versions[0])
+            if not visits[block] and block in self._unrolled:
+                fitting = (each for each in versions if len(each) <= left[number])
+                version = current[block] = next(fitting, versions[-1])
             steps = version[visits[block] % len(version)]
             if ends:
                 visits[block] = (visits[block] + 1) % len(version)
@@ -377,8 +378,8 @@ class Expansion:
                 steps = [each for each in steps if first <= each.origin < last]
             elif number in entries:
                 steps = [*self.before.get(block, ()), *steps]
-            known = pending.get(self._leader.get(steps[0].address, -1), {}) if steps else {}
-            if steps and steps[0].address in known:  # it comes there again
+            seen = pending.get(self._leader.get(steps[0].address, -1), {}) if steps else {}
+            if steps and steps[0].address in seen:  # the warp reaches it again
                 result += _in_order(pending)
                 pending = {}
             for each in steps:
@@ -386,16 +387,16 @@ class Expansion:
                 leader = self._leader.get(last_address, -1)
                 is_event = self.rows[each.row].kind == EVENT
                 by_address = pending.pop(leader, {}) if is_event else pending.get(leader, {})
-                pending[leader] = by_address  # with a barrier it is now the last: nothing moves across that
+                pending[leader] = by_address  # a barrier moves it to the end: nothing is reordered across it
                 by_address.setdefault(last_address, []).append(each)
         return result + _in_order(pending)
 
     def _iterations_left(self, block_runs: list[tuple[int, int]]) -> tuple[dict[int, int], set[int]]:
-        """For each visit to an unrolled block: the visits left before the warp leaves the loop.
+        """For each visit to an unrolled block, the visits left before the warp leaves the loop.
 
-        And which visits are the first of a loop.
+        Second, the visits that are the first of a loop.
         """
-        watched = self._several | self.before.keys()
+        watched = self._unrolled | self.before.keys()
         if not watched:
             return {}, set()
         blocks = [self._block[first] for first, _ in block_runs]
@@ -436,7 +437,7 @@ class Expansion:
 
 
 def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:
-    """By address in each basic block of the machine code, which may have been several of the PTX."""
+    """The steps by address in each basic block of the machine code, which may combine several of the PTX."""
     return [
         (each.row, each.touches)
         for block in pending.values()
@@ -458,10 +459,10 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
             for row, number in expansion.stream(recorder.streams.get(warp, [])):
                 about = -1
                 if number >= 0:
-                    known = recorder.touches.get((warp, number), [])
-                    if taken[number] < len(known):
+                    recorded = recorder.touches.get((warp, number), [])
+                    if taken[number] < len(recorded):
                         about = len(touches)
-                        touches.append(known[taken[number]])
+                        touches.append(recorded[taken[number]])
                         order.append((len(stream) - first, place * len(caches) // len(cluster), about))
                     taken[number] += 1
                 stream.append((row, about))
@@ -475,7 +476,7 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
         middle = len(linked) + len(each.signals)
         links[number] = len(linked), middle, middle, middle + len(each.waits)
         linked += [*each.signals, *each.waits]
-    for _, sm, number in sorted(order):  # about as they happen: warps go on side by side
+    for _, sm, number in sorted(order):  # roughly as they happen: warps run side by side
         touch[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
     events = np.array([recorder.signals or [0]] * len(warps), dtype=np.int32)
     return Streams(
@@ -499,7 +500,7 @@ class _LruCache:
         self._kept: OrderedDict[Hashable, int] = OrderedDict()
 
     def find(self, key: Hashable, source: int) -> int | None:
-        """The touch that is kept for a key; None if there is none, and `source` is kept from now on."""
+        """The touch that fetched a key; if there is none, None, and `source` is kept for it."""
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
@@ -513,22 +514,22 @@ class _LruCache:
 class Cache:
     """Which sectors an SM has to fetch from L2, how long L2 takes for them, and which come from DRAM.
 
-    DRAM hands over two sectors at a time.
+    DRAM delivers two sectors at a time.
     """
 
     def __init__(self, chip: ChipTiming, l1: float, l2: float, from_dram: float, shared: float) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
-        Of what it is the first to touch, the part `from_dram` comes from DRAM; L2's time is multiplied by
-        `shared` where several SMs read the same.
+        The fraction `from_dram` of its first touches goes to DRAM; L2's time for reads is multiplied by
+        `shared`, since several SMs read the same.
         """
         self._chip, self._from_dram, self._shared = chip, from_dram, shared
         self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
-        """L1's time in sectors, cycles of L2 if all SMs ask for as much, sectors from DRAM.
+        """L1's time in sectors, cycles of L2 if all SMs request as much, sectors from DRAM.
 
-        And the touch that fetches what L1 has or waits for, -1 for none.
+        Last, the touch that fetches what is in L1 or on its way there, -1 for none.
         """
         if not touch.sectors:
             return 0.0, 0.0, 0.0, -1

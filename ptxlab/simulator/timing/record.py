@@ -1,7 +1,7 @@
-"""What the warps of some blocks do, as far as time depends on it.
+"""Records what the warps of some blocks do that affects their time.
 
-A simulation decides which way warps go; how long that takes is computed afterwards. So this keeps, for every
-warp, the instructions that it came to, and what those concern that access memory, signal or wait.
+A simulation decides which way warps go; how long that takes is computed afterwards. So this records, for
+every warp, the instructions that it executed, and the memory, signals and waits of each.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ..ptx.syntax import PtxInstruction
 from ..threads import Batch, Threads
 from ..traffic import PAST_L1, BankUse, bank_use, least_wavefronts, wavefronts
 
-#: What is executed again and again until it may go on.
+#: Instructions that are executed again and again until a warp may go on.
 _SLEEPING = (("mbarrier", "try_wait"), ("mbarrier", "test_wait"))
-#: Instructions that may have something to concern.
-_CONCERNED = frozenset({
+#: Instructions that may have a `Touch`.
+_TOUCHING = frozenset({
     "atom", "bar", "barrier", "cp", "ld", "ldmatrix", "mbarrier", "red", "st", "stmatrix", "wmma",
 })  # fmt: skip
 _NOT_YET = -1
-_BOX = 1 << 45  # numbers of boxes begin behind those of all sectors
+_BOX = 1 << 45  # the first number of a box, beyond the numbers of all sectors
 
 
 @dataclass(slots=True)
 class Touch:
-    """What one execution of an instruction by a warp concerns.
+    """What one execution of an instruction by a warp accesses, signals and waits for.
 
-    `wavefronts` of shared memory; `sectors` of global memory, by their numbers; `signals` are events, by
-    their numbers, that it takes part in, `waits` those that it waits for.
+    `wavefronts` are those of shared memory; `sectors` are the numbers of sectors of global memory; `signals`
+    are the numbers of events that it signals, `waits` of those that it waits for.
     """
 
     wavefronts: int = 0
@@ -45,17 +45,17 @@ class Touch:
     box_bytes: int = 0  # of a bulk copy whose sectors are boxes
     kind: str = ""  # of the access to global memory: "read", "write" or "atomic"
     updates: list[tuple[int, int, int]] = field(default_factory=list)  # sector, lanes, most of them at a word
-    cached: bool = False  # in L1
+    cached: bool = False  # whether L1 keeps it
     signals: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
     visit: int = 0
 
 
 class Recorder(Observer):
-    """Keeps what warps do, by their numbers in the launch; `numbers` are those of instructions, by their ids.
+    """Records what warps do, by their numbers in the launch; `numbers` has those of instructions, by id.
 
-    `streams` has the runs of instructions of each warp, `touches` what they concern, in the order of a warp's
-    executions of each, `signals` how often each event is signalled until it has happened, `forms` those of
+    `streams` has the runs of instructions of each warp; `touches` has, by warp and instruction, the touches
+    in the order of execution; `signals` is how many signals each event takes; `forms` are the forms of
     matrix instructions.
     """
 
@@ -64,7 +64,7 @@ class Recorder(Observer):
     ) -> None:
         self.numbers = numbers
         self._widths = widths or {}  # bytes of joined accesses to shared memory
-        self._counters = counters  # what adds one there
+        self._counters = counters  # instructions that add one there
         self.streams: dict[int, list[list[int]]] = defaultdict(list)
         self.touches: dict[tuple[int, int], list[Touch]] = defaultdict(list)
         self.signals: list[int] = []
@@ -73,7 +73,7 @@ class Recorder(Observer):
         self._events: dict[tuple[Any, ...], int] = {}
         self._phases: dict[tuple[Any, ...], int] = defaultdict(int)
         self._barriers: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0), np.zeros(0))
-        self._asking: NDArray[Any] = np.zeros(0, dtype=np.int64)  # threads that ask for boxes
+        self._tma_threads: NDArray[Any] = np.zeros(0, dtype=np.int64)  # threads that copied last
         self._batch: Batch | None = None
         self._round = self._visit = 0
         self._last: tuple[Threads | None, list[int]] = (None, [])
@@ -82,29 +82,29 @@ class Recorder(Observer):
     # -- instructions ----------------------------------------------------------------------------------------
 
     def begin(self, batch: Batch) -> None:
-        """Other blocks come."""
+        """A batch of other blocks starts."""
         self._batch = batch
         self._round += 1
         self._last = (None, [])
         self._warps = {}
 
     def guarded(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """Warps come to an instruction that some lanes may leave out."""
+        """Warps reach an instruction with a guard."""
         if _sleeps(instruction):
             return
-        self._came(instruction, threads)
-        if instruction.parts[0] in _CONCERNED:  # some warps may leave it out
+        self._reached(instruction, threads)
+        if instruction.parts[0] in _TOUCHING:  # some warps may not execute it
             number = self.numbers[id(instruction)]
             for warp in self._warps_of(threads):
                 self.touches[warp, number].append(Touch(visit=_NOT_YET))
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """Warps come to an instruction; those that sleep there are heard when they go on."""
+        """Warps execute an instruction; those that sleep at it are recorded when they wake."""
         self._visit += 1
         if instruction.guard is None and not _sleeps(instruction):
-            self._came(instruction, threads)
+            self._reached(instruction, threads)
 
-    def _came(self, instruction: PtxInstruction, threads: Threads) -> None:
+    def _reached(self, instruction: PtxInstruction, threads: Threads) -> None:
         last, run = self._last
         if last is not threads:
             run = []
@@ -114,22 +114,22 @@ class Recorder(Observer):
         run.append(self.numbers[id(instruction)])
 
     def _warps_of(self, threads: Threads) -> list[int]:
-        known = self._warps.get(id(threads))
-        if known is None or known[0] is not threads:
-            known = threads, self._numbers(np.unique(threads.indices >> 5)).tolist()
-            self._warps[id(threads)] = known
-        return known[1]
+        cached = self._warps.get(id(threads))
+        if cached is None or cached[0] is not threads:
+            cached = threads, self._numbers(np.unique(threads.indices >> 5)).tolist()
+            self._warps[id(threads)] = cached
+        return cached[1]
 
     def _numbers(self, warps: NDArray[Any]) -> NDArray[Any]:
-        """Warps of the launch from those of the batch."""
+        """The numbers in the launch of warps of the batch."""
         batch = self._batch
         if batch is None:
             return warps
-        each = batch.block_lanes // 32
-        return np.asarray(batch.numbers[warps // each] * batch.grid.warps + warps % each)
+        block_warps = batch.block_lanes // 32
+        return np.asarray(batch.numbers[warps // block_warps] * batch.grid.warps + warps % block_warps)
 
     def _touch(self, warp: int, number: int, *, latest: bool = False) -> Touch:
-        """What the execution that goes on concerns; `latest`: what the warp's last one did."""
+        """The touch of the current execution, or with `latest` of the warp's last execution."""
         touches = self.touches[warp, number]
         if touches and (latest or touches[-1].visit in (_NOT_YET, self._visit)):
             touches[-1].visit = self._visit
@@ -138,7 +138,7 @@ class Recorder(Observer):
         return touches[-1]
 
     def keep(self, warps: Set[int]) -> None:
-        """Forget what other warps did."""
+        """Keep only what these warps did."""
         self.streams = defaultdict(list, {key: each for key, each in self.streams.items() if key in warps})
         kept = {key: each for key, each in self.touches.items() if key[0] in warps}
         self.touches = defaultdict(list, kept)
@@ -157,7 +157,7 @@ class Recorder(Observer):
         if access.space not in ("shared", "global", "local") or parts[0] in ("wgmma", "tcgen05", "mbarrier"):
             return
         if access.proxy == "async":
-            self._asking = access.threads
+            self._tma_threads = access.threads
         number = self.numbers[id(instruction)]
         warps, threads, addresses = access.threads >> 5, access.threads, access.addresses
         if np.any(warps[1:] < warps[:-1]):
@@ -170,10 +170,10 @@ class Recorder(Observer):
             width = self._widths.get(number, access.width)
             use = bank_use(parts, access.kind, access.proxy, width)
             if number in self._counters:
-                use = BankUse("load")  # ATOMS.POPC.INC: lanes that add one at the same word take one access
+                use = BankUse("load")  # ATOMS.POPC.INC: lanes that add one to the same word share an access
             self._count_wavefronts(access, width, use, touches, starts, ends, threads, addresses & -width)
             return
-        if access.space == "local":  # words of the lanes lie side by side
+        if access.space == "local":  # words of the lanes are interleaved
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
         sectors = np.stack([addresses, addresses + access.width - 1]) >> 5
         cached = access.kind == "read" and parts[0] == "ld" and PAST_L1.isdisjoint(parts)
@@ -211,21 +211,20 @@ class Recorder(Observer):
     def copied(
         self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
-        """Threads ask for boxes: those whose places in shared memory were heard of just before."""
-        known = next((place for place, each in enumerate(self.maps) if each is tensor), len(self.maps))
-        if known == len(self.maps):
+        """Threads copy boxes: those whose access to shared memory came just before."""
+        map_number = next((number for number, each in enumerate(self.maps) if each is tensor), len(self.maps))
+        if map_number == len(self.maps):
             self.maps.append(tensor)
-        threads = self._asking
+        threads = self._tma_threads
         if not len(threads) or len(starts) % len(threads):
             return
         number = self.numbers[id(instruction)]
         size = tensor.array.itemsize * int(np.prod(tensor.copied))
         steps = np.cumprod([1, *tensor.array.shape[:0:-1]])[::-1]
-        names = self._numbers(threads >> 5)
-        boxes = (
-            _BOX + (known << 40) + (starts.reshape(len(threads), -1)[:, -len(steps) :] * steps).sum(axis=1)
-        )
-        for warp, box in set(zip(names.tolist(), boxes.tolist(), strict=True)):
+        warps = self._numbers(threads >> 5)
+        elements = (starts.reshape(len(threads), -1)[:, -len(steps) :] * steps).sum(axis=1)
+        boxes = _BOX + (map_number << 40) + elements
+        for warp, box in set(zip(warps.tolist(), boxes.tolist(), strict=True)):
             touch = self._touch(warp, number)
             touch.kind, touch.box_bytes = kind, size
             if not any((each == box).any() for each in touch.sectors):
@@ -241,14 +240,14 @@ class Recorder(Observer):
         return number
 
     def _signal(self, number: int, threads: NDArray[Any], places: NDArray[Any]) -> None:
-        """Threads arrive at mbarriers, or announce or bring bytes."""
+        """Threads arrive at mbarriers, or expect or complete bytes."""
         for warp, place in self._by_warp(threads, places.tolist()):
             event = self._event("mbarrier", self._round, place, self._phases[self._round, place])
             self._touch(warp, number).signals.append(event)
             self.signals[event] += 1
 
     def _by_warp(self, threads: NDArray[Any], places: list[int]) -> Iterator[tuple[int, int]]:
-        """The mbarriers of threads, each once for a warp of the launch."""
+        """Warps of the launch and the mbarriers of their threads, each pair once."""
         for warp, place in sorted(set(zip((threads >> 5).tolist(), places, strict=True))):
             yield int(self._numbers(np.array([warp]))[0]), place
 
@@ -256,12 +255,12 @@ class Recorder(Observer):
         """Barriers complete, and threads leave them."""
         kind, instruction = event.kind, event.instruction
         if kind == "mbarrier.phase":
-            for place in set(self._places(event.threads)):
+            for place in set(self._mbarriers_of(event.threads)):
                 self._phases[self._round, place] += 1
         elif kind == "mbarrier.wait":
-            self._left(instruction, event.threads)
+            self._woke(instruction, event.threads)
             number = self.numbers[id(instruction)]
-            for warp, place in self._by_warp(event.threads, self._places(event.threads)):
+            for warp, place in self._by_warp(event.threads, self._mbarriers_of(event.threads)):
                 touch = self._touch(warp, number)
                 phase = self._phases[self._round, place]
                 if phase:
@@ -271,15 +270,15 @@ class Recorder(Observer):
         elif kind.startswith("barrier.cluster"):
             self._cluster(event)
 
-    def _places(self, threads: NDArray[Any]) -> list[int]:
-        """The mbarriers that threads have looked at last."""
-        known, places = self._barriers
-        order = np.argsort(known, kind="stable")
-        found = order[np.searchsorted(known, threads, sorter=order)]
-        return [int(place) for place in places[found]]
+    def _mbarriers_of(self, threads: NDArray[Any]) -> list[int]:
+        """The mbarriers that threads have accessed last."""
+        accessing, places = self._barriers
+        order = np.argsort(accessing, kind="stable")
+        positions = order[np.searchsorted(accessing, threads, sorter=order)]
+        return [int(place) for place in places[positions]]
 
-    def _left(self, instruction: PtxInstruction, threads: NDArray[Any]) -> None:
-        """Threads go on behind an instruction at which they slept."""
+    def _woke(self, instruction: PtxInstruction, threads: NDArray[Any]) -> None:
+        """Threads go on after an instruction at which they slept."""
         number = self.numbers[id(instruction)]
         self._last = (None, [])
         for warp in self._numbers(np.unique(threads >> 5)).tolist():
@@ -293,14 +292,14 @@ class Recorder(Observer):
         number = self.numbers[id(event.instruction)]
         warps = np.unique(event.threads >> 5)
         blocks = warps // (batch.block_lanes // 32)
-        for name, block in zip(self._numbers(warps).tolist(), blocks.tolist(), strict=True):
+        for warp, block in zip(self._numbers(warps).tolist(), blocks.tolist(), strict=True):
             key = "bar", self._round, block, event.key
-            happening = self._event(*key, self._phases[key])
+            phase_event = self._event(*key, self._phases[key])
             if event.completed:
-                self._touch(name, number, latest=True).waits.append(happening)
+                self._touch(warp, number, latest=True).waits.append(phase_event)
             else:
-                self._touch(name, number).signals.append(happening)
-                self.signals[happening] += 1
+                self._touch(warp, number).signals.append(phase_event)
+                self.signals[phase_event] += 1
         if event.completed:
             for block in set(blocks.tolist()):
                 self._phases["bar", self._round, block, event.key] += 1
@@ -311,19 +310,19 @@ class Recorder(Observer):
             return
         number = self.numbers[id(event.instruction)]
         if event.completed:
-            self._left(event.instruction, event.threads)
+            self._woke(event.instruction, event.threads)
         warps = np.unique(event.threads >> 5)
         clusters = warps // (batch.block_lanes // 32) // batch.grid.cluster_size
-        for name, cluster in zip(self._numbers(warps).tolist(), clusters.tolist(), strict=True):
-            count = "waits" if event.completed else "arrivals", self._round, name
-            happening = self._event("cluster", self._round, cluster, self._phases[count])
+        for warp, cluster in zip(self._numbers(warps).tolist(), clusters.tolist(), strict=True):
+            count = "waits" if event.completed else "arrivals", self._round, warp
+            phase_event = self._event("cluster", self._round, cluster, self._phases[count])
             self._phases[count] += 1
-            touch = self._touch(name, number)
+            touch = self._touch(warp, number)
             if event.completed:
-                touch.waits.append(happening)
+                touch.waits.append(phase_event)
             else:
-                touch.signals.append(happening)
-                self.signals[happening] += 1
+                touch.signals.append(phase_event)
+                self.signals[phase_event] += 1
 
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Warps execute a matrix instruction."""

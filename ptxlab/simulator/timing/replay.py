@@ -1,7 +1,7 @@
 """One SM, or those of a cluster, cycle by cycle: which warp issues when, and what the others wait for.
 
-Everything is an array of numbers, so that numba compiles `replay` where it is installed; the same function
-runs without.
+All data are arrays of numbers, so that numba can compile `replay` if it is installed; the same function runs
+without it.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory
 # Why a warp does not issue: numbers of `REASONS`.
 (SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START, MIO,
  DRAIN, DISPATCH) = range(14)  # fmt: skip
-#: What a warp waits for, one after the other; some have other names, by what it is that they wait for.
+#: What a warp waits for, one after the other; the cause of some waits depends on the instruction.
 _WAITS = (BARRIER, GMMA, LONG, SHORT, DRAIN, THROTTLE, DISPATCH)
 _NEVER = 1e30
 
 
 class Rates(NamedTuple):
-    """How fast what an SM shares is: cycles of latency, bytes of each cycle."""
+    """Latencies in cycles, rates in bytes per cycle, and sizes of queues, as an SM sees them."""
 
     l2_latency: float
     dram_latency: float
     bulk_latency: float
-    l2: float  # of the cycles that L2 takes if all SMs are active
+    l2: float  # fraction of the cycles that L2 takes if all SMs are active
     dram: float
     barrier: float  # cycles from the last arrival until warps go on
     mbarrier: float
-    block_start: float  # cycles between two blocks that begin on an SM
-    block_end: float  # and from the end of one to its successor's first instruction
-    queue: float  # instructions of a sub-partition that wait for shared memory
-    load_queue: float  # and for L1
-    products_queue: float  # cycles that warpgroups' products may be ahead of the tensor core
-    dispatch: float  # cycles that others take longer while those write registers
-    l2_spread: float  # latencies are so far around the mean
+    block_start: float  # cycles between the starts of two blocks on an SM
+    block_end: float  # cycles from the end of a block to the first instruction of its successor
+    queue: float  # instructions of a sub-partition that may wait for shared memory
+    load_queue: float  # the same for L1
+    products_queue: float  # cycles that wgmma may be ahead of the tensor core
+    dispatch: float  # cycles that other instructions take longer while wgmma writes registers
+    l2_spread: float  # latencies vary by this fraction around the mean
     dram_spread: float
-    tma_load: float  # cycles of the TMA for a sector that it loads
-    tma_store: float  # and stores
-    issue: float = 1.0  # cycles that an instruction takes its sub-partition's issue slot
+    tma_load: float  # cycles of TMA for a sector that it loads
+    tma_store: float  # and for one that it stores
+    issue: float = 1.0  # cycles that an instruction occupies its sub-partition's issue slot
 
 
 def replay(
@@ -67,16 +67,15 @@ def replay(
     history: NDArray[np.float64],
     ends: NDArray[np.float64],
 ) -> float:
-    """Run blocks on an SM and give the cycle in which the last one ends.
+    """Run blocks on an SM; returns the cycle in which the last one ends, or -1 if no warp can go on.
 
-    `op` [opcodes, columns] is what each machine instruction is: kind, unit, interval, latency, stall,
-    scoreboard that it sets when it has written or read, those that it waits for, group, count, whether its
-    wait is long. `stream` [steps, 2] has the opcode and the touch of each step, `bounds` the steps of each
-    warp of the sample. `touch` [touches, 5]: wavefronts, sectors, cycles of L2, sectors from DRAM, the touch
-    that fetches what it finds in L1. `links`
-    [touches, 4] says which of `linked` are its signals and waits. `events` is how many signals each takes.
-    `shape`: warps of a block, blocks of a cluster, blocks that an SM holds, clusters of the sample, clusters
-    to run, events of a cluster, rows of history.
+    `op` [rows, 11] describes the machine instructions: kind, unit, interval, latency, stall, the scoreboards
+    that it sets until it has written and read, those that it waits for, group, count, whether a wait for it
+    is long. `stream` [steps, 2] has the row and the touch of each step, `bounds` the steps of each warp of
+    the sample. `touch` [touches, 5] has wavefronts, sectors, cycles of L2, sectors from DRAM, and the touch
+    that fetches what it finds in L1. `links` [touches, 4] delimits its signals and its waits in `linked`.
+    `events` is how many signals each event takes. `shape` is: warps of a block, blocks of a cluster, blocks
+    that an SM holds, clusters of the sample, clusters to run, events of a cluster, rows of history.
     """
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
@@ -89,28 +88,28 @@ def replay(
     issued = np.zeros(slots)
     board = np.zeros((slots, 6))
     long_board = np.zeros((slots, 6))
-    blocked = np.full(slots, -1)  # the first of the waits of the touch that it waits for
+    blocked = np.full(slots, -1)  # the touch whose events it waits for
     blocked_kind = np.zeros(slots, np.int64)
     group_end = np.zeros((slots, 3))
     group_times = np.zeros((slots, 3, 16))
     group_count = np.zeros((slots, 3), np.int64)
     group_wait = np.zeros(slots)  # until when it waits for groups
-    stored = np.zeros(slots)  # when its stores are on their way
+    stored = np.zeros(slots)  # when its stores have left
     group_wait_kind = np.zeros(slots, np.int64)
     unit_free = np.zeros((cluster, 4, 8))
-    products_end = np.zeros((cluster, 4))  # of warpgroups
+    products_end = np.zeros((cluster, 4))  # of wgmma
     entries = (int(queue), int(load_queue))  # of shared memory, of L1
-    queued = np.zeros((cluster, 4, 2, max(entries)))  # when the last ones left
+    queued = np.zeros((cluster, 4, 2, max(entries)))  # when the last ones left the queue
     queue_count = np.zeros((cluster, 4, 2), np.int64)
     arrival = np.zeros(len(touch))  # when L1 has what a touch fetches
     random = 1
-    at = np.zeros((slots, 8))  # until when each of its waits lasts: those of _WAITS
+    at = np.zeros((slots, 8))  # when each of its waits ends, in the order of _WAITS
     slot_free = np.zeros((cluster, 4))
     shared_free = np.zeros(cluster)
     l1_free = np.zeros(cluster)
     tma_free = np.zeros(cluster)
     l2_free = np.zeros(cluster)
-    store_free = np.zeros(cluster)  # when the stores so far have left the SM
+    store_free = np.zeros(cluster)  # when all stores so far have left the SM
     dram_free = np.zeros(cluster)
     remaining = np.zeros((held, event_count + 1), np.int64)
     happened = np.zeros((held, event_count + 1))
@@ -122,7 +121,7 @@ def replay(
     vacant = held
     now = 0.0
     greedy = np.full((cluster, 4), -1)
-    candidate_time = np.full((cluster, 4), -1.0)  # -1: to be looked for
+    candidate_time = np.full((cluster, 4), -1.0)  # -1: to be computed
     candidate = np.full((cluster, 4), -1)
     while done < total:
         if vacant > 0 and begun < total:
@@ -156,15 +155,15 @@ def replay(
         for sm in range(cluster):
             for part in range(4):
                 if candidate_time[sm, part] < 0:
-                    found_time = found_since = _NEVER
-                    found = -1
+                    chosen_time = chosen_since = _NEVER
+                    chosen = -1
                     first = sm * held * warps
                     for index in range(held * warps):
                         slot = first + index
                         if (index % warps + index // warps * warps) % 4 != part or ready[slot] >= _NEVER:
                             continue
                         step = place[slot]
-                        which = stream[step, 0]
+                        row = stream[step, 0]
                         time = ready[slot]
                         at[slot, 0] = time
                         if blocked[slot] >= 0:
@@ -181,7 +180,7 @@ def replay(
                         at[slot, 1] = time
                         time = max(time, group_wait[slot])
                         at[slot, 2] = time
-                        waits = int(op[which, 7])
+                        waits = int(op[row, 7])
                         short = 0.0
                         for number in range(6):
                             if waits >> number & 1:
@@ -195,43 +194,43 @@ def replay(
                         if step == last[slot] - 1:
                             time = max(time, stored[slot])
                         at[slot, 5] = time
-                        unit = int(op[which, 1])
-                        if op[which, 0] == WGMMA:
+                        unit = int(op[row, 1])
+                        if op[row, 0] == WGMMA:
                             time = max(time, unit_free[sm, part, unit] - products_queue)
                         else:
                             time = max(time, unit_free[sm, part, unit])
                         if unit == MEMORY:
-                            line = 1 if op[which, 0] in (LOAD, STORE, COPY) else 0
+                            line = 1 if op[row, 0] in (LOAD, STORE, COPY) else 0
                             time = max(
                                 time, queued[sm, part, line, queue_count[sm, part, line] % entries[line]]
                             )
                         at[slot, 6] = time
-                        if op[which, 0] != WGMMA and op[which, 2] > 0 and products_end[sm, part] > time:
+                        if op[row, 0] != WGMMA and op[row, 2] > 0 and products_end[sm, part] > time:
                             time += dispatch
                         at[slot, 7] = time
                         time = max(time, slot_free[sm, part])
                         since = 0.0 if slot == greedy[sm, part] else at[slot, 5]  # then the longest waiting
-                        if time < found_time or (time == found_time and since < found_since):
-                            found_time, found_since, found = time, since, slot
-                    candidate_time[sm, part] = found_time
-                    candidate[sm, part] = found
+                        if time < chosen_time or (time == chosen_time and since < chosen_since):
+                            chosen_time, chosen_since, chosen = time, since, slot
+                    candidate_time[sm, part] = chosen_time
+                    candidate[sm, part] = chosen
                 if candidate_time[sm, part] < best_time:
                     best_time = candidate_time[sm, part]
                     best_sm, best_part = sm, part
         if best_time >= _NEVER:
-            return -1.0  # nobody can go on
+            return -1.0
         sm, part = best_sm, best_part
         slot = candidate[sm, part]
         now = best_time
         step = place[slot]
-        which = stream[step, 0]
-        about = stream[step, 1]
-        kind = int(op[which, 0])
-        unit = int(op[which, 1])
+        row = stream[step, 0]
+        touched = stream[step, 1]
+        kind = int(op[row, 0])
+        unit = int(op[row, 1])
         position = slot // warps % held
         # what it waited for
         eligible = at[slot, 7]
-        stalls[which, FIXED] += max(at[slot, 0] - issued[slot], 0.0)
+        stalls[row, FIXED] += max(at[slot, 0] - issued[slot], 0.0)
         longest = 0.0
         reason = FIXED
         for number in range(7):
@@ -249,17 +248,17 @@ def replay(
                 cause = MIO
             if waited > longest:
                 longest, reason = waited, cause
-            if cause == THROTTLE:  # when the unit is free, one of those that wait for it is selected
-                selected = waited / max(op[which, 2], 1.0)
-                stalls[which, NOT_SELECTED] += selected
+            if cause == THROTTLE:  # when the unit becomes free, one of the waiting warps is selected
+                selected = waited / max(op[row, 2], 1.0)
+                stalls[row, NOT_SELECTED] += selected
                 waited -= selected
-            stalls[which, cause] += waited
-        stalls[which, NOT_SELECTED] += now - eligible
-        stalls[which, SELECTED] += 1
-        counts[which] += 1
+            stalls[row, cause] += waited
+        stalls[row, NOT_SELECTED] += now - eligible
+        stalls[row, SELECTED] += 1
+        counts[row] += 1
         if written < room and sm == 0:
             history[written, 0] = slot % (held * warps)
-            history[written, 1] = which
+            history[written, 1] = row
             history[written, 2] = issued[slot]
             history[written, 3] = eligible
             history[written, 4] = now
@@ -269,35 +268,35 @@ def replay(
         slot_free[sm, part] = now + issue
         if unit != MEMORY:
             begin = max(now, unit_free[sm, part, unit]) if kind == WGMMA else now
-            unit_free[sm, part, unit] = begin + op[which, 2]
+            unit_free[sm, part, unit] = begin + op[row, 2]
             if sm == 0:
-                busy[unit] += op[which, 2]
+                busy[unit] += op[row, 2]
             if kind == WGMMA:
                 products_end[sm, part] = unit_free[sm, part, unit]
         else:
             unit_free[sm, part, unit] = now + 2
         blocked[slot] = -1
         group_wait[slot] = 0
-        finish = now + op[which, 3]
-        signal = now + op[which, 3]
+        finish = now + op[row, 3]
+        signal = now + op[row, 3]
         read = now + 12.0
         start = now
         if kind == SHARED:
-            wavefronts = touch[about, 0] if about >= 0 else 1.0
+            wavefronts = touch[touched, 0] if touched >= 0 else 1.0
             start = max(now, shared_free[sm])
             shared_free[sm] = start + wavefronts
             l1_free[sm] = max(l1_free[sm], shared_free[sm])
-            finish = start + wavefronts - 1 + op[which, 3]
+            finish = start + wavefronts - 1 + op[row, 3]
             read = start + wavefronts + 8
             if sm == 0:
                 busy[8] += wavefronts
-        elif about >= 0:
+        elif touched >= 0:
             wavefronts, sectors, past, fresh, fetched = (
-                touch[about, 0],
-                touch[about, 1],
-                touch[about, 2],
-                touch[about, 3],
-                int(touch[about, 4]),
+                touch[touched, 0],
+                touch[touched, 1],
+                touch[touched, 2],
+                touch[touched, 3],
+                int(touch[touched, 4]),
             )
             if kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
                 if kind != BULK and kind != BULK_STORE:
@@ -311,7 +310,7 @@ def replay(
                     tma_free[sm] = start + takes
                     if sm == 0:
                         busy[12] += takes
-                finish = start + sectors / 4 + op[which, 3]
+                finish = start + sectors / 4 + op[row, 3]
                 read = l1_free[sm] + 8
                 if past > 0:
                     random = (random * 1103515245 + 12345) % 2147483648
@@ -329,7 +328,7 @@ def replay(
                             busy[11] += fresh * 32 / dram_rate
                         longer = (dram_latency - l2_latency) + dram_latency * dram_spread * spread
                         finish = max(finish + longer, dram_free[sm] + latency + longer)
-                    arrival[about] = finish
+                    arrival[touched] = finish
                 if fetched >= 0:
                     finish = max(finish, arrival[fetched])
                 if kind in (STORE, BULK_STORE):
@@ -343,28 +342,28 @@ def replay(
                     if kind == COPY:
                         shared_free[sm] = max(now, shared_free[sm]) + wavefronts
                     finish = now + 20
-            elif kind == EVENT and links[about, 3] > links[about, 2]:
-                blocked[slot] = about
-                blocked_kind[slot] = int(op[which, 8])
+            elif kind == EVENT and links[touched, 3] > links[touched, 2]:
+                blocked[slot] = touched
+                blocked_kind[slot] = int(op[row, 8])
         if unit == MEMORY:
             line = 1 if kind in (LOAD, STORE, COPY) else 0
             queued[sm, part, line, queue_count[sm, part, line] % entries[line]] = start
             queue_count[sm, part, line] += 1
         if kind == WGMMA:
-            start = unit_free[sm, part, TENSOR] - op[which, 2]
-            group_end[slot, 1] = max(group_end[slot, 1], start + op[which, 3])
+            start = unit_free[sm, part, TENSOR] - op[row, 2]
+            group_end[slot, 1] = max(group_end[slot, 1], start + op[row, 3])
             finish = now + 4
         elif kind == COMMIT:
-            group = int(op[which, 8])
+            group = int(op[row, 8])
             for number in range(15, 0, -1):
                 group_times[slot, group, number] = group_times[slot, group, number - 1]
             group_times[slot, group, 0] = max(group_end[slot, group], now)
             group_count[slot, group] += 1
         elif kind == WAIT:
-            group = int(op[which, 8])
-            left = int(op[which, 9])
+            group = int(op[row, 8])
+            left = int(op[row, 9])
             until = 0.0
-            if left < 0:  # all of them, committed or not
+            if left < 0:  # wait for all, committed or not
                 until = group_end[slot, group]
                 left = 0
             for number in range(left, 16):
@@ -373,10 +372,10 @@ def replay(
             if until > now:
                 group_wait[slot] = until
                 group_wait_kind[slot] = GMMA if group == 1 else LONG
-        elif kind == EVENT and op[which, 9] > 0:  # it arrives when its copies are there
+        elif kind == EVENT and op[row, 9] > 0:  # it arrives when its copies are complete
             signal = max(now, group_end[slot, 0])
-        if about >= 0:
-            for link in range(links[about, 0], links[about, 1]):
+        if touched >= 0:
+            for link in range(links[touched, 0], links[touched, 1]):
                 event = linked[link]
                 remaining[position, event] -= 1
                 happened[position, event] = max(happened[position, event], signal)
@@ -384,20 +383,20 @@ def replay(
                     for other in range(cluster):
                         for each in range(4):
                             candidate_time[other, each] = -1.0
-        number = int(op[which, 5])
+        number = int(op[row, 5])
         if number < 6:
             board[slot, number] = max(board[slot, number], finish)
-            long_board[slot, number] = op[which, 10]
-        number = int(op[which, 6])
+            long_board[slot, number] = op[row, 10]
+        number = int(op[row, 6])
         if number < 6:
             board[slot, number] = max(board[slot, number], read)
             long_board[slot, number] = 1.0 if kind in (LOAD, STORE, COPY) else 0.0
         issued[slot] = now + 1
-        ready[slot] = now + max(1.0, op[which, 4])
+        ready[slot] = now + max(1.0, op[row, 4])
         place[slot] = step + 1
         candidate_time[sm, part] = -1.0
         if kind in (SHARED, LOAD, STORE, COPY):
-            for each in range(4):  # the queue of memory instructions is all sub-partitions'
+            for each in range(4):  # all sub-partitions share shared memory and L1
                 candidate_time[sm, each] = -1.0
         if place[slot] >= last[slot]:
             ready[slot] = _NEVER
@@ -411,14 +410,14 @@ def replay(
     return max(now, drained)
 
 
-#: Instructions from which on it pays to compile `replay`, which takes seconds where nothing is cached.
-_MANY = 200_000
+#: From this many instructions on it pays to compile `replay`, which takes seconds without a cache.
+_MIN_COMPILED = 200_000
 _compiled: list[Any] = []
 
 
 def replayer(steps: int) -> Any:
-    """`replay`, compiled if there is much to do and numba is installed."""
-    if steps < _MANY and not _compiled:
+    """`replay`, compiled if there are many steps and numba is installed."""
+    if steps < _MIN_COMPILED and not _compiled:
         return replay
     if not _compiled:
         try:

@@ -1,8 +1,8 @@
-"""The timing of chips: what each instruction of the machine code occupies, and for how long.
+"""The timing of chips: what each machine instruction occupies, and for how long.
 
-Every figure of a `ChipTiming` says how it is known; the rows of `PIPES` do not. Intervals are cycles for which
-a warp's instruction keeps a unit of its sub-partition busy, latencies cycles until a dependent instruction
-may issue.
+Every figure of a `ChipTiming` has its evidence; the rows of `PIPES` do not. Intervals are the cycles for
+which a warp's instruction keeps a unit of its sub-partition busy, latencies the cycles until a dependent
+instruction may issue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .replay import ALU, BRANCH, FMA, FP64, MEMORY, TENSOR, UNIFORM, XU
 
 
 class Pipe(NamedTuple):
-    """Where an opcode goes."""
+    """The unit that executes an opcode, and how long that takes."""
 
     unit: int
     interval: float
@@ -55,7 +55,7 @@ _OTHERS = Pipe(ALU, 2)
 
 
 def pipe_of(opcode: str) -> Pipe:
-    """Where an instruction goes.
+    """The pipe of an opcode.
 
     >>> pipe_of("FFMA"), pipe_of("IMAD.HI.U32").interval
     (Pipe(unit=0, interval=1, latency=0.0), 4)
@@ -84,7 +84,7 @@ _FITTED = "fitted to the calibrating half of benchmarks.predict"
 
 @dataclass(frozen=True)
 class ChipTiming:
-    """A chip: how many of what, how fast what its SMs share is, and how each figure is known.
+    """A chip: its resources, the speed of what its SMs share, and how each figure is known.
 
     >>> ChipTiming("H200", "sm_90a").evidence("atomic_word")
     'measured: atomic operations on 1 to 2^20 words'
@@ -92,7 +92,7 @@ class ChipTiming:
 
     name: str
     target: str
-    #: Of a chip that was not measured: the one whose figures it has, and the evidence of its own ones.
+    #: For a chip that was not measured: the chip whose figures it has, and the evidence of its own ones.
     same_as: str = ""
     own: dict[str, str] = field(default_factory=dict)
     sms: int = _row(PEAKS["H200"].sms, "published: NVIDIA H200 data sheet")
@@ -100,27 +100,27 @@ class ChipTiming:
     registers: int = _row(65536, _PUBLISHED)
     threads: int = _row(2048, _PUBLISHED)
     blocks: int = _row(32, _PUBLISHED)
-    shared: int = _row(228 << 10, _PUBLISHED)  # bytes, of which every block takes one KiB more
-    l1: int = _row(256 << 10, _PUBLISHED)  # with shared memory
+    shared: int = _row(228 << 10, _PUBLISHED)  # bytes; the system takes one KiB for every block
+    l1: int = _row(256 << 10, _PUBLISHED)  # including shared memory
     l2: int = _row(50 << 20, "published: NVIDIA H100 white paper")
     l1_latency: float = _row(34, _CHASE)
     l2_latency: float = _row(285, _CHASE)
     dram_latency: float = _row(690, _CHASE)
     bulk_latency: float = _row(380, "measured: bulk copies of 128 bytes to 32 KiB")
-    #: Cycles that L2 takes for an SM's sectors and lines if all SMs ask for as much.
+    #: Cycles that L2 takes for an SM's sectors and lines if all SMs request as much.
     load_sector: float = _row(0.69, _STRIDES)
     load_line: float = _row(0.99, _STRIDES)
     full_store: float = _row(1.84, _STRIDES)
     store_sector: float = _row(1.87, _STRIDES)
     store_line: float = _row(1.62, _STRIDES)
-    least: float = _row(0.33, _STRIDES)  # of that, if no other SM asks
-    shared_loads: float = _row(0.45, "measured: 2 to 132 SMs read the same")  # of that
-    dram_rate: float = _row(2340, "measured: reads of 4 GB")  # bytes of a cycle, all SMs together
+    least: float = _row(0.33, _STRIDES)  # fraction of these cycles if no other SM requests anything
+    shared_loads: float = _row(0.45, "measured: 2 to 132 SMs read the same")  # fraction of these cycles
+    dram_rate: float = _row(2340, "measured: reads of 4 GB")  # bytes per cycle, all SMs together
     mixed_rate: float = _row(2060, _FITTED)  # if some are written
     slices: int = _row(94, "measured: instances of lts__t_sectors, Nsight Compute")  # of L2
-    slice_bytes: int = _row(512, "measured: atomic operations on 1 to 2^20 words")  # side by side in a slice
-    #: Cycles of a slice for a sector of a warp's atomic operation, for each lane, and for each lane but the
-    #: first at a word.
+    slice_bytes: int = _row(512, "measured: atomic operations on 1 to 2^20 words")  # adjacent in a slice
+    #: Cycles that a slice takes for a warp's atomic operation: for a sector, for each lane, and for each lane
+    #: but the first at a word.
     atomic_sector: float = _row(1.2, "measured: atomic operations on 1 to 2^20 words")
     atomic_lane: float = _row(0.15, "measured: atomic operations on 1 to 2^20 words")
     atomic_word: float = _row(1.48, "measured: atomic operations on 1 to 2^20 words")
@@ -130,20 +130,20 @@ class ChipTiming:
         0.25, "assumed: a line of 128 bytes a cycle; 105 bytes were measured"
     )  # of a sector
     tma_store: float = _row(1, "measured: tensor stores of 8 to 256 rows, one SM")
-    l1_kept: float = _row(0.8, _FITTED)  # of the room that L1 has
+    l1_kept: float = _row(0.8, _FITTED)  # fraction of L1 that holds useful data
     l2_kept: float = _row(0.6, _FITTED)
-    queue: float = _row(6, _STALLS)  # instructions of a sub-partition that wait for shared memory
-    load_queue: float = _row(64, _STALLS)  # and for L1
+    queue: float = _row(6, _STALLS)  # instructions of a sub-partition that may wait for shared memory
+    load_queue: float = _row(64, _STALLS)  # the same for L1
     products_queue: float = _row(256, _STALLS)  # cycles that wgmma may be ahead of the tensor core
     dispatch: float = _row(2, _STALLS)  # cycles that an instruction takes longer beside wgmma
-    l2_spread: float = _row(0.3, _FITTED)  # latencies are so far around the mean
+    l2_spread: float = _row(0.3, _FITTED)  # latencies vary by this fraction around the mean
     dram_spread: float = _row(0.5, _FITTED)
     block_start: float = _row(160, _LAUNCHES)
     block_end: float = _row(400, _LAUNCHES)
     launch: float = _row(0.7, _LAUNCHES)  # microseconds
-    first_access: float = _row(0.15, _LAUNCHES)  # more if it loads or stores: addresses are translated
-    #: Between which parts of the prediction eight of ten launches were, by their kind: those of the guide's
-    #: table, 52 of published kernels that no figure was fitted to, and 80 small ones of tests/kernels.
+    first_access: float = _row(0.15, _LAUNCHES)  # added if it loads or stores: addresses are translated
+    #: Measured over predicted time of eight in ten launches, by kind of launch: those of the guide's table,
+    #: 52 of published kernels that no figure was fitted to, and 80 small ones of tests/kernels.
     errors: dict[str, tuple[float, float]] = field(
         default_factory=lambda: {
             "short": (0.74, 1.27),
@@ -165,7 +165,7 @@ class ChipTiming:
         return self.same_as or self.name
 
 
-#: Reads of 4 GB reach 97 % of the 4.8 TB/s that the data sheet of the H200 states.
+#: Reads of 4 GB reach 97 % of the 4.8 TB/s in the data sheet of the H200.
 _H100_MEMORY = "published: 3,352 GB/s, NVIDIA H100 white paper; of that as much as an H200 reaches of its own"
 _H100_PART = PEAKS["H100"].dram / PEAKS["H200"].dram
 CHIP_TIMINGS = {
