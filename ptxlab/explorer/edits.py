@@ -9,43 +9,33 @@ registers → `state.commit`, which computes D → `Presenter` sends what has ch
 
 from __future__ import annotations
 
-import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
-from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
-from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
+from .cell_blocks import CellRange, cell_range, check_writable, extend_cells, paste_cells, unedited
 from .fills import start_code
+from .forms import Explorable, explorable
 from .masks import mask_names, parse_mask
 from .memory_view import memory_layout
-from .migrate import migrate_operands
-from .parse_cell import (
-    format_value,
-    parse,
-    parse_block,
-    parse_cells,
-    parse_register,
-    range_words,
-    value_range,
-)
-from .refusals import BrokenStructure, RefusedEdit, broken_structure, explorable
+from .migrate import migrate_operands, migrate_transfer
+from .parse_cell import parse_block, parse_cells, parse_register
+from .refusals import BrokenStructure, RefusedEdit, with_codes
 from .state import ExplorerState, with_option
 from .tensor_view import keep_descriptor, parse_descriptor, parse_field
-from .transfer import AnyTransfer
+from .transfer import TransferOperation
+from .transfer_parts import PARTS, with_part
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
 MatrixName = Annotated[str, "Name"]
@@ -131,12 +121,11 @@ class SetCell(Edit):
     row: int
     column: int
     text: str
-    row2: ClassVar[None] = None  # where the range of `Paste` ends
-    column2: ClassVar[None] = None
 
     def apply(self, state: ExplorerState) -> None:
         if state.transfer is None:
-            _write_text(state, self, parse_cells(self.text))
+            target = cell_range(state.operation, self.name, self.row, self.column)
+            _write_words(state, self, target, parse_cells(self.text))
         else:
             state.commit(state.transfer.with_cell(self.name, self.row, self.column, self.text))
 
@@ -163,13 +152,17 @@ class Paste(Edit):
     column2: int | None = None
 
     def apply(self, state: ExplorerState) -> None:
-        _write_text(state, self, parse_block(self.text))
+        words = parse_block(self.text)
+        target = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
+        _write_words(state, self, target, words)
 
 
-def _write_text(state: ExplorerState, edit: SetCell | Paste, words: list[list[str]]) -> None:
+def _write_words(
+    state: ExplorerState, edit: SetCell | Paste, target: CellRange, words: list[list[str]]
+) -> None:
     try:
-        block = _paste(state.operation, edit, words)
-        state.commit(with_codes(state.operation, edit.name, block.codes, typed=block.written))
+        edited = paste_cells(state.operation, edit.name, target, words, edit.text)
+        state.commit(with_codes(state.operation, edit.name, edited.codes, typed=edited.written))
     except RefusedEdit as error:
         if len(words) == 1 and len(words[0]) == 1:
             error.text, error.typed_at = edit.text, (edit.row, edit.column)
@@ -187,12 +180,12 @@ class ClearCells(Edit):
     column2: int
 
     def apply(self, state: ExplorerState) -> None:
-        _check_writable(self.name)
-        block = _block(state.operation, self.name)
-        cells = _range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
-        block.codes[cells.slices] = start_code(state.operation.operand(self.name))
-        block.written[cells.slices] = True
-        state.commit(with_codes(state.operation, self.name, block.codes, typed=block.written))
+        check_writable(self.name)
+        edited = unedited(state.operation, self.name)
+        cells = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
+        edited.codes[cells.slices] = start_code(state.operation.operand(self.name))
+        edited.written[cells.slices] = True
+        state.commit(with_codes(state.operation, self.name, edited.codes, typed=edited.written))
 
 
 @dataclass(frozen=True)
@@ -209,9 +202,10 @@ class ExtendCells(Edit):
     series: bool
 
     def apply(self, state: ExplorerState) -> None:
-        _check_writable(self.name)
-        block = _extend(state.operation, self)
-        state.commit(with_codes(state.operation, self.name, block.codes, typed=block.written))
+        check_writable(self.name)
+        source = cell_range(state.operation, self.name, self.row, self.column, self.row2, self.column2)
+        edited = extend_cells(state.operation, self.name, source, self.to_row, self.to_column, self.series)
+        state.commit(with_codes(state.operation, self.name, edited.codes, typed=edited.written))
 
 
 @dataclass(frozen=True)
@@ -349,7 +343,7 @@ class SetWord(Edit):
         placement = layout.placement
         if not 0 <= self.address < placement.size:
             raise PtxlabError(f"{where}: bytes go from 0 to 0x{placement.size - 1:x}")
-        _check_writable(layout.name)
+        check_writable(layout.name)
         try:
             content = parse_register(self.text, 8 * self.size)
         except PtxlabError as error:
@@ -492,7 +486,25 @@ class SetMove(Edit):
             raise PtxlabError(
                 f"{state.ins.mnemonic} multiplies matrices; SetMove is for instructions that move words"
             )
-        state.commit(state.transfer.with_choice(self.name, self.text.strip(), state.seed))
+        state.commit(_with_choice(state.transfer, self.name, self.text.strip(), state.seed))
+
+
+def _with_choice(transfer: TransferOperation, name: str, text: str, seed: int) -> TransferOperation:
+    """A transfer with another part of the instruction, or of its location, as it was chosen or typed."""
+    if name == "element":
+        return transfer.with_element(text)
+    if name in transfer.location_names:
+        location = dict(zip(transfer.location_names, transfer.location, strict=True))
+        is_left_out = name == "split" and not text
+        if not is_left_out and (not text.isdecimal() or len(text) > 6):
+            raise PtxlabError(f"{name} {quoted(text)}: it is a whole number")
+        location[name] = None if is_left_out else int(text)
+        return transfer.with_location(*location.values())
+    parts = PARTS[transfer.ins.family]
+    if not is_name(name, parts):
+        names = listing([*parts, *transfer.location_names, "element"])
+        raise PtxlabError(f"{transfer.ins.mnemonic} has no {quoted(name)} to choose; it has {names}")
+    return migrate_transfer(transfer, with_part(transfer.ins, name, text), seed)
 
 
 def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
@@ -503,7 +515,7 @@ def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
     return state.ins
 
 
-def change_instruction(state: ExplorerState, ins: Product | AnyTransfer) -> None:
+def change_instruction(state: ExplorerState, ins: Explorable) -> None:
     """Go on with another instruction, keeping what fits it; the same one changes nothing."""
     if ins == state.form:
         state.refusal, state.notices = None, ()
@@ -511,7 +523,7 @@ def change_instruction(state: ExplorerState, ins: Product | AnyTransfer) -> None
         if state.transfer is None:
             state.replace_instruction(ExplorerState(ins, state.seed))
         else:
-            state.commit(state.transfer.with_form(ins, state.seed))
+            state.commit(migrate_transfer(state.transfer, ins, state.seed))
     else:
         other, before = ExplorerState(ins, state.seed), state.latest_product()
         notices: tuple[str, ...] = ()
@@ -615,188 +627,3 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
                     f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"
                 )
             edit.apply(state)
-
-
-# -- blocks of cells -------------------------------------------------------------------------------------
-
-
-def with_codes(
-    operation: Operation,
-    name: str,
-    codes: NDArray[Any],
-    *,
-    typed: NDArray[np.bool_] | None = None,
-    keep_metadata: bool = True,
-) -> Operation:
-    """The operation with another matrix; what breaks the structure of sparse A is a `BrokenStructure`.
-
-    `typed` are the cells that were typed; pruning keeps those first.
-    """
-    try:
-        return operation.with_codes(name, codes, keep_metadata=keep_metadata)
-    except PtxlabError as error:
-        ins = operation.ins
-        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
-            raise
-        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
-            raise
-        raise broken_structure(ins, codes, typed, str(error)) from None
-
-
-class _Range(NamedTuple):
-    top: int
-    left: int
-    bottom: int
-    right: int
-
-    @property
-    def slices(self) -> tuple[slice, slice]:
-        return slice(self.top, self.bottom + 1), slice(self.left, self.right + 1)
-
-
-class _EditedCells(NamedTuple):
-    """The codes of a matrix to be changed, and which of them the edit has written."""
-
-    codes: NDArray[Any]
-    written: NDArray[np.bool_]
-
-
-def _check_writable(name: str) -> None:
-    if name == "D":
-        raise PtxlabError("D is the result and cannot be changed; change A, B or C")
-
-
-def _block(operation: Operation, name: str) -> _EditedCells:
-    codes = operation.codes(name).copy()
-    return _EditedCells(codes, np.zeros(codes.shape, dtype=np.bool_))
-
-
-def _range(
-    operation: Operation,
-    name: str,
-    row: int,
-    column: int,
-    row2: int | None = None,
-    column2: int | None = None,
-) -> _Range:
-    """A range of cells by two of its corners, which must exist."""
-    rows, columns = operation.operand(name).shape
-    row2 = row if row2 is None else row2
-    column2 = column if column2 is None else column2
-    for corner_row, corner_column in ((row, column), (row2, column2)):
-        if not (0 <= corner_row < rows and 0 <= corner_column < columns):
-            raise PtxlabError(
-                f"{name}[{quoted(corner_row)}][{quoted(corner_column)}] does not exist; "
-                f"{name} is {rows}x{columns}"
-            )
-    return _Range(min(row, row2), min(column, column2), max(row, row2), max(column, column2))
-
-
-def _repeats(size: int, block_size: int) -> int:
-    return size // block_size if size % block_size == 0 else 1
-
-
-def _paste(operation: Operation, edit: SetCell | Paste, words: list[list[str]]) -> _EditedCells:
-    """A block of text from a cell on, repeated over a range that it fits several times."""
-    name = edit.name
-    height, width = len(words), max(len(line) for line in words)
-    top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)
-    down, across = _repeats(bottom - top + 1, height), _repeats(right - left + 1, width)
-    operand = operation.operand(name)
-    rows, columns = operand.shape
-    if top + height > rows or left + width > columns:
-        raise PtxlabError(
-            f"a block of {height}x{width} cells does not fit at {name}[{top}][{left}]; "
-            f"{name} is {rows}x{columns}"
-        )
-    _check_writable(name)
-    block = _block(operation, name)
-    for line_index, line in enumerate(words):
-        for word_index, word in enumerate(line):
-            if not word.strip():
-                continue
-            row, column = top + line_index, left + word_index
-            cells = slice(row, top + down * height, height), slice(column, left + across * width, width)
-            try:
-                is_nibble = name == "E" and re.fullmatch(r"\s*[01]{4}\s*", word)  # as the cells show it
-                block.codes[cells] = parse(operand.dtype, f"0b{word.strip()}" if is_nibble else word)
-            except PtxlabError as error:
-                sentence = f"{'metadata' if name == 'E' else name}[{row}][{column}]: {error}"
-                if (height > 1 or width > 1) and "\t" not in edit.text:  # other texts show no grid of cells
-                    sentence += f" (row {line_index + 1}, column {word_index + 1} of the text)"
-                raise RefusedEdit(sentence, name, [(row, column, column)]) from None
-            block.written[cells] = True
-    return block
-
-
-def _extend(operation: Operation, edit: ExtendCells) -> _EditedCells:
-    """A range continued up to a row above or below it, or to a column beside it."""
-    name = edit.name
-    top, left, bottom, right = _range(operation, name, edit.row, edit.column, edit.row2, edit.column2)
-    _range(operation, name, edit.to_row, edit.to_column)
-    vertical = not top <= edit.to_row <= bottom
-    if vertical == (not left <= edit.to_column <= right):
-        raise PtxlabError(
-            f"{name}[{edit.to_row}][{edit.to_column}]: fill up, down, left or right "
-            f"from {name}[{top}..{bottom}][{left}..{right}]"
-        )
-    dtype, block = operation.operand(name).dtype, _block(operation, name)
-    # Written along the first axis, forwards: the matrix is transposed or reversed for the other directions.
-    grid, written = (block.codes, block.written) if vertical else (block.codes.T, block.written.T)
-    first, last, to = (top, bottom, edit.to_row) if vertical else (left, right, edit.to_column)
-    forward, size = to > last, grid.shape[0]
-    if not forward:
-        grid, written = grid[::-1], written[::-1]
-        first, last, to = size - 1 - last, size - 1 - first, size - 1 - to
-    for line in range(left, right + 1) if vertical else range(top, bottom + 1):
-        at = last
-        source = grid[first : last + 1, line]
-        try:
-            for code in continue_cells(dtype, source, to - last, edit.series, 1 if forward else -1):
-                at += 1
-                grid[at, line] = code
-        except PtxlabError as error:
-            along = at + 1 if forward else size - 2 - at
-            row, column = (along, line) if vertical else (line, along)
-            raise RefusedEdit(f"{name}[{row}][{column}]: {error}", name, [(row, column, column)]) from None
-        written[last + 1 : to + 1, line] = True
-    return block
-
-
-def continue_cells(
-    dtype: DType, codes: Sequence[int] | NDArray[Any], count: int, series: bool, step_of_one: int = 1
-) -> Iterator[int]:
-    """The codes that follow: a series goes on in equal steps, others repeat. A single number steps by 1.
-
-    >>> from ptxlab import dtype
-    >>> s8 = dtype("s8")
-    >>> list(continue_cells(s8, [1, 3], 3, True)), list(continue_cells(s8, [1, 3], 3, False))
-    ([5, 7, 9], [1, 3, 1])
-    """
-    values = dtype.decode(np.asarray(codes))
-    numbers: list[Fraction] = []
-    if series and np.isfinite(values).all():
-        numbers = [Fraction(format_value(value)) for value in values]
-    steps = {after - before for before, after in pairwise(numbers)} or {Fraction(step_of_one)}
-    step = steps.pop() if numbers and len(steps) == 1 else Fraction(0)
-    exact = all(number == Fraction(float(value)) for number, value in zip(numbers, values, strict=False))
-    for index in range(count):
-        if step:
-            yield _series_code(dtype, numbers[-1] + (index + 1) * step, exact)
-        else:
-            yield int(codes[index % len(codes)])
-
-
-def _series_code(dtype: DType, number: Fraction, exact: bool) -> int:
-    """The code of a number of a series; if the series is exact, of that very number."""
-    least, most, *_ = value_range(dtype)
-    shown = str(number) if number.denominator == 1 else f"{float(number):.9g}"
-    if not least <= number <= most:
-        raise PtxlabError(f"the series reaches {shown}; {dtype} holds {range_words(dtype)}")
-    code = int(dtype.encode(float(number)))
-    nearest = dtype.decode(code)
-    if exact and Fraction(float(nearest)) != number:
-        raise PtxlabError(
-            f"the series reaches {shown}, which {dtype} does not have; the nearest is {format_value(nearest)}"
-        )
-    return code

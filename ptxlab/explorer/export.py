@@ -25,9 +25,11 @@ from ..views.colours import Colour
 from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS
+from .matrix_transfer import MatrixTransfer
 from .state import GPU, NOBODY, ExplorerState
+from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import tensor_load
-from .transfer import CopyTransfer, MatrixTransfer, TensorMemoryTransfer, TransferOperation
+from .transfer import TransferOperation
 
 # -- Python code -----------------------------------------------------------------------------------------
 

@@ -115,29 +115,39 @@ def fill_values(
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     """
     dtype, shape = operand.dtype, operand.shape
-    powers_of_two = dtype.name == "ue8m0"
     if pattern == "normal":
         return _normal(dtype, random.standard_normal(shape))
     if pattern == _WIDE:
         return _wide_exponents(operand, random, dtype if result is None else result)
     if pattern == _CANCELLING:
         return _cancelling(operand, random, dtype if result is None else result)
-    if pattern == "ones":
-        return np.ones(shape)
     if pattern == "identity":
         return np.eye(*shape)
+    if dtype.name == "ue8m0" and pattern == "random":
+        return np.asarray(2.0 ** random.integers(-1, 3, shape))
+    if dtype.name == "ue8m0" and pattern == "counting":
+        return 2.0 ** (np.arange(shape[0] * shape[1]).reshape(shape) % 4)
+    return pattern_values(dtype, shape, pattern, random, random_range(dtype), row, column)
+
+
+def pattern_values(
+    dtype: DType,
+    shape: tuple[int, int],
+    pattern: str,
+    random: np.random.Generator,
+    limits: tuple[int, int],
+    row: int,
+    column: int,
+) -> NDArray[np.float64]:
+    """The values of a fill that products and transfers share; random ones are between the limits."""
     if pattern == "random":
-        if powers_of_two:
-            return np.asarray(2.0 ** random.integers(-1, 3, shape))
-        low, high = random_range(dtype)
-        return random.integers(low, high + 1, shape).astype(np.float64)
-    values = np.zeros(shape)
+        return random.integers(limits[0], limits[1] + 1, shape).astype(np.float64)
+    values = np.ones(shape) if pattern == "ones" else np.zeros(shape)
     if pattern == "one-hot":
         values[row % shape[0], column % shape[1]] = 1
     elif pattern == "counting":
-        count = np.arange(values.size).reshape(shape)
         limit = 1 << (dtype.fraction_bits + 1) if dtype.is_float else dtype.maximum + 1
-        values = np.asarray(2.0 ** (count % 4) if powers_of_two else count % limit, dtype=np.float64)
+        values += np.arange(values.size).reshape(shape) % limit
     return values
 
 

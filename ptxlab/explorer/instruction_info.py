@@ -22,6 +22,7 @@ from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
 from .fills import patterns
 from .masks import disabled_lanes, mask_text, zero_columns
+from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
 from .state import GPU, NOBODY, ExplorerState
@@ -123,13 +124,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
 def _register_info(state: ExplorerState, name: str, operand: Operand, layout: Layout) -> dict[str, Any]:
     """Which lane holds every element, in which register, and from which bit on."""
     lane, element = np.divmod(layout.scatter(state.operation.copy_index(name)), layout.elements)
-    places = [operand.place(0, index) for index in range(layout.elements)]
-    maps = {
-        "lane": lane,
-        "element_map": element,
-        "register_map": np.array([place.register for place in places])[element],
-        "low": np.array([place.low for place in places])[element],
-    }
+    maps = register_maps(operand, lane, element)
     return {
         "note": _note(state, name, operand),
         "legends": {

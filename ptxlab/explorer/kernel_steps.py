@@ -12,8 +12,8 @@ from ..memory.banks import serve
 from ..simulator import Result, WarpTrace
 from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.traffic import bank_use
-from ..views.highlight import tokens
 from ..views.annotated_source import profile_css, profile_html
+from ..views.highlight import tokens
 from ..views.labels import number_text
 from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme
 from .bundle import sheet

@@ -26,10 +26,11 @@ from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from .fills import patterns
+from .forms import explorable
 from .masks import MASKS, option_names
-from .refusals import explorable
-from .state import FIRST_DRAWS, GPU, ExplorerState, History, with_option
-from .transfer import TransferOperation, first_transfer
+from .start import FIRST_DRAWS, first_transfer
+from .state import GPU, ExplorerState, History, with_option
+from .transfer import TransferOperation
 
 MAX_FILLS = 128  # of a recipe; later random numbers are not followed
 _PREFIX = "ptxlab:"
@@ -109,7 +110,7 @@ def _share_transfer(transfer: TransferOperation, seed: int, view_traits: Mapping
     }
     head = {
         "instruction": transfer.ins.mnemonic,
-        "at": list(transfer.at),
+        "at": list(transfer.location),
         "element": transfer.element,
         "seed": seed,
         "look": dict(view_traits),
@@ -146,12 +147,12 @@ def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState,
     match data:
         case {
             "instruction": str(mnemonic),
-            "at": [*at],
+            "at": [*location],
             "element": str(element),
             "seed": int(seed),
             "look": dict(look),
             "data": list(names),
-        } if all(each is None or type(each) is int for each in at):
+        } if all(number is None or type(number) is int for number in location):
             pass
         case _:
             raise PtxlabError(DAMAGED_LINK)
@@ -161,9 +162,9 @@ def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState,
             raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from memory")
         state = ExplorerState(form, seed)
         transfer = first_transfer(form, seed=seed)
-        if len(at) != len(transfer.at):
+        if len(location) != len(transfer.location):
             raise PtxlabError(DAMAGED_LINK)
-        transfer = transfer.placed(*at).with_element(element)
+        transfer = transfer.with_location(*location).with_element(element)
         for name, codes in _words_of_link(transfer, names, body).items():
             transfer = transfer.with_codes(name, codes)
         _ = transfer.result  # or a refusal

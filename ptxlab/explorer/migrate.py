@@ -7,6 +7,7 @@ A matrix that was never edited is not kept: the new instruction starts with its 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -19,9 +20,12 @@ from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import MatrixOperand
+from .forms import AnyTransfer
 from .masks import option_names
 from .parse_cell import value_range
+from .start import first_transfer
 from .state import ExplorerState, with_option
+from .transfer import TransferOperation
 
 Array = NDArray[Any]
 
@@ -55,6 +59,36 @@ def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
     modifiers = _modifiers(old, new, notices)
     new.commit(new.operation.with_arrays(arrays).with_modifiers(**vars(modifiers)))
     return notices
+
+
+def migrate_transfer(transfer: TransferOperation, ins: AnyTransfer, seed: int) -> TransferOperation:
+    """Another transfer with the edited words that both have; the location stays if the new one takes it."""
+    if ins == transfer.ins:
+        return transfer
+    untouched, new = first_transfer(transfer.ins, seed=seed), first_transfer(ins, seed=seed)
+    if transfer.ins.family == ins.family and transfer.a.dtype == new.a.dtype:
+        if transfer.element in new.elements:
+            new = new.with_element(transfer.element)
+        for name, codes in transfer.arrays.items():
+            if (codes != untouched.codes(name)).any():
+                new = new.with_codes(name, _overlaid(new.codes(name), codes, new.dtype(name)))
+    if transfer.location_names != new.location_names:
+        return new
+    attempts = [transfer.location]
+    if len(transfer.location) == 3:
+        attempts.append((0, transfer.location[1], None))
+    for location in attempts:
+        with contextlib.suppress(PtxlabError):
+            return new.with_location(*location)
+    return new
+
+
+def _overlaid(codes: Array, earlier: Array, dtype: DType) -> Array:
+    """Codes whose common top left block is that of earlier ones."""
+    rows, columns = (min(pair) for pair in zip(codes.shape, earlier.shape, strict=True))
+    result = codes.copy()
+    result[:rows, :columns] = earlier[:rows, :columns] & codes.dtype.type((1 << dtype.bits) - 1)
+    return result
 
 
 def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> None:

@@ -18,7 +18,7 @@ from ..isa.targets import PRODUCTS, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TRANSFER_FAMILIES
 from ..isa.transfer import TransferForm
-from .transfer import AnyTransfer
+from .forms import AnyTransfer, Explorable
 
 #: What people call an element type.
 _TYPE_WORDS = {
@@ -51,7 +51,7 @@ def _transfer_forms() -> tuple[AnyTransfer, ...]:
     return (*(form for form in forms if isinstance(form, Tcgen05Transfer)), *transfer_forms())
 
 
-def everyday_words(ins: Product | AnyTransfer) -> tuple[str, ...]:
+def everyday_words(ins: Explorable) -> tuple[str, ...]:
     """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
@@ -65,7 +65,7 @@ def everyday_words(ins: Product | AnyTransfer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
 
 
-def _words_with_parts(ins: Product | AnyTransfer) -> Iterator[tuple[str, str]]:
+def _words_with_parts(ins: Explorable) -> Iterator[tuple[str, str]]:
     """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
     if isinstance(ins, TransferForm):
         return _matrix_words(ins)
@@ -170,7 +170,7 @@ def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
 def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
     parts: dict[str, dict[str, None]] = {}
-    forms: list[Product | AnyTransfer] = [*mma_forms(), *_tensor_forms(), *_transfer_forms()]
+    forms: list[Explorable] = [*mma_forms(), *_tensor_forms(), *_transfer_forms()]
     for ins in forms:
         for word, part in _words_with_parts(ins):
             if part:
@@ -275,7 +275,7 @@ def picker_index() -> dict[str, Any]:
         shapes(shape)
 
     def row(
-        ins: Product | AnyTransfer,
+        ins: Explorable,
         own: tuple[str, str, str],
         mnemonic: str = "",
         sizes: tuple[int, ...] = (0,),

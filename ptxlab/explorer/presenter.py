@@ -18,11 +18,11 @@ from .. import gpu, views
 from ..errors import PtxlabError
 from ..figures import chart, figure
 from ..gpu import codegen
-from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import check_figure, figure_of_selection, gpu_note, picture
+from .forms import Explorable
 from .instruction_info import instruction_info, toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
@@ -32,7 +32,6 @@ from .refusals import RefusedEdit
 from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import Load, find_load, load_data, thread_of
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
-from .transfer import AnyTransfer
 from .transfer_view import transfer_bytes, transfer_info
 from .view import (
     MATRICES,
@@ -79,7 +78,7 @@ class Presenter:
         self.load = LoadPanel(state, view)
         self.trace = TracePanel(state, view)
         self.quiz = QuizPanel(state, view, observers)
-        self._shown: Product | AnyTransfer | None = None  # the instruction that the view shows
+        self._shown: Explorable | None = None  # the instruction that the view shows
         self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each part of the screen when it was sent
         self._known_registers: KnownRegisters = {}
         self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
@@ -119,7 +118,7 @@ class Presenter:
         make_edits(self.state, edits)
         self.forget_refusal()
 
-    def choose(self, ins: Product | AnyTransfer) -> None:
+    def choose(self, ins: Explorable) -> None:
         """Go on with another instruction; nothing is shown yet."""
         self.preserve_view()
         change_instruction(self.state, ins)

@@ -21,7 +21,6 @@ from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
-from .edits import with_codes
 from .instruction_info import accumulator_label
 from .parse_cell import format_value, parse
 from .question import (
@@ -66,6 +65,7 @@ from .question import (
     short_lane,
     with_registers,
 )
+from .refusals import with_codes
 from .state import ExplorerState
 from .tensor_questions import Field, Reach, Thread, Word
 

@@ -9,46 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from ..isa.catalog import Product
-from ..isa.form import Form
-from ..isa.parse import parse_any
+from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
-from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.tcgen05.form import CONTROL_FAMILIES
-from ..isa.transfer import TransferForm
 from .parse_cell import format_value
-
-_SHOWN = Product | Tcgen05Transfer | TransferForm
-
-
-def explorable_candidates(name: str) -> list[Product | Tcgen05Transfer | TransferForm]:
-    """What the Explorer shows of the instructions that a name which says too little may mean.
-
-    >>> [form.mnemonic[-15:] for form in explorable_candidates("mma.m16n8k16.f16")]
-    ['f16.f16.f16.f16', 'f32.f16.f16.f32']
-    """
-    from ..isa.refusals import candidates
-
-    return [form for form in candidates(name) if isinstance(form, _SHOWN)]
-
-
-def explorable(ins: Form | str) -> Product | Tcgen05Transfer | TransferForm:
-    """The instruction that a text names, if the Explorer shows it: one that multiplies, or moves words.
-
-    >>> explorable("tcgen05.shift.cta_group::1.down").family
-    'tcgen05.shift'
-    >>> explorable("tcgen05.wait::ld.sync.aligned")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: tcgen05.wait::ld.sync.aligned waits until tcgen05.ld or ...
-    """
-    form = parse_any(ins) if not isinstance(ins, Product) else ins
-    if isinstance(form, _SHOWN):
-        return form
-    raise PtxlabError(
-        f"{form.mnemonic} {CONTROL_FAMILIES[form.family]}, and touches no word of a matrix that the Explorer "
-        "could show"
-    )
 
 
 class RefusedEdit(PtxlabError):
@@ -136,7 +99,7 @@ def prune_broken_chunks(
     return np.where(kept_elements, codes, codes.dtype.type(0))
 
 
-def broken_structure(
+def _broken_structure(
     ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
 ) -> PtxlabError:
     """The refusal of codes of dense A that break its structure."""
@@ -153,6 +116,29 @@ def broken_structure(
         for matrix in (codes, pruned)
     )
     return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
+
+
+def with_codes(
+    operation: Operation,
+    name: str,
+    codes: NDArray[Any],
+    *,
+    typed: NDArray[np.bool_] | None = None,
+    keep_metadata: bool = True,
+) -> Operation:
+    """The operation with another matrix; codes that break the structure of sparse A are a `BrokenStructure`.
+
+    `typed` marks the cells that were typed, which pruning would keep first.
+    """
+    try:
+        return operation.with_codes(name, codes, keep_metadata=keep_metadata)
+    except PtxlabError as error:
+        ins = operation.ins
+        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
+            raise
+        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
+            raise
+        raise _broken_structure(ins, codes, typed, str(error)) from None
 
 
 def undefined_metadata(ins: ProductForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:

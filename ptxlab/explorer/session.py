@@ -21,21 +21,20 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from . import edits
 from .edits import Edit, MatrixName, Message, SetValues, make_edits
 from .export import python_code
+from .forms import Explorable, explorable, explorable_candidates
 from .links import is_link, open_link, page_address, share_link
 from .picker import picker_index
 from .presenter import Observers, Presenter
 from .quiz import choose_questions
-from .refusals import explorable, explorable_candidates
+from .start import first_transfer
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import pack, page_data, page_text
-from .transfer import AnyTransfer, first_transfer
 from .view import SHAREABLE, Outgoing, View
 
 # -- requests --------------------------------------------------------------------------------------------
@@ -443,7 +442,7 @@ def _faults_as_refusals() -> Iterator[None]:
         raise PtxlabError(f"ptxlab could not do this; please report {reason}") from error
 
 
-def _named(ins: Form | str) -> tuple[Product | AnyTransfer, list[str]]:
+def _named(ins: Form | str) -> tuple[Explorable, list[str]]:
     """The instruction, or the first that a name which says too little may mean, and all that it may mean."""
     try:
         return explorable(ins), []

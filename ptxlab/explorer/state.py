@@ -26,15 +26,12 @@ from ..numerics.emulate import codes_of_d, model_of
 from ..numerics.models import why_no_model
 from ..numerics.steps import Trace
 from ..numerics.trace import disabled_lane, trace
-from .fills import check_seed, filled, start_code
+from .fills import check_seed, filled
+from .forms import Explorable, explorable
 from .masks import option_names
-from .refusals import RefusedEdit, explorable, undefined_metadata
-from .transfer import AnyTransfer, TransferOperation, first_transfer
-
-FIRST_DRAWS: tuple[tuple[str, str], ...] = (
-    ("A", "random"),
-    ("B", "random"),
-)  # the fills that a state starts with
+from .refusals import RefusedEdit, undefined_metadata
+from .start import FIRST_DRAWS, first_operation, first_transfer
+from .transfer import TransferOperation
 
 UNDO_LIMIT = 200  # edits that can be undone
 HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
@@ -221,19 +218,19 @@ class ExplorerState:
     True
     """
 
-    form: Product | AnyTransfer  # the instruction, whatever it does
+    form: Explorable  # the instruction, whatever it does
     ins: Product
     operation: Operation
     chip_choice: ChipChoice
 
-    def __init__(self, ins: Product | AnyTransfer, seed: int = 0) -> None:
+    def __init__(self, ins: Explorable, seed: int = 0) -> None:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
         self.draws: tuple[tuple[str, str], ...] = ()  # fills that took random numbers, for links
         if isinstance(form, Product):
             self.draws = FIRST_DRAWS
-            self.show(_first_operation(form, self.random))
+            self.show(first_operation(form, self.random))
         else:
             self.show(first_transfer(form, seed=self.seed))
         self.history = History()
@@ -484,15 +481,3 @@ def _check_metadata(operation: Operation) -> None:
         operation.codes("A")
     except PtxlabError as error:
         raise undefined_metadata(operation.ins, operation.codes("E"), str(error)) from None
-
-
-def _first_operation(ins: Product, random: np.random.Generator) -> Operation:
-    """Random A and B, C = 0, scales 1."""
-    first: dict[str, Any] = {
-        argument: operand.pack_codes(np.full(operand.shape, start_code(operand)))
-        for argument, operand in ins.inputs.items()
-    }
-    operation = Operation(ins, **first)
-    for name, pattern in FIRST_DRAWS:
-        operation = filled(operation, name, pattern, random)
-    return operation

@@ -18,16 +18,10 @@ from ..isa.tensor_memory import LANES
 from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
 from .instruction_info import bit_parts, lane_colours
-from .transfer import (
-    PARTS,
-    CopyTransfer,
-    LoadTransfer,
-    MatrixTransfer,
-    ShiftTransfer,
-    TensorMemoryTransfer,
-    TransferOperation,
-    choices,
-)
+from .matrix_transfer import MatrixTransfer
+from .tensor_transfer import CopyTransfer, LoadTransfer, ShiftTransfer, TensorMemoryTransfer
+from .transfer import TransferOperation
+from .transfer_parts import PARTS, choices
 from .view import code_bytes
 
 #: What can be chosen: a label, and what it means.
@@ -67,7 +61,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
     """What is fixed for an instruction and its address: sizes, places, what can be chosen.
 
     >>> import ptxlab
-    >>> from ptxlab.explorer.transfer import first_transfer
+    >>> from ptxlab.explorer.start import first_transfer
     >>> transfer = first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.4x256b"))
     >>> transfer_info(transfer)["tensor"]["summary"]
     '4 rows of 256 bits go to lanes 0, 32, 64 and 96, columns 0..7'
@@ -102,10 +96,11 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
         },
         "move": {
             "family": form.family,
-            "registers": transfer.in_registers,
+            "registers": transfer.matrix_in_registers,
             "halves": bool(tensor and tensor.ins.pack),
             "element_bits": UNPACKED.get(tensor.ins.source, 0) if tensor else 0,
-            "by": "D" if transfer.in_registers == "D" else "A",  # whose rows and columns the colours are
+            # the matrix whose rows and columns the colours show
+            "by": "D" if transfer.matrix_in_registers == "D" else "A",
             "controls": _controls(transfer),
         },
     }
@@ -141,8 +136,8 @@ def _matrix_info(transfer: TransferOperation, name: str) -> dict[str, Any]:
         "column_names": transfer.column_names(name),
     }
     maps: dict[str, NDArray[np.int64]] = transfer.thread_maps(name)
-    is_in_memory = name == ("D" if transfer.in_registers == "A" else "A")
-    if isinstance(transfer, CopyTransfer | MatrixTransfer) and is_in_memory and side.axes[1] != "register":
+    is_in_memory = name == ("D" if transfer.matrix_in_registers == "A" else "A")
+    if isinstance(transfer, CopyTransfer | MatrixTransfer) and is_in_memory and not side.in_registers:
         maps = {**maps, "byte_map": transfer.byte_addresses}
         if isinstance(transfer, MatrixTransfer) and transfer.ins.address_lanes:
             info["address_lanes"] = True
@@ -192,7 +187,7 @@ def _controls(transfer: TransferOperation) -> list[dict[str, Any]]:
             controls.append(_select(name, options, value))
     if isinstance(transfer, MatrixTransfer):
         if transfer.has_memory:
-            strides = sorted({*transfer.strides, transfer.stride})
+            strides = sorted({*transfer.offered_strides, transfer.stride})
             controls.append(
                 _select("stride", [(str(each), str(each)) for each in strides], str(transfer.stride))
             )
@@ -208,7 +203,7 @@ def _address_controls(transfer: TensorMemoryTransfer) -> Iterator[dict[str, Any]
     lanes = [str(lane) for lane in transfer.first_lanes]
     if len(lanes) > 1:
         yield _select("lane", [(lane, lane) for lane in lanes], str(transfer.lane))
-    yield _number("column", transfer.most_column(transfer.split), transfer.column)
+    yield _number("column", transfer.last_column(transfer.split), transfer.column)
     if transfer.ins.shape == "16x32bx2":
         half = transfer.ins.columns // 2
         split = half if transfer.split is None else transfer.split
@@ -308,5 +303,5 @@ def transfer_bytes(transfer: TransferOperation, name: str) -> dict[str, Any]:
         return {}
     data = code_bytes(transfer.dtype(name), transfer.codes(name))
     if name == "D":
-        data["counterpart"] = transfer.links.tobytes()
+        data["counterpart"] = transfer.source_cells.tobytes()
     return data

@@ -12,21 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_flag, as_index, as_int, as_text
 from ..errors import PtxlabError, quoted
-from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..views.static_fallback import StaticFallback
 from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
+from .forms import Explorable, explorable
 from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
 from .question import Question
 from .quiz import Quiz, choose_questions
-from .refusals import explorable
 from .session import PageSession
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
 from .trace_data import FoundDifference
-from .transfer import AnyTransfer
 from .view import MATRICES, MAX_PINNED, read_only
 
 MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
@@ -156,7 +154,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
-    def instruction(self) -> Product | AnyTransfer:
+    def instruction(self) -> Explorable:
         """The instruction; assign another one, and the matrices that fit it stay."""
         return self.state.form
 

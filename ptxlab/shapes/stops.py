@@ -16,8 +16,8 @@ import numpy as np
 from .._util.arguments import as_text, is_name
 from ..course.checking import Verdict
 from ..errors import PtxlabError, counted, listing, quoted
+from ..explorer.start import first_transfer
 from ..explorer.tensor_questions import rule_of_d
-from ..explorer.transfer import first_transfer
 from ..isa.catalog import catalog
 from ..isa.form import Form
 from ..isa.layout import Layout, index_terms
@@ -365,13 +365,13 @@ def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> St
 def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
     """About a word that is copied or shifted; a target word built from two source words accepts either."""
     transfer = first_transfer(form)
-    index = int(random.choice(np.flatnonzero(transfer.links[:, 0] >= 0)))
-    sources = [int(source) for source in transfer.links[index] if source >= 0]
-    target = transfer.ends[1].label
+    index = int(random.choice(np.flatnonzero(transfer.source_cells[:, 0] >= 0)))
+    sources = [int(source) for source in transfer.source_cells[index] if source >= 0]
+    source, target = transfer.source_and_target
     to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
-    rows, words = transfer.ends[0].axes
+    rows, words = source.axes
     return StopQuestion(
-        f"From which {rows} and which {words} does {target}[{index // to}][{index % to}] come?",
+        f"From which {rows} and which {words} does {target.label}[{index // to}][{index % to}] come?",
         f"{rows}, {words}",
         tuple(divmod(source, back) for source in sources),
     )

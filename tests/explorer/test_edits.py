@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import DTYPES, PtxlabError
+from ptxlab.explorer.cell_blocks import continue_cells
 from ptxlab.explorer.edits import (
     ClearCells,
     Edit,
@@ -24,7 +25,6 @@ from ptxlab.explorer.edits import (
     SetCell,
     SetRegister,
     SetValues,
-    continue_cells,
 )
 from ptxlab.explorer.parse_cell import parse, parse_block, parse_cells, range_words, value_range
 from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks

@@ -29,9 +29,9 @@ from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.memory_descriptor import place_shared
 from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
 from ptxlab.explorer.quiz import choose_questions
+from ptxlab.explorer.start import first_transfer
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import load_data, tensor_load
-from ptxlab.explorer.transfer import first_transfer
 from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -374,19 +374,19 @@ def test_loads_and_stores_link_the_words_that_the_layout_says() -> None:
             word = lane * transfer.tensor_columns + column
             if form.family == "tcgen05.ld":
                 width = transfer.result.shape[1]
-                assert transfer.links[thread * width + register, 0] == word
+                assert transfer.source_cells[thread * width + register, 0] == word
             else:
-                assert transfer.links[word].tolist() == [thread * form.registers + register]
+                assert transfer.source_cells[word].tolist() == [thread * form.registers + register]
 
 
 def test_every_link_is_a_word_that_arrived() -> None:
     for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift"):
         for form in transfers(family)[::5]:
             transfer = first_transfer(form)
-            there = transfer.links[:, 0] >= 0
+            there = transfer.source_cells[:, 0] >= 0
             arrived, read = transfer.result.reshape(-1), transfer.a.reshape(-1)
             if not (form.pack or form.source or form.absolute):
-                np.testing.assert_array_equal(arrived[there], read[transfer.links[there, 0]])
+                np.testing.assert_array_equal(arrived[there], read[transfer.source_cells[there, 0]])
             stays = there if transfer.c is None else ~there
             assert form.family == "tcgen05.ld" or transfer.c is None or not arrived[stays].any()
 
@@ -394,7 +394,7 @@ def test_every_link_is_a_word_that_arrived() -> None:
 def test_unpacked_words_come_from_the_words_of_their_bits() -> None:
     """A word of four elements of 6 bits has 24 bits of the source: the second has some of two words."""
     transfer = first_transfer(ptxlab.instruction("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32"))
-    links = transfer.links.reshape(128, 32, 2)
+    links = transfer.source_cells.reshape(128, 32, 2)
     assert links[3, :5].tolist() == [[12, -1], [12, 13], [13, 14], [14, -1], [-1, -1]]
     for bit in range(96):  # each bit of the source changes the words that are linked to it, and no others
         a = transfer.a.copy()

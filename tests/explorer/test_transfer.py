@@ -21,7 +21,8 @@ from ptxlab.explorer.edits import (
     SetRegister,
     SetRegisters,
 )
-from ptxlab.explorer.transfer import MatrixTransfer, first_transfer
+from ptxlab.explorer.matrix_transfer import MatrixTransfer
+from ptxlab.explorer.start import first_transfer
 from ptxlab.isa.catalog import transfer_forms
 from tests.cases import each, refuses
 
@@ -36,7 +37,7 @@ def test_every_element_of_d_is_that_of_a_which_it_is_linked_to(form: Any) -> Non
     """Links come from layouts, D from the emulator; a gap between rows changes neither."""
     transfer = first_transfer(form).filled("A", "random", np.random.default_rng(3))
     assert isinstance(transfer, MatrixTransfer)
-    moved = transfer.a.reshape(-1)[transfer.links[:, 0]]
+    moved = transfer.a.reshape(-1)[transfer.source_cells[:, 0]]
     if form.signed:
         moved = np.where(moved & 8, moved | 0xF0, moved)
     np.testing.assert_array_equal(transfer.result.reshape(-1), moved)
@@ -44,7 +45,7 @@ def test_every_element_of_d_is_that_of_a_which_it_is_linked_to(form: Any) -> Non
         lanes = transfer.thread_maps(name)["lane"]
         assert lanes.size == transfer.codes(name).size and 0 <= lanes.min() <= lanes.max() < 32
     if transfer.has_memory:
-        apart = transfer.placed(transfer.strides[-1])
+        apart = transfer.with_location(transfer.offered_strides[-1])
         np.testing.assert_array_equal(apart.result, transfer.result)
         assert apart.byte_addresses[1, 0] > transfer.byte_addresses[1, 0]
 

@@ -1,0 +1,89 @@
+"""What the Explorer starts with: a product of random matrices, or a transfer of words that are addresses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._util.arguments import as_int
+from ..errors import PtxlabError, quoted
+from ..isa.catalog import Product
+from ..isa.operation import Operation
+from ..isa.tcgen05 import Tcgen05Transfer
+from ..isa.tensor_memory import LANES
+from ..isa.transfer import TransferForm
+from .fills import check_seed, filled, start_code
+from .forms import AnyTransfer
+from .matrix_transfer import MatrixTransfer
+from .tensor_transfer import (
+    REGISTERS,
+    SHARED_MEMORY,
+    CopyTransfer,
+    LoadTransfer,
+    ShiftTransfer,
+    StoreTransfer,
+    TensorMemoryTransfer,
+    shown_columns,
+)
+from .transfer import READ_AS, TransferOperation, TransferSide
+
+#: The random fills that a product starts with.
+FIRST_DRAWS = (("A", "random"), ("B", "random"))
+
+_TENSOR_TRANSFERS: dict[str, type[TensorMemoryTransfer]] = {
+    "tcgen05.ld": LoadTransfer,
+    "tcgen05.st": StoreTransfer,
+    "tcgen05.cp": CopyTransfer,
+    "tcgen05.shift": ShiftTransfer,
+}
+
+
+def first_operation(ins: Product, random: np.random.Generator) -> Operation:
+    """A product with random A and B, C = 0, and scales of 1."""
+    arrays: dict[str, Any] = {
+        argument: operand.pack_codes(np.full(operand.shape, start_code(operand)))
+        for argument, operand in ins.inputs.items()
+    }
+    operation = Operation(ins, **arrays)
+    for name, pattern in FIRST_DRAWS:
+        operation = filled(operation, name, pattern, random)
+    return operation
+
+
+def first_transfer(
+    ins: AnyTransfer, address: int = 0, split: int | None = None, seed: int = 0
+) -> TransferOperation:
+    """A transfer whose words are their own addresses; numbers, where a reduction compares them."""
+    number = as_int(address, "address")
+    if not 0 <= number < 1 << 32:
+        raise PtxlabError(f"address {quoted(number)}: it has 32 bits, the lane in the upper 16")
+    random = np.random.default_rng(check_seed(seed))
+    if isinstance(ins, TransferForm):
+        operand = ins.register_operand
+        shape = ins.lines
+        if "registers" in ins.inputs and operand.layout is not None:
+            shape = (ins.lanes, operand.layout.elements)
+        zeros = np.zeros(shape, operand.dtype.code_type)
+        matrix = MatrixTransfer(ins, zeros, None, (None,), operand.dtype.name)
+        if operand.dtype.bits == 1:
+            return matrix.filled("A", "random", random)
+        return matrix.filled("A", "addresses" if operand.dtype.kind == "bits" else "counting", random)
+    kind = _TENSOR_TRANSFERS[ins.family]
+    element = ins.type if ins.reduction and ins.type in READ_AS[32] else "b32"
+    empty = kind(ins, np.zeros((0, 0), dtype=np.uint32), None, (0, 0, None), element)
+    source, target = (np.zeros(_shape(side, ins), dtype=np.uint32) for side in empty.source_and_target)
+    transfer = replace(empty, a=source, c=target if kind.keeps_target else None)
+    transfer = transfer.filled("A", "random" if ins.reduction else "addresses", random)
+    return transfer.with_location(number >> 16, number & 0xFFFF, split)
+
+
+def _shape(side: TransferSide, ins: Tcgen05Transfer) -> tuple[int, int]:
+    """Rows and columns of what an instruction reads or writes."""
+    if side is REGISTERS:
+        return LANES, ins.registers
+    if side is SHARED_MEMORY:
+        rows, words = replace(ins, source="").tensor("T").shape
+        return rows, words
+    return LANES, shown_columns(ins)
