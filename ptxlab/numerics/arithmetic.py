@@ -1,7 +1,7 @@
 """Arithmetic over arrays that NumPy does not have.
 
-Fused multiply-adds in float64 in every rounding mode and in float32, and exact products of small matrices,
-computed in the thread that asks for them.
+Fused multiply-adds in float64, in every rounding mode, and in float32; exact products of small matrices,
+computed in the calling thread.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_FAR = 120  # powers of two: an addend that much smaller is a sticky bit and no more
+_FAR = 120  # powers of two: an addend that much smaller acts only as a sticky bit
 #: Multiplications in a product up to which OpenBLAS, which NumPy's wheels contain, starts no other threads
 #: (SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD in its interface/gemm.c).
 _ONE_THREAD = 65536 * 4
 
 
-def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+def two_sum(x: Array, y: Array) -> tuple[Array, Array]:
     """x + y as a rounded sum and what it lost, exactly (Knuth)."""
     total = x + y
     back = total - x
     return total, (x - (total - back)) + (y - back)
 
 
-def _two_product(x: Array, y: Array) -> tuple[Array, Array]:
+def two_product(x: Array, y: Array) -> tuple[Array, Array]:
     """x * y as a rounded product and what it lost, exactly (Dekker), for factors of moderate size."""
 
     def halves(v: Array) -> tuple[Array, Array]:
@@ -52,8 +52,8 @@ def _to_odd(total: Array, lost: Array) -> Array:
 def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
     """a * b + c in float64, rounded once: to nearest even, or toward zero (rz), down (rm), up (rp).
 
-    NumPy has none. The product and the sum are split without error (Boldo and Melquiond 2008) in a range
-    where nothing overflows; what is left is rounded to the grid of the result, which subnormals make coarser.
+    The product and the sum are split without error (Boldo and Melquiond 2008) in a range where nothing
+    overflows; the remainder is rounded to the grid of the result, which subnormals make coarser.
 
     >>> x = 1 + 2.0**-30
     >>> float(fma(x, x, -1 - 2.0**-29)) == 2.0**-60   # x * x, rounded first, would leave 0
@@ -63,33 +63,34 @@ def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
     with np.errstate(all="ignore"):
         product = a * b
         zero = (a == 0) | (b == 0)
-        odd = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
-        unsigned = -0.0 if rounding == "rm" else 0.0  # what x - x gives
+        not_finite = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+        cancelled = -0.0 if rounding == "rm" else 0.0  # what x - x gives
         plain = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, product + c)
-        plain = np.where(zero & ~odd & (c == 0) & (np.signbit(product) != np.signbit(c)), unsigned, plain)
-        plain = np.where(zero & ~odd & (c != 0), c, plain)
+        opposite_zeros = zero & ~not_finite & (c == 0) & (np.signbit(product) != np.signbit(c))
+        plain = np.where(opposite_zeros, cancelled, plain)
+        plain = np.where(zero & ~not_finite & (c != 0), c, plain)
 
         (ma, ea), (mb, eb), (mc, ec) = np.frexp(a), np.frexp(b), np.frexp(c)
         shift = np.where(c == 0, 0, ec - (ea + eb))
         base = ea + eb + np.maximum(shift - _FAR, 0)
-        high, low = _two_product(ma, mb)
-        near, far = _two_sum(np.ldexp(mc, np.clip(shift, -_FAR, _FAR)), low)
-        total, lost = _two_sum(high, near)
-        total, rest = _two_sum(total, _to_odd(*_two_sum(far, lost)))
+        high, low = two_product(ma, mb)
+        near, far = two_sum(np.ldexp(mc, np.clip(shift, -_FAR, _FAR)), low)
+        total, lost = two_sum(high, near)
+        total, rest = two_sum(total, _to_odd(*two_sum(far, lost)))
         rounded = round_scaled(total, rest, base, rounding)
-        rounded = np.where(total == 0, unsigned, rounded)
-    return np.where(zero | odd, plain, rounded)
+        rounded = np.where(total == 0, cancelled, rounded)
+    return np.where(zero | not_finite, plain, rounded)
 
 
 def round_scaled(total: Array, rest: Array, base: Array, rounding: str | None) -> Array:
     """(total + rest) * 2^base, rounded to float64; |rest| is at most half a unit of total's last place."""
-    negative, size, rest = np.signbit(total), np.abs(total), np.copysign(1.0, total) * rest
-    fraction, exponent = np.frexp(size)
+    negative, magnitude, rest = np.signbit(total), np.abs(total), np.copysign(1.0, total) * rest
+    fraction, exponent = np.frexp(magnitude)
     exponent = exponent - ((fraction == 0.5) & (rest < 0))
     grid = np.maximum(exponent - 53, -1074 - base)
-    near = np.minimum(grid, 200)  # a grid that coarse is coarser than anything
-    whole = np.floor(np.ldexp(size, -near))
-    part, tail = _two_sum(np.ldexp(size, -near) - whole, np.ldexp(rest, -near))
+    near = np.minimum(grid, 200)  # coarser than any number here
+    whole = np.floor(np.ldexp(magnitude, -near))
+    part, tail = two_sum(np.ldexp(magnitude, -near) - whole, np.ldexp(rest, -near))
 
     def above(limit: Array | float) -> Array:
         """1, 0 or -1: part + tail compared with a limit."""
@@ -105,7 +106,7 @@ def round_scaled(total: Array, rest: Array, base: Array, rounding: str | None) -
         "rp": inexact & ~negative,
     }[rounding]
     value = np.ldexp(whole + away, grid + base)
-    if rounding is not None:  # what is too large becomes infinite only in the direction of rounding
+    if rounding is not None:  # overflow gives infinity only in the direction of rounding
         outward = {"rz": np.zeros_like(negative), "rm": negative, "rp": ~negative}[rounding]
         value = np.where(np.isinf(value) & ~outward, np.finfo(np.float64).max, value)
     return np.asarray(np.where(negative, -value, value))
@@ -118,16 +119,16 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     >>> float(fma_f32(one + np.float32(2**-12), one + np.float32(2**-12), -one)[0]) == 2**-11 + 2**-24
     True
     """
-    wide = _to_odd(*_two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
+    wide = _to_odd(*two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
     return wide.astype(np.float32)
 
 
 def exact_product(a: Array, b: Array) -> Array:
-    """a [..., M, K] times b [..., K, N], so few rows at once that BLAS does not spread them over threads.
+    """a [..., M, K] times b [..., K, N], in parts so small that BLAS uses no other threads.
 
-    The emulator has threads of its own, as many as the process may use. BLAS would take every core of the
-    machine instead, and for products of this size is many times slower with them. Sums must be exact: then
-    the bits do not depend on the division.
+    The emulator has its own threads, as many as the process may use. BLAS would take every core of the
+    machine, and is many times slower with them for products of this size. Sums must be exact, so that the
+    bits do not depend on how rows are divided.
 
     >>> exact_product(np.ones((2, 64, 32)), np.ones((2, 32, 256)))[1, 63, 255]
     np.float64(32.0)

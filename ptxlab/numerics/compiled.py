@@ -1,8 +1,8 @@
 """`fused_dot`: the fused dot product, by numba's loop or by NumPy.
 
-It chooses the loop that numba compiles (`fused_loops.py`) for large batches where numba is installed, and
-otherwise `fused_sum`, which needs only NumPy and gives the same bits. In the loop, too, every term is a
-float64 that holds it exactly; what is not finite or far from 1 is left to `fused_sum`.
+Large batches go through the loop that numba compiles (`fused_loops.py`), if numba is installed; others
+through `fused_sum`, which needs only NumPy and gives the same bits. The loop leaves numbers that are not
+finite, or too far from 1 for its float32 products, to `fused_sum`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from .fused_sum import ABSENT, Alignment, Array, DTypes, FusedCodes, FusedStep, fused_blocks
 
-#: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes a second
-#: to read what it has compiled.
-_WORTH = 1 << 19
-_PATIENCE = 1.0  # seconds that the first product waits for the loop; if it has to be compiled, NumPy computes
-WIDE = 64  # columns from which a few MMAs are divided into smaller ones: see `side_by_side`
-_chosen: str | None = None
-_kept = threading.local()  # the arrays that a thread worked in last
+#: Fewer products are not worth numba's loop: NumPy takes some 20 ms for them, and the first call of numba
+#: takes a second to read what it has compiled.
+_MIN_PRODUCTS = 1 << 19
+_WAIT_SECONDS = 1.0  # for the loop at first use; if it has to be compiled, NumPy computes meanwhile
+WIDE = 64  # columns from which a few MMAs are divided into smaller ones: see `divisions`
+_forced_backend: str | None = None
+_scratch_arrays = threading.local()  # the arrays in which a thread worked last
 _starting = threading.Lock()
 _compilation: threading.Thread | None = None
 _is_compiled = threading.Event()
@@ -51,23 +51,23 @@ def backend(name: str) -> Iterator[None]:
     ...     float(ins(np.ones((16, 16)), np.ones((16, 8)))[0, 0])
     16.0
     """
-    global _chosen
+    global _forced_backend
     if name not in ("numpy", "numba"):
         raise PtxlabError(f"unknown backend {name!r}; there are {listing(('numpy', 'numba'))}")
     if name == "numba" and _loop() is None:
         raise PtxlabError(
             'numba is not installed, is switched off, or does not fit this NumPy: pip install "ptxlab[fast]"'
         )
-    before, _chosen = _chosen, name
+    before, _forced_backend = _forced_backend, name
     try:
         yield
     finally:
-        _chosen = before
+        _forced_backend = before
 
 
 @lru_cache(maxsize=1)
 def _loop() -> ModuleType | None:
-    """The module that numba compiles; None where numba is missing or does not fit this NumPy."""
+    """The module that numba compiles; None if numba is missing or does not fit this NumPy."""
     try:
         with held_back():
             from . import fused_loops
@@ -77,31 +77,32 @@ def _loop() -> ModuleType | None:
 
 
 def _loops() -> ModuleType:
-    """The module that numba compiles, where it is known to be there."""
+    """The module that numba compiles, after a check that there is one."""
     module = _loop()
     assert module is not None
     return module
 
 
-def serves(dtypes: DTypes, products: int, depth: int) -> bool:
-    """Whether the compiled loop takes a product of that many scalar products with K = depth.
+def uses_loop(dtypes: DTypes, products: int, depth: int) -> bool:
+    """Whether the compiled loop computes a sum of that many scalar products with K = depth.
 
     >>> from ptxlab.isa.dtypes import dtype
     >>> dtypes = dtype("f16"), dtype("f16"), dtype("f32"), dtype("f32")
-    >>> serves(dtypes, products=100, depth=16)   # too little to compile for
+    >>> uses_loop(dtypes, products=100, depth=16)   # too little to compile for
     False
     """
     narrow = all(float_type.bits <= 32 for float_type in dtypes)
     fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
-    if not fits or _chosen == "numpy" or (_chosen is None and products < _WORTH) or _loop() is None:
+    is_large = products >= _MIN_PRODUCTS or _forced_backend == "numba"
+    if not fits or not is_large or _forced_backend == "numpy" or _loop() is None:
         return False
-    return _chosen == "numba" or _is_compiled.is_set() or _compiled_soon()
+    return _forced_backend == "numba" or _is_compiled.is_set() or _compiled_soon()
 
 
 def _compiled_soon() -> bool:
-    """Whether the loop can run; the first call has another thread compile it, or read it from numba's cache.
+    """Whether the loop can run; the first call starts a thread that compiles it or reads numba's cache.
 
-    Compiling takes 20 s, in which NumPy computes. In a process that was forked meanwhile, it always does.
+    Compiling takes 20 s, in which NumPy computes. In a process that was forked meanwhile, NumPy always does.
     """
     global _compilation
     with _starting:
@@ -109,12 +110,12 @@ def _compiled_soon() -> bool:
             _compilation = threading.Thread(target=_compile, name="numba")
             _compilation.start()
             BACKGROUND.append(_compilation_note)
-            _compilation.join(_PATIENCE)
+            _compilation.join(_WAIT_SECONDS)
     return _is_compiled.is_set()
 
 
 def _compile() -> None:
-    """Let numba compile the loop, which is the same for all types: it computes one MMA of zeros."""
+    """Let numba compile the loop, the same for all types, by computing one MMA of zeros."""
     zeros = np.zeros((1, 8, 8), dtype=np.uint16)
     f16, f32 = dtype("f16"), dtype("f32")
     step = FusedStep((f16, f16, f32, f32), Alignment(fraction_bits=25, result_bits=23, floor=-133))
@@ -130,8 +131,8 @@ def _compilation_note() -> str:
 def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
     """Codes of D in one step; C and D have one type.
 
-    Elements of A that are not stored make no products; scales are powers of two that multiply every product.
-    C counts 2^-c_shift times.
+    Elements of A that are not stored make no products; scales are powers of two that multiply every product;
+    C is multiplied by 2^-c_shift.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> codes = FusedCodes(f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]]))
@@ -143,7 +144,7 @@ def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
     rows, columns = codes.c.shape[-2:]
     products = len(flat.c) * rows * columns * codes.a.shape[-1]
     plain = flat.scales is None and not c_shift
-    if plain and serves(step.dtypes, products, codes.b.shape[-2]):
+    if plain and uses_loop(step.dtypes, products, codes.b.shape[-2]):
         d = _compiled_dot(flat, step)
     else:
         d = fused_blocks(flat, step, c_shift)
@@ -151,8 +152,8 @@ def fused_dot(codes: FusedCodes, step: FusedStep, c_shift: int = 0) -> Array:
 
 
 def _compiled_dot(codes: FusedCodes, step: FusedStep) -> Array:
-    """Codes of D for codes with one batch axis, by numba's loop; by NumPy where that leaves them out."""
-    down, across = side_by_side(codes)
+    """Codes of D for codes with one batch axis, by numba's loop, or by NumPy where the loop skips them."""
+    down, across = divisions(codes)
     parts = codes.divided(down, across)
     d, special = fused_codes(parts, step)
     if special.any():
@@ -161,25 +162,25 @@ def _compiled_dot(codes: FusedCodes, step: FusedStep) -> Array:
     return whole.reshape(codes.c.shape).astype(step.dtypes[3].code_type, copy=False)
 
 
-def side_by_side(codes: FusedCodes) -> tuple[int, int]:
+def divisions(codes: FusedCodes) -> tuple[int, int]:
     """Into how many parts rows and columns are divided, so that the loop has many MMAs to work on at once.
 
-    >>> one = FusedCodes(np.zeros((1, 64, 16)), np.zeros((1, 16, 256)), np.zeros((1, 64, 256)))
-    >>> side_by_side(one)   # 64 of m32n8
+    >>> codes = FusedCodes(np.zeros((1, 64, 16)), np.zeros((1, 16, 256)), np.zeros((1, 64, 256)))
+    >>> divisions(codes)   # 64 of m32n8
     (2, 32)
     """
     count, rows, columns = codes.c.shape
 
     def parts(size: int, most: int) -> int:
-        """The most parts of 8 or more that are alike."""
-        return max((each for each in range(1, min(most, size // 8) + 1) if size % each == 0), default=1)
+        """The largest number of equal parts, each of 8 or more."""
+        return max((count for count in range(1, min(most, size // 8) + 1) if size % count == 0), default=1)
 
     across = parts(columns, WIDE // max(count, 1))
     return parts(rows, WIDE // max(count * across, 1)), across
 
 
 def fused_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
-    """Codes of D for codes with one batch axis, without scales, and for which MMAs they do not count."""
+    """Codes of D for codes with one batch axis, without scales, and which MMAs the loop skipped."""
     d = np.empty(codes.c.shape, dtype=np.uint32)
     inputs = codes.a, codes.b, codes.c
     words = tuple(_Words.of_codes(x.shape[1:], x.itemsize) for x in (*inputs, d))
@@ -187,19 +188,20 @@ def fused_codes(codes: FusedCodes, step: FusedStep) -> tuple[Array, Array]:
     return d, _fill([_as_words(x) for x in inputs], d.reshape(-1), tables, step)
 
 
-def fused_registers(operands: Operation, step: FusedStep) -> tuple[Array, Array]:
-    """Registers of D [count, lanes, registers], and which of the MMAs are not computed.
+def fused_registers(operation: Operation, step: FusedStep) -> tuple[Array, Array]:
+    """Registers of D [count, lanes, registers], and which MMAs the loop skipped.
 
-    Operands are dense, without block scales, and their arrays have one batch axis. If A and B have turns in
-    front, [turns, count, lanes, registers], so has D, and D of one turn is C of the next.
+    Operands are dense, without block scales, and their arrays have one batch axis. If A and B have an axis of
+    iterations in front, [iterations, count, lanes, registers], so has D, and D of one iteration is C of the
+    next.
     """
-    ins = operands.mma
-    count = len(operands.c)
-    turns = operands.a.shape[:-3]
-    d = np.empty((*turns, count, ins.lanes, ins.d.registers), dtype=np.uint32)
-    c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
-    inputs = [_as_words(x.reshape(-1, *x.shape[-2:])) for x in (operands.a, operands.b, c)]
-    special = _fill(inputs, d.reshape(-1), _register_tables(ins, step.dtypes), step, math.prod(turns))
+    ins = operation.mma
+    count = len(operation.c)
+    iterations = operation.a.shape[:-3]
+    d = np.empty((*iterations, count, ins.lanes, ins.d.registers), dtype=np.uint32)
+    c = operation.c if operation.modifiers.scale_d else np.zeros_like(operation.c)
+    inputs = [_as_words(x.reshape(-1, *x.shape[-2:])) for x in (operation.a, operation.b, c)]
+    special = _fill(inputs, d.reshape(-1), _register_tables(ins, step.dtypes), step, math.prod(iterations))
     return d, np.flatnonzero(special)
 
 
@@ -209,39 +211,39 @@ def _register_tables(ins: ProductForm, dtypes: DTypes) -> _Tables:
     return _tables(words, (*ins.d.shape, ins.k), dtypes)
 
 
-def _up(size: int, multiple: int) -> int:
+def _round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
 def _flat(codes: Array) -> Array:
-    """In one axis, read-only: numba would compile for both kinds of arrays."""
+    """Flatten an array and make it read-only: numba would compile another function for writeable ones."""
     flat = np.ascontiguousarray(codes).reshape(-1).view()
     flat.flags.writeable = False
     return flat
 
 
 def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: int) -> tuple[object, ...]:
-    """Arrays in which `fused_loops.fill` works, of this thread; it leaves what is zero there zero.
+    """This thread's arrays for `fused_loops.fill`, which leaves their zeros as they are.
 
-    Values of A, B and C in these sizes, the same as bits, and their exponents; words of A, B and C, the same
-    and codes read-only, codes, and what belongs to a block.
+    Values of A, B and C in these sizes, a view of their bits, and their exponents; then words of A, B and C,
+    read-only views of them and of the codes, the codes, and the arrays of one block.
     """
     loop = _loops()
     key = (loop.GROUP, sizes, words, codes)
-    if getattr(_kept, "key", None) == key:
-        kept: tuple[object, ...] = _kept.arrays
-        return kept
+    if getattr(_scratch_arrays, "key", None) == key:
+        former: tuple[object, ...] = _scratch_arrays.arrays
+        return former
     block = 4 * loop.GROUP
     values = tuple(np.zeros(size, dtype=np.float32) for size in sizes)
     rows = tuple(np.empty(size, dtype=np.uint32) for size in words)
     results = np.empty(codes, dtype=np.uint32)
     arrays = (
         values,
-        tuple(each.view(np.uint32) for each in values),
+        tuple(array.view(np.uint32) for array in values),
         tuple(np.full(size, ABSENT, dtype=np.int16) for size in sizes),
         (
             rows,
-            tuple(_flat(each) for each in (*rows, results)),
+            tuple(_flat(array) for array in (*rows, results)),
             results,
             np.empty(block, dtype=np.float32),
             np.empty(block, dtype=np.int16),
@@ -251,7 +253,7 @@ def _scratch(sizes: tuple[int, int, int], words: tuple[int, int, int], codes: in
             np.empty(loop.GROUP, dtype=np.uint8),
         ),
     )
-    _kept.key, _kept.arrays = key, arrays
+    _scratch_arrays.key, _scratch_arrays.arrays = key, arrays
     return arrays
 
 
@@ -267,7 +269,7 @@ def _as_words(codes: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """Where a matrix is in 32-bit words: which element each part of a word is, and the lowest bits of parts.
+    """How 32-bit words hold a matrix: the element in each part of a word, and the lowest bit of each part.
 
     Elements are row * columns + column; -1 for none.
     """
@@ -278,7 +280,7 @@ class _Words:
     @classmethod
     @lru_cache(maxsize=None)
     def of_codes(cls, shape: tuple[int, int], size: int) -> _Words:
-        """Codes of `size` bytes, one after the other."""
+        """Codes of `size` bytes, one after another."""
         parts = 4 // size
         cells = np.arange(-(-shape[0] * shape[1] // parts) * parts)
         cells[shape[0] * shape[1] :] = -1
@@ -298,8 +300,8 @@ class _Words:
         return cls(np.where(first, cells, -1).reshape(-1, parts), bits)
 
 
-def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns: int = 1) -> Array:
-    """Fill words of D for words [MMAs, words] of A, B and C; for which MMAs they do not count.
+def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, iterations: int = 1) -> Array:
+    """Fill words of D from words [MMAs, words] of A, B and C; returns which MMAs the loop skipped.
 
     See `fused_loops.fill`.
     """
@@ -319,7 +321,7 @@ def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns
         _flat(b),
         _flat(c),
         d,
-        turns,
+        iterations,
         tables.sources,
         tables.places,
         tables.shape,
@@ -332,12 +334,12 @@ def _fill(inputs: list[Array], d: Array, tables: _Tables, step: FusedStep, turns
     return special > 0
 
 
-#: How far back an exponent goes, which bits belong to it, a factor, the lowest exponent.
+#: Shift to the right, mask of the bits that count, factor, lowest exponent: see `fused_loops._decode`.
 _DecodeForm: TypeAlias = tuple[np.int32, np.uint32, np.float32, int]
 
 
 class _Tables(NamedTuple):
-    """What `fused_loops.fill` is told of the types and places of A, B, C and D."""
+    """Arguments of `fused_loops.fill`: the types and places of A, B, C and D."""
 
     sources: tuple[Array, Array, Array, Array]
     places: Array
@@ -348,10 +350,10 @@ class _Tables(NamedTuple):
 
 @lru_cache(maxsize=None)
 def _tables(words: tuple[_Words, ...], shape: tuple[int, int, int], dtypes: DTypes) -> _Tables:
-    """What `fused_loops.fill` is told: M and N are even, K is a multiple of 8."""
+    """Arguments of `fused_loops.fill`; M and N are rounded up to even numbers, K to a multiple of 8."""
     _, columns, depth = shape
-    even = _up(shape[0], 2), _up(columns, 2), _up(depth, 8)
-    cells_a, cells_b, cells_c, cells_d = (each.cells for each in words)
+    even = _round_up(shape[0], 2), _round_up(columns, 2), _round_up(depth, 8)
+    cells_a, cells_b, cells_c, cells_d = (matrix.cells for matrix in words)
     places = (
         np.where(cells_a < 0, -1, cells_a // depth * even[2] + cells_a % depth),
         np.where(cells_b < 0, -1, cells_b % columns * even[2] + cells_b // columns),
@@ -359,8 +361,8 @@ def _tables(words: tuple[_Words, ...], shape: tuple[int, int, int], dtypes: DTyp
     )
     sizes = even[0] * even[2], even[1] * even[2], even[0] * even[1]
     a, b, c = (
-        _sources(place, each.bits, float_type.bits, size)
-        for place, each, float_type, size in zip(places, words, dtypes, sizes, strict=False)
+        _sources(place, matrix.bits, float_type.bits, size)
+        for place, matrix, float_type, size in zip(places, words, dtypes, sizes, strict=False)
     )
     limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
     return _Tables(
@@ -373,7 +375,7 @@ def _tables(words: tuple[_Words, ...], shape: tuple[int, int, int], dtypes: DTyp
 
 
 def _sources(places: Array, bits: tuple[int, ...], width: int, size: int) -> Array:
-    """For each place, where its word is [words, GROUP] and how far its element is moved to the left."""
+    """For each place, the index of its word in [words, GROUP] and the shift to the left of its element."""
     sources = np.full((size, 2), -1, dtype=np.int64)
     word, part = np.nonzero(places >= 0)
     sources[places[word, part], 0] = word * _loops().GROUP
@@ -382,29 +384,29 @@ def _sources(places: Array, bits: tuple[int, ...], width: int, size: int) -> Arr
 
 
 def _in_blocks(cells: Array, columns: int) -> Array:
-    """Places of elements, blocks of two rows and two columns one after the other."""
+    """Places of elements if blocks of two rows and two columns follow each other."""
     row, column = np.divmod(cells, columns)
-    block = row // 2 * (_up(columns, 2) // 2) + column // 2
+    block = row // 2 * (_round_up(columns, 2) // 2) + column // 2
     return np.where(cells < 0, -1, 4 * block + row % 2 * 2 + column % 2)
 
 
 def _decode_form(float_type: DType) -> _DecodeForm:
-    """How `fused_loops._decode` opens elements of a type."""
+    """How `fused_loops._decode` reads elements of a type."""
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
-    kept = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
+    mask = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
     return (
         np.int32(8 - exponent_bits),
-        np.uint32(kept),
+        np.uint32(mask),
         np.float32(2.0 ** (127 - bias)),
         1 - bias,
     )
 
 
 def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
-    """The lowest exponent of what is not special, and the least special value, as peaks of `_decode` have it.
+    """The lowest exponent that is not special, and the least special value as a peak of `_decode`.
 
-    Special are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on,
-    and below 2^-50.
+    Numbers are special if they are not finite, and factors also if float32 might not hold their products:
+    from 2^51 on, and below 2^-50.
     """
     exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
     lowest, highest = 1 - bias, (1 << exponent_bits) - 1 - bias  # of what has that field
@@ -420,7 +422,7 @@ def _limits(float_type: DType, is_factor: bool) -> tuple[int, int]:
 
 
 def call(module: ModuleType, name: str, *arguments: object) -> None:
-    """A compiled function; where numba cannot read or write what it compiled, all are compiled anew."""
+    """Call a compiled function; if numba cannot read or write its cache, compile all functions anew."""
     function = getattr(module, name)
     try:
         function(*arguments)

@@ -17,23 +17,23 @@ from ..isa.operation import Operation
 from ..isa.parse import parse_product
 from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
-from .compiled import serves
+from .compiled import uses_loop
 from .models import Model, find_model, has
 from .rules import Exact
-from .rules.base import Rule, of_turns
+from .rules.base import Rule, of_iterations
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-#: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
-#: memory than a small one. A compiled loop divides its part itself.
-_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 22, "compiled": 1 << 23}
-_LEAST = 1 << 20  # products that are worth a thread
+#: Products that a thread works on at once: few enough to stay in its cache, and for a large batch to take no
+#: more memory than a small one. A compiled loop divides its part itself.
+_PRODUCTS_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 22, "compiled": 1 << 23}
+_MIN_PRODUCTS = 1 << 20  # fewer are not worth a thread
 _TASK_BYTES = 2 << 20  # registers that a task of an executor reads and writes
 
 
 def emulate(
-    operands: Operation, *, model: str | None = None, executor: Executor | None = None
+    operation: Operation, *, model: str | None = None, executor: Executor | None = None
 ) -> NDArray[Any]:
     """Registers of D, bit for bit as the chip `model` computes them; see `Instruction.emulate`.
 
@@ -43,31 +43,31 @@ def emulate(
     >>> emulate(Operation.of(ins, *ones, np.zeros((32, 4), dtype=np.uint32)))[5]
     array([64, 64, 64, 64], dtype=uint32)
     """
-    ins, count = operands.ins, operands.count
+    ins, count = operation.ins, operation.count
     rule = _model(ins, model).rule
-    step = _step(ins, rule, count)
+    step = _part_size(ins, rule, count)
     if 0 < count <= step and executor is None:
-        return rule.run(operands.part(0, count)).reshape(*operands.batch, *ins.d.stored_shape)
+        return rule.run(operation.part(0, count)).reshape(*operation.batch, *ins.d.stored_shape)
     out = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
 
     def work(first: int) -> None:
         last = min(first + step, count)
-        out[first:last] = rule.run(operands.part(first, last))
+        out[first:last] = rule.run(operation.part(first, last))
 
     if executor is None:
         for_each(work, range(0, count, step))
     else:
         check_executor(executor)
         first = 0
-        with closing(in_order(executor, partial(emulate, model=model), _parts(operands))) as results:
+        with closing(in_order(executor, partial(emulate, model=model), _parts(operation))) as results:
             for _, d in results:
                 out[first : first + len(d)] = d
                 first += len(d)
-    return out.reshape(*operands.batch, *out.shape[1:])
+    return out.reshape(*operation.batch, *out.shape[1:])
 
 
 def codes_of_d(operation: Operation, model: str) -> NDArray[Any]:
-    """Codes of D by the model of a chip, computed once for an operation.
+    """Codes of D as the model of a chip gives them, computed once for an operation.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -82,11 +82,11 @@ def codes_of_d(operation: Operation, model: str) -> NDArray[Any]:
     return codes
 
 
-def accumulate(operands: Operation, *, model: str | None = None) -> NDArray[Any]:
-    """Registers of D after each of several turns, D of one being C of the next: a loop over K.
+def accumulate(operation: Operation, *, model: str | None = None) -> NDArray[Any]:
+    """Registers of D after each iteration of a loop over K, where D of one iteration is C of the next.
 
-    All operands but C have an axis of turns in front, and behind it one batch axis, which is C's; D is
-    [turns, count, lanes, registers]. The bits are those that `emulate` gives, turn by turn.
+    All operands but C have an axis of iterations, then one batch axis, which C has too; D is [iterations,
+    count, lanes, registers]. The bits are those that `emulate` gives, iteration by iteration.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -94,46 +94,46 @@ def accumulate(operands: Operation, *, model: str | None = None) -> NDArray[Any]
     >>> accumulate(Operation(ins, a + 0x11111111, b + 0x11111111, c))[:, 0, 0, 0]
     array([ 64, 128, 192], dtype=uint32)
     """
-    ins, count, turns = operands.ins, len(operands.c), len(operands.a)
+    ins, count, iterations = operation.ins, len(operation.c), len(operation.a)
     rule = _model(ins, model).rule
-    step = _step(ins, rule, count)
+    step = _part_size(ins, rule, count)
     if count <= step:
-        return rule.accumulate(operands)
-    out = np.empty((turns, count, *ins.d.stored_shape), dtype=ins.d.register_type)
+        return rule.accumulate(operation)
+    out = np.empty((iterations, count, *ins.d.stored_shape), dtype=ins.d.register_type)
 
     def work(first: int) -> None:
         part = slice(first, min(first + step, count))
-        out[:, part] = rule.accumulate(of_turns(operands, (slice(None), part), operands.c[part]))
+        out[:, part] = rule.accumulate(of_iterations(operation, (slice(None), part), operation.c[part]))
 
     for_each(work, range(0, count, step))
     return out
 
 
-def _step(ins: ProductForm, rule: Rule, count: int) -> int:
-    """How many of a batch a thread works on at once."""
+def _part_size(ins: ProductForm, rule: Rule, count: int) -> int:
+    """How many instructions of a batch a thread works on at once."""
     products = ins.d.shape[0] * ins.d.shape[1] * ins.k
     if isinstance(rule, Exact):
-        return max(1, _AT_ONCE["exact"] // products)
+        return max(1, _PRODUCTS_AT_ONCE["exact"] // products)
     dtypes = ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype
-    kind = "compiled" if serves(dtypes, count * products, ins.k) else "rounded"
-    most, least = max(1, _AT_ONCE[kind] // products), max(1, _LEAST // products)
+    kind = "compiled" if uses_loop(dtypes, count * products, ins.k) else "rounded"
+    most, least = max(1, _PRODUCTS_AT_ONCE[kind] // products), max(1, _MIN_PRODUCTS // products)
     return most if count <= least else min(most, max(least, -(-count // thread_count())))
 
 
-def _parts(operands: Operation) -> Iterator[Operation]:
-    """Parts of a batch for other processes or other machines: each holds everything that it needs."""
-    arrays = operands.part(0, min(operands.count, 1)).arrays.values()
-    size = sum(array.nbytes for array in arrays) + 4 * math.prod(operands.ins.d.stored_shape)
+def _parts(operation: Operation) -> Iterator[Operation]:
+    """Parts of a batch to send to other processes or machines."""
+    arrays = operation.part(0, min(operation.count, 1)).arrays.values()
+    size = sum(array.nbytes for array in arrays) + 4 * math.prod(operation.ins.d.stored_shape)
     step = max(1, _TASK_BYTES // size)
-    for first in range(0, operands.count, step):
-        last = min(first + step, operands.count)
-        yield operands.part(first, last).compact()
+    for first in range(0, operation.count, step):
+        last = min(first + step, operation.count)
+        yield operation.part(first, last).compact()
 
 
 def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
     """The model that `emulate` uses.
 
-    That of the named chip, or sm_90's, or that of a chip that has the instruction.
+    It is that of the named chip; without a name that of sm_90, or of another chip that has the instruction.
 
     >>> import ptxlab
     >>> model = model_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -144,10 +144,10 @@ def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
 
 
 def _model(ins: ProductForm, model: str | None) -> Model:
-    return find_model(ins, _usual_chip(ins) if model is None else as_text(model, "model"))
+    return find_model(ins, _default_chip(ins) if model is None else as_text(model, "model"))
 
 
 @lru_cache(maxsize=4096)
-def _usual_chip(ins: ProductForm) -> str:
-    have = [chip for chip in CHIPS if has(ins, chip)] or ["sm_100"]  # which says what it lacks
-    return next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])
+def _default_chip(ins: ProductForm) -> str:
+    chips = [chip for chip in CHIPS if has(ins, chip)] or ["sm_100"]  # `find_model` then says what is missing
+    return next((chip for chip in ("sm_90", "sm_120") if chip in chips), chips[0])

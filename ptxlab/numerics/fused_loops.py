@@ -23,7 +23,7 @@ if config.DISABLE_JIT:  # for debuggers and coverage: NumPy is faster than this 
 GROUP = 64  # MMAs that vector instructions take side by side: their values stay in cache
 
 _index, _half, _word, _float = np.uint64, np.int16, np.uint32, np.float32
-_options = {}  # of each compiled function, by its name: the names of its module, and what numba is told
+_options = {}  # by the name of a compiled function: the globals of its module, and its options for numba
 _changing = threading.Lock()
 
 
@@ -53,12 +53,12 @@ def compiled(**options):
     return decorate
 
 
-#: Of functions that only others call: what Python and C would need is not compiled.
+#: For functions that only compiled ones call: their interfaces for Python and C are not compiled.
 _inner = compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def compile_without_cache():
-    """Compile everything anew: numba raises an error where its cache is damaged or the disk is full."""
+    """Compile everything anew, for when numba's cache is damaged or the disk is full."""
     with _changing:
         if globals()["fill"].stats.cache_path is not None:
             for name, (module, options) in _options.items():
@@ -67,11 +67,11 @@ def compile_without_cache():
 
 # -- most numbers, with vector instructions ------------------------------------------------------------------
 #
-# GROUP MMAs stand side by side, in flat arrays [..., GROUP]; products are float32 that hold them exactly,
-# sums are integers. Four elements of D make a block: two rows and two columns. All lengths and distances in
-# the innermost loops are constants, types are named again after each operation (numba would go on with 64
-# bits), and indices are unsigned (others may count from the end), so that LLVM makes vector instructions.
-# Arrays come from outside: what makes them is slow to compile.
+# GROUP MMAs lie side by side in flat arrays [..., GROUP]; products are float32 that hold them exactly, sums
+# are integers. Four elements of D make a block: two rows and two columns. All lengths and distances in the
+# innermost loops are constants, types are named again after each operation (numba would continue with 64
+# bits), and indices are unsigned (signed ones may count from the end), so that LLVM makes vector
+# instructions. The caller allocates all arrays: allocation is slow to compile.
 
 
 @_inner
@@ -85,7 +85,7 @@ def _gather_words(words, first, count, rows):
 
 @_inner
 def _scatter_words(rows, places, first, count, words):
-    """The opposite: word w of MMA first + i = rows[places[w, 0], i]."""
+    """The inverse: word w of MMA first + i = rows[places[w, 0], i]."""
     size = len(places)
     for i in range(count):
         for j in range(size):
@@ -94,7 +94,7 @@ def _scatter_words(rows, places, first, count, words):
 
 @_inner
 def _values(rows, start, left, right, kept, factor, values, at):
-    """Values of one element of each word: a function of its own, so that LLVM sees how narrow they are."""
+    """Values of one element of each word; a separate function, so that LLVM sees how narrow they are."""
     left &= _word(31)
     right &= np.int32(31)
     for i in range(GROUP):
@@ -106,11 +106,11 @@ def _values(rows, start, left, right, kept, factor, values, at):
 def _decode(rows, sources, first, last, form, limits, values, codes, exponents, peaks, flags):
     """Values and exponents [..., GROUP] of elements, from the first to the last.
 
-    Element e of GROUP MMAs is in the words from `sources[e, 0]` on, where it has to be moved to the
-    left by `sources[e, 1]` for its sign to be that of a float32. `form`: how far back its exponent goes,
-    which bits belong to it, what float32 makes too little of it, the lowest exponent. Peaks become the
-    largest values so far, as upper halves of float32 without sign. Flagged are numbers below the first limit,
-    an exponent.
+    Element e of GROUP MMAs is in the words from `sources[e, 0]` on; a shift to the left by `sources[e, 1]`
+    puts its sign where float32 has it. `form`: the shift to the right that puts its exponent there, the mask
+    of its bits, the factor by which float32 then reads it too small, and its lowest exponent. `peaks` become
+    the largest values so far, as upper halves of float32 without sign. Numbers below the first limit, an
+    exponent, are flagged.
     """
     right, kept, factor, lowest = form
     lowest_allowed = _half(limits[0])
@@ -132,7 +132,7 @@ def _decode(rows, sources, first, last, form, limits, values, codes, exponents, 
 
 @_inner
 def _flag_peaks(peaks, limit, flags):
-    """Where a peak reaches the limit; how many are not flagged. Peaks begin anew."""
+    """Flag MMAs whose peak reaches the limit, and reset the peaks; returns how many MMAs are not flagged."""
     left = 0
     for i in range(GROUP):
         flags[i] |= np.uint8(peaks[i] >= np.uint16(limit))
@@ -260,15 +260,15 @@ def _pack_words(codes, places, lefts, first, count, words):
 
 
 @compiled(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arrays, special):
+def fill(a, b, c, d, iterations, sources, places, shape, forms, limits, numbers, arrays, special):
     """The fused sum of most numbers, from words to words: a, b, c, d [MMAs * words].
 
-    There are several turns, each with its own A, B and D; D of one is C of the next. `sources` say where
-    `_decode` finds the elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the
-    codes of the turn before; `places` and the last of `forms` where D's elements go. M and N are even, K a
-    multiple of 8. `numbers`: see `FusedStep`, and how many products integers hold. `arrays`: see
-    `compiled._scratch`. An MMA with numbers that are infinite, NaN or beyond the range in which float32 holds
-    their products, by its `limits`, is set in `special` [MMAs]; NumPy must compute it in all turns.
+    Each iteration has its own A, B and D; D of one is C of the next. `sources` say where `_decode` finds the
+    elements of [M, K], [N, K] and [blocks of M and N], and where those of C are in the codes of the previous
+    iteration; `places` and the last of `forms` say where D's elements go. M and N are even, K is a multiple
+    of 8. `numbers`: those of `FusedStep`, and how many products an integer sum holds. `arrays`: see
+    `compiled._scratch`. `special` [MMAs] is set for MMAs with infinities, NaN or numbers beyond their
+    `limits`, whose products float32 might not hold; NumPy must compute these in all iterations.
     """
     fraction_bits, floor, kept, nearest, together = numbers
     rows, columns, depth = shape
@@ -281,8 +281,8 @@ def fill(a, b, c, d, turns, sources, places, shape, forms, limits, numbers, arra
             flags[i] = np.uint8(i >= count)
         _gather_words(c, first, count, c_rows)
         start, source = of_c, sources[2]
-        for turn in range(turns):
-            number = turn * special.size + first
+        for iteration in range(iterations):
+            number = iteration * special.size + first
             _gather_words(b, number, count, b_rows)
             _decode(of_b, sources[1], 0, columns * depth, forms[1], limits[1],
                   b_value, b_code, b_exp, peaks, flags)  # fmt: skip

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ..isa.dtypes import DType, dtype
 from .arithmetic import exact_product
 
-ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
-_BLOCK = 1 << 17  # elements of D worked on at a time: loops are long, and what they need stays in the cache
+ABSENT = -4096  # exponents from here down belong to zeros, which take no part in the alignment
+_BLOCK = 1 << 17  # elements of D at a time: long loops whose data still fits the cache
 
 
 Array: TypeAlias = NDArray[Any]
 
-#: Of A, B, C and D.
+#: The types of A, B, C and D.
 DTypes: TypeAlias = tuple[DType, DType, DType, DType]
 
 
@@ -41,14 +41,14 @@ class FusedStep(NamedTuple):
 
     @property
     def numbers(self) -> tuple[int, int, int, bool]:
-        """Bits of fraction kept in the sum, its floor, bits of fraction kept of D, whether it is rounded."""
+        """Fraction bits of the aligned terms, the floor, fraction bits of D, and whether D is rounded."""
         nearest = self.dtypes[3].name == "f16"
-        kept = self.dtypes[3].fraction_bits if nearest else self.alignment.result_bits
-        return self.alignment.fraction_bits, self.alignment.floor, kept, nearest
+        result_bits = self.dtypes[3].fraction_bits if nearest else self.alignment.result_bits
+        return self.alignment.fraction_bits, self.alignment.floor, result_bits, nearest
 
 
 class FusedCodes(NamedTuple):
-    """Codes of A [..., M, K], B [..., K, N] and C [..., M, N], and what says how they count.
+    """Codes of A [..., M, K], B [..., K, N] and C [..., M, N], and of block scales.
 
     `stored` [..., M, K] says which elements of A exist; None if all do. `scales` are ue8m0 codes for the rows
     of A [..., M, blocks of K] and the columns of B [..., blocks, N].
@@ -74,17 +74,17 @@ class FusedCodes(NamedTuple):
         )
 
     def select(self, which: slice | Array) -> FusedCodes:
-        """Those of some MMAs of one batch axis."""
+        """The codes of some MMAs, for codes with one batch axis."""
         return self._map(lambda codes: codes[which])
 
     def divided(self, down: int, across: int) -> FusedCodes:
-        """Smaller MMAs of one batch axis: rows in `down` parts, columns in `across` parts; without scales."""
+        """Smaller MMAs: rows in `down` parts, columns in `across` parts; one batch axis, without scales."""
         count, rows, columns = self.c.shape
 
         def of_rows(codes: Array) -> Array:
             parts = codes.reshape(count, down, 1, rows // down, -1)
-            whole = np.broadcast_to(parts, (count, down, across, *parts.shape[3:]))
-            return whole.reshape(-1, *parts.shape[3:])
+            repeated = np.broadcast_to(parts, (count, down, across, *parts.shape[3:]))
+            return repeated.reshape(-1, *parts.shape[3:])
 
         b = np.moveaxis(self.b.reshape(count, 1, -1, across, columns // across), 2, 3)
         b = np.broadcast_to(b, (count, down, *b.shape[2:])).reshape(-1, *b.shape[3:])
@@ -121,7 +121,7 @@ class _Numbers(NamedTuple):
         return _Numbers(np.where(np.isfinite(self.value), self.value, 0), self.exponent)
 
     def is_moderate(self, lowest: int, highest: int | None = None) -> bool:
-        """Whether no number is below 2^-lowest or from 2^(highest + 1) on."""
+        """Whether all numbers are from 2^-lowest to below 2^(highest + 1); `highest` defaults to `lowest`."""
         exponent = self.exponent
         if exponent.max(initial=ABSENT) > (lowest if highest is None else highest):
             return False
@@ -144,7 +144,7 @@ def _table(float_type: DType) -> _Numbers:
 def _decoded(codes: Array, float_type: DType) -> _Numbers:
     """The numbers that codes stand for, in float32; the exponent of a subnormal is the smallest normal's."""
     if float_type.bits <= 8:
-        numbers = _table(float_type).map(lambda each: np.take(each, codes, mode="clip"))
+        numbers = _table(float_type).map(lambda column: np.take(column, codes, mode="clip"))
         return numbers._replace(is_finite=numbers.is_finite or bool(np.isfinite(numbers.value).all()))
     highest = (1 << float_type.exponent_bits) - 1
     exponents = np.empty(codes.shape, np.int16)
@@ -154,7 +154,7 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
     is_finite = bool(exponents.max(initial=0) < highest)
     if float_type.name == "f16" and not is_finite:
         values = codes.view(np.float16).astype(np.float32)
-    elif float_type.name == "f16":  # by its bits: four times as fast as a conversion
+    elif float_type.name == "f16":  # by integer arithmetic: four times as fast as a conversion
         np.copyto(values, codes.view(np.int16))
         values <<= 13
         values &= ~0x7000_0000  # copies of the sign below it
@@ -168,13 +168,13 @@ def _decoded(codes: Array, float_type: DType) -> _Numbers:
     values = values.view(np.float32)
     if exponents.min(initial=1) == 0:
         np.maximum(exponents, np.int16(1), out=exponents)
-        exponents += (values == 0) * np.int16(ABSENT)  # less than that, after all
+        exponents += (values == 0) * np.int16(ABSENT)  # a zero may also be below ABSENT
     exponents -= np.int16(float_type.bias)
     return _Numbers(values, exponents, is_finite)
 
 
 def _power(exponent: Array) -> Array:
-    """2.0 ** exponent by building the bits, held inside the range of float64's normal numbers."""
+    """2.0 ** exponent from its bits, clamped to the range of float64's normal numbers."""
     field = np.clip(exponent.astype(np.int64) + 1023, 1, 2046)
     return (field << 52).view(np.float64)
 
@@ -201,7 +201,7 @@ def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
 
 
 def _fused_block(codes: FusedCodes, step: FusedStep, c_shift: int) -> Array:
-    by_count = codes.b.shape[-1] < 32  # the longer of N and count runs innermost: NumPy's loops are long then
+    by_count = codes.b.shape[-1] < 32  # the batch, not N, runs innermost: then NumPy's loops are long
 
     def batch_last(x: Array) -> Array:
         return np.ascontiguousarray(np.moveaxis(x, 0, -1) if by_count else x)
@@ -230,9 +230,9 @@ def _fused_block(codes: FusedCodes, step: FusedStep, c_shift: int) -> Array:
         a, b, c = a.finite(), b.finite(), c.finite()
     a, b = _along_k(a, b, by_count)
     if scales is None and _fit_float32(a, b, c, step):
-        sums = _short_sums(a, b, c, step.alignment)
-        if special is None and step.dtypes[3].name == "f32":  # which none of these sums is too small for
-            return batch_first(_cut(sums, step.alignment.result_bits))
+        sums = _float32_sums(a, b, c, step.alignment)
+        if special is None and step.dtypes[3].name == "f32":  # none of these sums is subnormal
+            return batch_first(_truncated(sums, step.alignment.result_bits))
     else:
         sums = _aligned_sums(a, b, c, step.alignment)
     value = batch_first(sums)
@@ -242,7 +242,7 @@ def _fused_block(codes: FusedCodes, step: FusedStep, c_shift: int) -> Array:
 
 
 def _element_scales(codes: FusedCodes) -> tuple[Array, Array] | None:
-    """Codes of the scales as they multiply A and B: one for a row, or one for each element of it."""
+    """Codes of the scales that multiply A and B: one for each row of A, or for each element."""
     if codes.scales is None:
         return None
     scale_a, scale_b = codes.scales
@@ -262,7 +262,7 @@ def _along_k(a: _Numbers, b: _Numbers, by_count: bool) -> tuple[_Numbers, _Numbe
 
 
 def _fit_float32(a: _Numbers, b: _Numbers, c: _Numbers, step: FusedStep) -> bool:
-    """Whether float32 holds all products, and integers of 32 bits the terms: see `_short_sums`."""
+    """Whether float32 holds all products, and 32-bit integers all terms: see `_float32_sums`."""
     for float_type, factors in ((step.dtypes[0], a), (step.dtypes[1], b)):
         if float_type.exponent_bits >= 8 and not factors.is_moderate(50):
             return False
@@ -280,7 +280,7 @@ def _top_exponents(a: _Numbers, b: _Numbers, c: _Numbers, floor: int) -> Array:
 
 
 def _aligned_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> Array:
-    """c plus the products a[k] b[k] of finite values, each truncated relative to the largest term."""
+    """C plus the products a[k] b[k] of finite values, each truncated relative to the largest term."""
     a_value, b_value, c_value = (x.value.astype(np.float64, copy=False) for x in (a, b, c))
     scale = _power(alignment.fraction_bits - _top_exponents(a, b, c, alignment.floor))
     product = np.empty(c_value.shape)
@@ -295,10 +295,10 @@ def _aligned_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -
     return np.asarray(total)
 
 
-def _short_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> Array:
-    """`_aligned_sums` of numbers whose products float32 holds, with at most 25 fraction bits.
+def _float32_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> Array:
+    """Like `_aligned_sums`, for products that float32 holds and at most 25 fraction bits.
 
-    Terms of 27 bits become integers, which truncates them; 16 of them have a sum of 32 bits.
+    Terms of 27 bits become integers, which truncates them; the sum of 16 terms fits 32 bits.
     """
     top = _top_exponents(a, b, c, alignment.floor)
     # where the power is out of range, all terms are zero
@@ -323,10 +323,10 @@ def _short_sums(a: _Numbers, b: _Numbers, c: _Numbers, alignment: Alignment) -> 
 
 
 def _special(a: Array, b: Array, stored: Array | None) -> Array:
-    """What products that are not finite add up to: 0 where all are finite, an infinity, or NaN.
+    """The sum of products that are not finite: an infinity or NaN; 0 where all are finite.
 
-    They are counted by matrix products of signs. `stored` says which elements of A exist: a zero that is not
-    stored times infinity is not NaN.
+    Matrix products of signs count them. `stored` says which elements of A exist: infinity times a zero that
+    is not stored is not NaN.
     """
 
     def parts(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -341,20 +341,21 @@ def _special(a: Array, b: Array, stored: Array | None) -> Array:
     )
     present = np.ones_like(a_sign) if stored is None else stored.astype(np.float32)
     left, right = np.concatenate([a_inf, a_sign], axis=-1), np.concatenate([b_sign - b_inf, b_inf], axis=-2)
-    signed, every = exact_product(left, right), exact_product(abs(left), abs(right))
+    signed, count = exact_product(left, right), exact_product(abs(left), abs(right))
     invalid = exact_product(
         np.concatenate([present, abs(a_inf), a_zero * present], axis=-1),
         np.concatenate([b_nan, b_zero, abs(b_inf)], axis=-2),
     )
     invalid += a_nan.sum(axis=-1, keepdims=True)
-    both = (every > 0) & (abs(signed) < every)
-    return np.where((invalid > 0) | both, np.nan, np.where(every > 0, np.copysign(np.inf, signed), 0.0))
+    both_signs = (count > 0) & (abs(signed) < count)
+    infinity = np.where(count > 0, np.copysign(np.inf, signed), 0.0)
+    return np.where((invalid > 0) | both_signs, np.nan, infinity)
 
 
 def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
-    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even.
+    """The end of a fused step: exact values -> codes of f32 or f16.
 
-    How a fused step ends.
+    f32 is truncated to `result_bits` of fraction, f16 rounded to nearest even.
 
     >>> [hex(code) for code in round_sum(np.array([1 + 2.0**-14, -(2.0**-200)]), dtype("f32"), 13)]
     ['0x3f800000', '0x0']
@@ -362,11 +363,12 @@ def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
     nan = np.isnan(value)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         if float_type.name == "f16":
-            codes = (value.astype(np.float16) + np.float16(0)).view(np.uint16)  # + 0: a zero has no sign
+            codes = (value.astype(np.float16) + np.float16(0)).view(np.uint16)  # + 0 turns -0 into +0
             return np.where(nan, np.uint16(0x7FFF), codes)
-        size = np.abs(value)
-        if size.size and size.max() < np.inf and not ((size < 2.0**-126) & (size > 0)).any():
-            return _cut(value, result_bits)
+        magnitude = np.abs(value)
+        subnormal = (magnitude < 2.0**-126) & (magnitude > 0)
+        if magnitude.size and magnitude.max() < np.inf and not subnormal.any():
+            return _truncated(value, result_bits)
         _, exponent = np.frexp(value)
         grain = _power(np.maximum(exponent - 1, -126) - result_bits)
         finite = np.isfinite(value)
@@ -375,8 +377,8 @@ def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
     return np.where(nan, np.uint32(0x7FFFFFFF), codes)
 
 
-def _cut(value: Array, result_bits: int) -> Array:
-    """Values that are finite and not subnormal as codes of f32, cut to `result_bits` of fraction."""
+def _truncated(value: Array, result_bits: int) -> Array:
+    """Finite values, none of them subnormal, as codes of f32 truncated to `result_bits` of fraction."""
     cut = np.ascontiguousarray(value).view(np.int64) & np.int64(-1 << 52 - result_bits)
     with np.errstate(over="ignore"):
         return (cut.view(np.float64).astype(np.float32) + np.float32(0)).view(np.uint32)
@@ -393,9 +395,9 @@ def block_scaled_dot(
 ) -> Array:
     """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes.
 
-    Scales are [..., M, V] and [..., V, N]. Sums of 16 products are exact; each, times the significands of its
-    two scales, is one term, aligned by the scales' exponents. `group` columns of A make such a sum: 16, or 32
-    where half of them are zeros that a sparse instruction does not store.
+    Scales are [..., M, V] and [..., V, N]. Sums of 16 products are exact; each, times its two scales, is one
+    term, aligned by the exponents of the scales. A sum takes `group` columns of A: 16, or 32 where half of
+    them are zeros that a sparse instruction does not store.
 
     >>> e2m1, f32, ue8m0 = dtype("e2m1"), dtype("f32"), dtype("ue8m0")
     >>> a, b, c = e2m1.encode(np.ones((1, 32))), e2m1.encode(np.ones((32, 1))), f32.encode([[0]])

@@ -1,8 +1,8 @@
 """What each chip does: how many bits of products and sums it keeps, as rows of data with their evidence.
 
 `Fused` of `rules/fused.py` says what the numbers mean. f16 keeps 23 to 25 bits below the largest exponent,
-FP8 of sm_89 and of wgmma only 13; mma of FP8 on sm_90 goes through f16, and has its bits. Where they are cut:
-`fused_sum.round_sum`, and with numba `fused_loops.py`.
+FP8 on sm_89 and in wgmma only 13; FP8 mma on sm_90 is computed as f16, with the bits of f16. The emulator
+cuts the bits off in `fused_sum.round_sum`, or with numba in `fused_loops.py`.
 """
 
 from __future__ import annotations
@@ -50,17 +50,21 @@ class Model:
     def fits(self, ins: ProductForm | str) -> bool:
         """Whether it covers this instruction."""
         ins = parse_product(ins)
-        among = (
+        required = (
+            (ins.a_type, self.inputs),
+            (ins.b_type, self.inputs),
+            (ins.family, self.families),
+        )
+        optional = (
             (ins.shape, self.shapes),
             (ins.d_type, self.results),
             (ins.kind, self.kinds),
             (ins.c_type, self.accumulators),
             (f"{ins.scale_vec}X {ins.scale_type}", self.scales),
+            (ins.k, self.depths),
         )
-        types = ins.a_type in self.inputs and ins.b_type in self.inputs
-        types = types and (not self.depths or ins.k in self.depths)
-        return (
-            types and ins.family in self.families and all(not names or name in names for name, names in among)
+        return all(value in legal for value, legal in required) and all(
+            not legal or value in legal for value, legal in optional
         )
 
     @property
@@ -122,7 +126,7 @@ def _halves(
 ) -> Iterator[Model]:
     """f16 and bf16.
 
-    A step that ends in f16 has its floor as far below f16's exponents as otherwise below f32's.
+    The floor of a step that ends in f16 is as far below f16's exponents as that of others below f32's.
     """
     narrow = replace(step, floor=step.floor + _F32_TO_F16)
     yield Model(chip, ("f16",), families, narrow, evidence, source, results=("f16",), accumulators=("f16",))
@@ -143,7 +147,7 @@ def _floats(chip: str, step: Fused, source: str) -> Iterator[Model]:
 
 
 def _hopper() -> Iterator[Model]:
-    """All of it measured."""
+    """sm_90, all of it measured."""
 
     def row(inputs: tuple[str, ...], families: tuple[str, ...], rule: Rule) -> Model:
         return Model("sm_90", inputs, families, rule, "measured", _H200, mmas=_MMAS)
@@ -168,7 +172,7 @@ def _hopper() -> Iterator[Model]:
 
 
 def _tensor_memory(chip: str) -> Iterator[Model]:
-    """tcgen05.mma. Sparse forms are among what was measured; neither .ws nor K = 96 was."""
+    """tcgen05.mma. The published measurements include sparse forms, but neither .ws nor K = 96."""
     block = Fused(fraction_bits=35, result_bits=23, floor=-139, block=16)
     floats, plain, fp4 = (*_FLOATS, *_F8F6F4), ("f16", "tf32", "f8f6f4"), ("mxf4", "mxf4nvf4")
 
@@ -204,8 +208,8 @@ def _narrow_floats_of_sm_120() -> Iterator[Model]:
     """Types of 4, 6 and 8 bits, with and without block scales."""
     step = Fused(fraction_bits=35, result_bits=23, floor=-126, block=16)
     block = Model("sm_120", ("e2m1",), _SYNC, step, "assumed", "", kinds=("mxf4", "mxf4nvf4"))
-    younger = "as with the other scales of this kind"  # than what is published
-    yield replace(block, source=younger, kinds=("mxf4nvf4",), scales=("4X ue8m0",))
+    newer = "as with the other scales of this kind"  # this form is newer than the publication
+    yield replace(block, source=newer, kinds=("mxf4nvf4",), scales=("4X ue8m0",))
     yield replace(block, families=("mma",), evidence="published", source=_MMA_SIM)
     yield replace(block, families=("mma.sp",), source="as the dense form")
     for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
@@ -215,7 +219,7 @@ def _narrow_floats_of_sm_120() -> Iterator[Model]:
         yield replace(row, families=("mma.sp",), source="as the dense form")
 
 
-def _all() -> Iterator[Model]:
+def _rows() -> Iterator[Model]:
     both = ("mma", "wmma")
     source = f"{_KHATTAK}, of a V100; {_MMA_SIM}; {_FASI}"
     yield from _halves("sm_70", ("f16",), both, _VOLTA, "published", source)
@@ -237,13 +241,13 @@ def _all() -> Iterator[Model]:
     yield from _tensor_memory("sm_100")
     yield from _narrow_floats_of_sm_120()
     for chip in GENERATIONS:
-        if chip not in ("sm_70", "sm_90"):  # the one has none, the other's are measured
+        if chip not in ("sm_70", "sm_90"):  # sm_70 has none, those of sm_90 are measured
             families = _WARP if chip != "sm_75" else both
             yield Model(chip, _INTEGERS, families, Exact(), "published", _ISA)
 
 
-#: By chip; the first that fits an instruction counts.
-_MODELS: tuple[Model, ...] = tuple(sorted(_all(), key=lambda model: list(GENERATIONS).index(model.chip)))
+#: In the order of chips; the first that fits an instruction applies.
+_MODELS: tuple[Model, ...] = tuple(sorted(_rows(), key=lambda model: list(GENERATIONS).index(model.chip)))
 
 
 def models() -> tuple[Model, ...]:
@@ -259,7 +263,7 @@ def has(ins: ProductForm | str, chip: str) -> bool:
     """Whether a chip that `model=` names, or one with the same arithmetic, has the instruction.
 
     sm_103 and sm_110 compute as sm_100 does, as far as is known; of the three only sm_103 has tcgen05.mma
-    with K = 96. Of sm_107 that is assumed, for tcgen05.mma.
+    with K = 96. The same is assumed of tcgen05.mma on sm_107.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -293,39 +297,39 @@ def model_for(ins: ProductForm | str, chip: str) -> Model:
 
 @lru_cache(maxsize=None)
 def find_model(ins: ProductForm, chip: str) -> Model:
-    """The same for what has been checked."""
-    there = has(ins, chip)
-    unknown = why_no_model(ins)
-    if unknown:
-        raise PtxlabError(f"{ins.mnemonic} {ins.shape}: {unknown}")
-    model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
+    """Like `model_for`, for arguments already checked."""
+    is_legal = has(ins, chip)
+    reason = why_no_model(ins)
+    if reason:
+        raise PtxlabError(f"{ins.mnemonic} {ins.shape}: {reason}")
+    model = next((row for row in _MODELS if row.chip == chip and row.fits(ins)), None)
     if model is None:
-        others = dict.fromkeys(model.chip for model in _MODELS if model.fits(ins) and has(ins, model.chip))
+        others = dict.fromkeys(row.chip for row in _MODELS if row.fits(ins) and has(ins, row.chip))
         raise PtxlabError(
             f"model {chip!r} has no arithmetic for {ins.family} with {ins.a_type}; those that have it: "
             f"{listing(others)}"
         )
-    if not there:
+    if not is_legal:
         raise PtxlabError(
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
-    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed" and not _without_rubin(ins):
+    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed" and not _is_on_published_target(ins):
         return replace(model, evidence="assumed", source=f"{_RUBIN} another descriptor")
     return model
 
 
-def _without_rubin(ins: Tcgen05Mma) -> bool:
-    """Whether a target of which something is published has it with this descriptor."""
+def _is_on_published_target(ins: Tcgen05Mma) -> bool:
+    """Whether any target but sm_107, of which nothing is published, has it with this descriptor."""
     return any(target not in SM_107 and ins.supports(target) for target in ins.targets)
 
 
 def _tensor_chip(target: str) -> str | None:
-    """The chip whose tcgen05.mma a target's is like; of sm_107 it is an assumption."""
+    """The chip whose arithmetic tcgen05.mma has on a target; for sm_107 this is an assumption."""
     return "sm_100" if target in SM_107 else chip_of_target(target)
 
 
 def why_no_model(ins: ProductForm) -> str:
-    """Why no chip's arithmetic is known for an instruction; empty where one is.
+    """Why no chip has a model for an instruction; empty if one has.
 
     >>> import ptxlab
     >>> name = "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block32"

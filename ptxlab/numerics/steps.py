@@ -18,7 +18,7 @@ from .fused_sum import convert_codes
 Number = Fraction | float  #: exact, or an infinity or NaN
 
 #: What a term is: C, the zero that a sum starts from, the sum so far, a product of A and B, the scaled sum of
-#: a block of products, or the sum of a group of products that was computed apart.
+#: a block of products, or the sum of a group of products that is computed separately.
 Role = Literal["C", "zero", "sum", "product", "block", "group"]
 #: What a step does.
 StepKind = Literal["integer sum", "fused sum", "multiply", "fma", "add", "convert"]
@@ -31,9 +31,9 @@ class Term:
     """One summand of a step.
 
     `value` is exact. `exponent` is the one it is aligned by: for a product the sum of its factors' exponents,
-    which is not normalised; None for what takes no part in the alignment (a zero, an infinity, NaN). `kept`
-    is what truncation leaves of it. A product has its `factors`, its `k`, and the `row` of A and `column` of
-    B it comes from; `places` is how many bits of its significand stand behind the point. Blocks and groups
+    which is not normalised; None for terms that take no part in the alignment (a zero, an infinity, NaN).
+    `kept` is what truncation leaves of it. A product has its `factors`, its `k`, and the `row` of A and
+    `column` of B it comes from; `places` is the number of fraction bits of its significand. Blocks and groups
     have the `k` of all their products.
 
     >>> term = Term("product", Fraction(-11, 4), 1, kept=Fraction(-5, 2), k=(3,), row=0, column=5)
@@ -57,10 +57,10 @@ class Term:
         return cls(role, value, exponent, value, **rest)
 
     def times(self, scale: Number, exponent: int | None, places: int = 0) -> Term:
-        """The whole term times a scale, which is aligned by `exponent` and has `places` places."""
+        """The whole term times a scale with this exponent and this number of fraction bits."""
         value = multiply(self.value, scale)
-        together = None if self.exponent is None or exponent is None else self.exponent + exponent
-        return replace(self, value=value, exponent=together, kept=value, places=(self.places or 0) + places)
+        summed = None if self.exponent is None or exponent is None else self.exponent + exponent
+        return replace(self, value=value, exponent=summed, kept=value, places=(self.places or 0) + places)
 
     @property
     def lost(self) -> Fraction:
@@ -135,7 +135,7 @@ class Step:
         return tuple(accumulate((term.kept for term in self.terms), _add))
 
     def bits(self, term: Term) -> tuple[str, str]:
-        """Its size in binary: what is kept, from 2^(top + 1) down to the last bit, and all that is lost.
+        """The magnitude of a term in binary: the bits kept, from 2^(top + 1) down, and the bits lost.
 
         >>> term = Term("C", Fraction(21, 8), 1, kept=Fraction(5, 2))
         >>> Step("fused sum", (term,), 1, -1, Fraction(5, 2), "rz", 0x40200000, "f32").bits(term)
@@ -144,8 +144,8 @@ class Step:
         if not isinstance(term.value, Fraction) or self.top is None or self.grain is None:
             return "", ""
         units = abs(term.value) / Fraction(2) ** self.grain
-        behind = units.denominator.bit_length() - 1
-        lost = f"{units.numerator & ((1 << behind) - 1):0{behind}b}" if behind else ""
+        lost_bits = units.denominator.bit_length() - 1
+        lost = f"{units.numerator & ((1 << lost_bits) - 1):0{lost_bits}b}" if lost_bits else ""
         return f"{int(units):0{self.top + 2 - self.grain}b}", lost
 
 
@@ -198,10 +198,7 @@ class Trace:
 
     @property
     def last_place(self) -> Fraction | None:
-        """The worth of the last bit of D's format, in which errors are told.
-
-        None where D is zero or not finite.
-        """
+        """The value of D's last bit, the unit in which errors are given; None if D is 0 or not finite."""
         result = dtype(self.steps[-1].dtype)
         if not isinstance(self.value, Fraction) or not self.value or not result.is_float:
             return None
@@ -209,7 +206,7 @@ class Trace:
         return Fraction(2) ** (max(field, 1) - result.bias - result.fraction_bits)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data for JSON: exact numbers as text, ``-11/4``, codes in hexadecimal.
+        """The trace as plain data for JSON: exact numbers as text, ``-11/4``, codes in hexadecimal.
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
@@ -237,7 +234,7 @@ def _step(step: Step) -> dict[str, Any]:
         "top": step.top,
         "grain": step.grain,
         "terms": [_term(step, term) for term in step.terms],
-        "partial_sums": [str(each) for each in step.partial_sums],
+        "partial_sums": [str(partial_sum) for partial_sum in step.partial_sums],
         "sum": str(step.total),
         "rounding": step.rounding,
         "result_bits": step.result_bits,
@@ -263,7 +260,7 @@ def _term(step: Step, term: Term) -> dict[str, Any]:
 
 
 def stored_term(role: Role, code: int, float_type: DType, k: tuple[int, ...] = ()) -> Term:
-    """A number that stands in a register, as a term of which nothing is cut off."""
+    """A number from a register as a term of which nothing is cut off."""
     return Term.whole(role, *aligned_number(code, float_type), places=float_type.fraction_bits, k=k)
 
 
@@ -320,7 +317,7 @@ def number(code: int, type_name: str) -> Number:
 
 
 def aligned_number(code: int, float_type: DType) -> tuple[Number, int | None]:
-    """Exact value and the exponent that it is aligned by: None for integers, zeros and what is not finite."""
+    """Exact value, and the exponent that it is aligned by: None for integers, zeros, infinities and NaN."""
     value = number(code, float_type.name)
     if not float_type.is_float or not isinstance(value, Fraction) or value == 0:
         return value, None
@@ -332,7 +329,7 @@ def aligned_number(code: int, float_type: DType) -> tuple[Number, int | None]:
 
 
 def multiply(x: Number, y: Number) -> Number:
-    """The exact product, or the infinity or NaN that it is."""
+    """The exact product; an infinity or NaN where a factor is not finite."""
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
     signs = [float((v > 0) - (v < 0)) if v == v else np.nan for v in (x, y)]
@@ -349,7 +346,7 @@ def add_up(values: Iterable[Number]) -> Number:
 
 
 def _add(x: Number, y: Number) -> Number:
-    """As `add_up`, of two."""
+    """Like `add_up`, for two numbers."""
     return x + y if isinstance(x, Fraction) and isinstance(y, Fraction) else add_up((x, y))
 
 
@@ -359,6 +356,6 @@ def leading(value: Fraction) -> int:
     >>> leading(Fraction(-11, 4)), leading(Fraction(1, 3))
     (1, -2)
     """
-    size = abs(value)
-    guess = size.numerator.bit_length() - size.denominator.bit_length()
-    return guess if size >= Fraction(2) ** guess else guess - 1
+    magnitude = abs(value)
+    guess = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    return guess if magnitude >= Fraction(2) ** guess else guess - 1

@@ -1,7 +1,7 @@
 """What tcgen05.ld, .st, .cp and .shift do: words between tensor memory, registers and shared memory.
 
-Tensor memory is an array [..., 128 lanes, columns] of 32-bit words from column 0 on. What the PTX ISA 9.4
-leaves open and is assumed here, `assumptions` of the form says.
+Tensor memory is an array [..., 128 lanes, columns] of 32-bit words from column 0 on. The PTX ISA 9.4 leaves
+some of it open; `assumptions` of the form says what is assumed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import scalar
 def emulate(
     form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
-    """The instruction on arrays, which `form.inputs` names; see `TensorTransfer.emulate`.
+    """The instruction applied to arrays, which `form.inputs` names; see `TensorTransfer.emulate`.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
@@ -49,8 +49,8 @@ def load(
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
     """Registers [..., 128 threads, registers] that tcgen05.ld fills when all warps of a warpgroup execute it.
 
-    With .red also the smallest or largest of each thread's. With .spcompress metadata come first, and of
-    every four columns the two largest or smallest are kept, NaN first; their indices have two bits each.
+    With .red, also the smallest or largest value of each thread. With .spcompress, metadata comes first; of
+    every four columns the two largest or smallest are kept, NaN first, and their indices have two bits each.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
@@ -66,10 +66,10 @@ def load(
     ('0b1101', array([5., 3.], dtype=float32))
     """
     if form.compresses:
-        whole = replace(
+        plain = replace(
             form, reduces=False, compresses=False, reduction="", absolute=False, nan=False, type="b32"
         )
-        registers = _registers(whole, words, address, None)
+        registers = _registers(plain, words, address, None)
         parts = _compressed(form, registers)
         return (*parts, _reduced(form, registers)) if form.reduces else parts
     registers = _registers(form, words, address, split)
@@ -116,7 +116,7 @@ def _compressed(
 
 
 def _ranked(form: Tcgen05Transfer, groups: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Indices of the values of each group, those to be kept first; -0 is below +0, NaN before all."""
+    """Indices of the values of each group, from the first to keep on; NaN comes first, and -0 is below +0."""
     values = groups & np.uint32(0x7FFFFFFF) if form.absolute else groups
     signed = values.view(np.int32).astype(np.int64)
     order = np.where(signed < 0, -(signed & 0x7FFFFFFF) - 1, signed)  # bits in the order of their values
@@ -152,9 +152,9 @@ def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[
 
 
 def shift_rows(words: NDArray[np.uint32], column: int, columns: int) -> NDArray[np.uint32]:
-    """Words [..., lanes, columns] after a shift of so many columns: the last of each 32 lanes stays.
+    """Words [..., lanes, columns] after a shift of `columns` columns; the last lane of each 32 stays.
 
-    CUTLASS describes it so for .ashift of tcgen05.mma, which shifts A after it has been multiplied.
+    So CUTLASS describes .ashift of tcgen05.mma, which shifts A after it has been multiplied.
 
     >>> shift_rows(np.arange(64, dtype=np.uint32)[:, None], 0, 1)[[0, 30, 31, 32, 63], 0]
     array([ 1, 31, 31, 33, 63], dtype=uint32)
@@ -195,7 +195,7 @@ def copy(
 ) -> NDArray[np.uint32]:
     """Tensor memory after tcgen05.cp, from shared memory [bytes] through a shared-memory descriptor.
 
-    Of cta_group::2 both CTAs copy from their own shared memory; this is one of them. From b6x16_p32 and
+    With cta_group::2 both CTAs copy from their own shared memory; this is one of them. From b6x16_p32 and
     b4x16_p64, 16 elements of 6 or 4 bits at the start of every 16 bytes become bytes.
 
     >>> import ptxlab
@@ -245,19 +245,20 @@ def copy_rows(
 
 
 def _copied_words(form: Tcgen05Transfer) -> TensorOperand:
-    """What tcgen05.cp writes, in words also where it unpacks bytes."""
+    """What tcgen05.cp writes, in words even where it unpacks bytes."""
     return replace(form, source="").tensor("T")
 
 
 def _unpacked(words: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     """Words [rows, words], 16 elements of 6 or 4 bits in every four of them -> the same elements as bytes.
 
-    They are in the middle of their bytes, as kind::mxf8f6f4 reads A: CUTLASS, cp_narrow_a_to_tmem_mma.py.
+    An element is in the middle of its byte, where kind::mxf8f6f4 reads A: CUTLASS,
+    cp_narrow_a_to_tmem_mma.py.
     """
     data = np.ascontiguousarray(words, dtype="<u4").view(np.uint8).reshape(len(words), -1, 16)
-    ones = np.unpackbits(data, axis=-1, bitorder="little")[..., : 16 * bits].reshape(*data.shape, bits)
-    around = (8 - bits) // 2
-    padded = np.pad(ones, [(0, 0)] * (ones.ndim - 1) + [(around, around)])
+    single_bits = np.unpackbits(data, axis=-1, bitorder="little")[..., : 16 * bits].reshape(*data.shape, bits)
+    padding = (8 - bits) // 2
+    padded = np.pad(single_bits, [(0, 0)] * (single_bits.ndim - 1) + [(padding, padding)])
     elements = np.packbits(padded, axis=-1, bitorder="little")
     return np.ascontiguousarray(elements.reshape(len(words), -1)).view("<u4").astype(np.uint32)
 

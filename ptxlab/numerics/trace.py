@@ -1,7 +1,7 @@
 """Why D has these bits, and where the arithmetic of two chips diverges.
 
-A trace has the products, their alignment, what is cut off, the sum and its rounding, as plain data. Two of
-them diverge at the first bits that one chip loses and the other keeps.
+A trace has the products, their alignment, what is cut off, the sum and its rounding, as plain data. Two
+traces diverge at the first bits that one chip loses and the other keeps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .rules.base import Element
 from .steps import Term, Trace, add_up, number
 
 
-def disabled_lane(operands: Operation, row: int, col: int) -> int | None:
-    """The lane of D[row][col], if disable-output-lane leaves it as it was; those of CTA 1 from 128 on."""
-    ins, mask = operands.ins, operands.modifiers.disable_output_lane
+def disabled_lane(operation: Operation, row: int, col: int) -> int | None:
+    """The lane of D[row][col] if disable-output-lane names it, else None; lanes of CTA 1 start at 128."""
+    ins, mask = operation.ins, operation.modifiers.disable_output_lane
     if not mask or not isinstance(ins, Tcgen05Mma):
         return None
     place = ins.d.where(row, col)[0]
@@ -30,7 +30,7 @@ def disabled_lane(operands: Operation, row: int, col: int) -> int | None:
     return lane if mask >> lane & 1 else None
 
 
-def trace(operands: Operation, row: int, col: int, *, model: str | None = None) -> Trace:
+def trace(operation: Operation, row: int, col: int, *, model: str | None = None) -> Trace:
     """How D[row][col] of one instruction came about, bit for bit as `emulate` computes it.
 
     See `Instruction.trace`.
@@ -38,11 +38,11 @@ def trace(operands: Operation, row: int, col: int, *, model: str | None = None) 
     >>> import numpy as np
     >>> from ptxlab.isa.parse import parse_mma
     >>> ins = parse_mma("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-    >>> operands = Operation.from_matrices(ins, np.full((16, 32), -3), np.full((32, 8), 2))
-    >>> trace(operands, 4, 5).value
+    >>> operation = Operation.from_matrices(ins, np.full((16, 32), -3), np.full((32, 8), 2))
+    >>> trace(operation, 4, 5).value
     Fraction(-192, 1)
     """
-    ins = operands.ins
+    ins = operation.ins
     rows, columns = ins.d.shape
     row, col = as_int(row, "row"), as_int(col, "col")
     for name, index, size in (("row", row, rows), ("col", col, columns)):
@@ -51,13 +51,13 @@ def trace(operands: Operation, row: int, col: int, *, model: str | None = None) 
                 f"{name}={quoted(index)}: D of {ins.mnemonic} is {rows}x{columns}, "
                 f"so it goes from 0 to {size - 1}"
             )
-    disabled = disabled_lane(operands, row, col)
+    disabled = disabled_lane(operation, row, col)
     if disabled is not None:
         raise PtxlabError(
             f"D[{row}][{col}] is in lane {disabled}, which disable_output_lane names: it stays as it was"
         )
     chip_model = model_of(ins, model)
-    element = Element.of(operands, row, col)
+    element = Element.of(operation, row, col)
     steps = tuple(chip_model.rule.trace(element))
     exact = add_up([element.c, *(product.value for product in element.products)])
     code = steps[-1].code
@@ -80,7 +80,7 @@ class DivergencePlace:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two traces diverge: the place in each of them. `owner`, 0 or 1, is the one that loses more there.
+    """Where two traces diverge: the place in each. `owner`, 0 or 1, is the trace that loses more there.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -97,7 +97,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class _Loss:
-    """What is cut off or rounded off in one place; the key is the same in another trace."""
+    """What is cut off or rounded off in one place; the key identifies the same loss in another trace."""
 
     key: Hashable
     place: DivergencePlace
@@ -107,13 +107,13 @@ class _Loss:
 def find_divergence(first: Trace, second: Trace) -> Divergence | None:
     """Where two traces of the same element diverge; None if neither loses what the other keeps.
 
-    The chips may add in another order and in other steps: bits that are cut off a term are compared with
-    those cut off the same term, and what a step rounds off with what the same products are rounded to.
+    Chips may add in different orders and steps: bits cut off a term are compared with those cut off the same
+    term, and what a step rounds off with the rounding of the same products.
     """
     traces = (first, second)
     losses = [_losses(trace) for trace in traces]
     lost_by_key = [{loss.key: loss.lost for loss in side} for side in losses]
-    candidates: list[tuple[tuple[int, int], int, _Loss]] = []  # the first loss of each that the other lacks
+    candidates: list[tuple[tuple[int, int], int, _Loss]] = []  # of each trace the first that the other lacks
     for owner, side in enumerate(losses):
         theirs = lost_by_key[1 - owner]
         loss = next((loss for loss in side if theirs.get(loss.key, Fraction(0)) != loss.lost), None)
@@ -122,14 +122,14 @@ def find_divergence(first: Trace, second: Trace) -> Divergence | None:
     if not candidates:
         return None
     _, owner, loss = min(candidates, key=lambda candidate: candidate[0])
-    there = _counterpart(traces[owner], loss, traces[1 - owner])
-    places = (loss.place, there) if owner == 0 else (there, loss.place)
+    counterpart = _counterpart(traces[owner], loss, traces[1 - owner])
+    places = (loss.place, counterpart) if owner == 0 else (counterpart, loss.place)
     loses_less = abs(lost_by_key[1 - owner].get(loss.key, Fraction(0))) > abs(loss.lost)
     return Divergence(places, 1 - owner if loses_less else owner)
 
 
 def _order(place: DivergencePlace) -> tuple[int, int]:
-    """Terms before the result."""
+    """The order of places in a trace: in each step the terms, then the result."""
     return place.step, 1 << 30 if place.term is None else place.term
 
 
@@ -154,9 +154,9 @@ def _key(term: Term, products: frozenset[int]) -> Hashable:
 
 def _counterpart(trace: Trace, loss: _Loss, other: Trace) -> DivergencePlace:
     """The place in the other trace: the same term, the result of the same products, or their step."""
-    own_step = trace.steps[loss.place.step]
-    if loss.place.term is not None and own_step.terms[loss.place.term].role != "sum":
-        term = own_step.terms[loss.place.term]
+    lossy_step = trace.steps[loss.place.step]
+    if loss.place.term is not None and lossy_step.terms[loss.place.term].role != "sum":
+        term = lossy_step.terms[loss.place.term]
         for position, step in enumerate(other.steps):
             for index, candidate in enumerate(step.terms):
                 if (candidate.role, candidate.k) == (term.role, term.k):

@@ -20,7 +20,7 @@ class TransferInputs:
     """What a transfer, or a batch of them, reads: checked, and with its batch axes flattened into one.
 
     Transfer i reads registers[i] and the rows at row_addresses[i] of memory[memory_index[i]]. Memory that all
-    transfers share is there once. What an instruction does not take has no elements.
+    transfers share is stored once. Arrays that an instruction does not take are empty.
     """
 
     batch: tuple[int, ...]
@@ -104,10 +104,10 @@ class TransferInputs:
         return np.ascontiguousarray(memory).view(self.memory_dtype).reshape(*self.batch, elements)
 
 
-def _flattened(array: NDArray[Any], batch: tuple[int, ...], count: int, own_axes: int) -> NDArray[Any]:
-    """An array with its batch axes broadcast and made one; its last `own_axes` axes stay."""
-    own_shape = array.shape[array.ndim - own_axes :]
-    return np.broadcast_to(array, batch + own_shape).reshape(count, *own_shape)
+def _flattened(array: NDArray[Any], batch: tuple[int, ...], count: int, item_axes: int) -> NDArray[Any]:
+    """Broadcast the batch axes of an array and flatten them into one; its last `item_axes` axes are kept."""
+    item_shape = array.shape[array.ndim - item_axes :]
+    return np.broadcast_to(array, batch + item_shape).reshape(count, *item_shape)
 
 
 def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> NDArray[Any]:
@@ -151,7 +151,7 @@ def stored_rows(form: TransferForm, registers: NDArray[Any]) -> NDArray[np.uint8
 
 
 def _by_rows(form: TransferForm, codes: NDArray[Any]) -> NDArray[Any]:
-    """A matrix as it lies in memory <-> as the operand has it: transposed where wmma's layout is .col."""
+    """A matrix as it lies in memory <-> the matrix of the operand: transposed if wmma's layout is .col."""
     return np.swapaxes(codes, -1, -2) if form.layout == "col" else codes
 
 
@@ -159,16 +159,18 @@ def unpack_row(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
     """The first `count` elements of rows of bytes; the first is in the lowest bits."""
     if bits >= 8:
         return np.ascontiguousarray(data).view(f"<u{bits // 8}")[..., :count]
-    single = np.unpackbits(data, axis=-1, bitorder="little")[..., : count * bits]
-    return np.asarray(single.reshape(*data.shape[:-1], count, bits) @ (1 << np.arange(bits)).astype(np.uint8))
+    single_bits = np.unpackbits(data, axis=-1, bitorder="little")[..., : count * bits]
+    return np.asarray(
+        single_bits.reshape(*data.shape[:-1], count, bits) @ (1 << np.arange(bits)).astype(np.uint8)
+    )
 
 
 def pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """The inverse of `unpack_row`, for elements that fill whole bytes each or together."""
+    """The inverse of `unpack_row`, for rows of whole bytes."""
     if bits >= 8:
         return np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(np.uint8)
-    single = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1
-    return np.packbits(single.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+    single_bits = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1
+    return np.packbits(single_bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
 
 # -- checks --------------------------------------------------------------------------------------------------
@@ -180,11 +182,11 @@ def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uin
     bits = form.memory_bits
     kinds = "iu" if bits < 8 else "iufV"
     if array.ndim == 0 or array.dtype.names or array.dtype.kind not in kinds:
-        right = "bytes, or elements as they lie there"
+        elements = "bytes, or elements as they lie there"
         if bits < 8:
-            right = f"elements of {bits} bits are packed into whole numbers"
+            elements = f"whole numbers, into which elements of {bits} bits are packed"
         raise PtxlabError(
-            f"memory: found {array.dtype} of shape {array.shape}; it takes an array [..., size] of {right}"
+            f"memory: found {array.dtype} of shape {array.shape}; it takes an array [..., size] of {elements}"
         )
     return np.ascontiguousarray(array).view(np.uint8), array.dtype
 

@@ -109,7 +109,7 @@ def test_turns_add_up(name: str, category: str, monkeypatch: pytest.MonkeyPatch)
     operands = replace(single, c=single.c[:count], **turns)
     apart = {each: registers_apart(getattr(operands, each)) for each in ins.inputs}
     for least in (1 << 20, 20 * ins.m * ins.n * ins.k):  # in one thread, and in several
-        monkeypatch.setattr("ptxlab.numerics.emulate._LEAST", least)
+        monkeypatch.setattr("ptxlab.numerics.emulate._MIN_PRODUCTS", least)
         for library in ("numpy", "numba"):
             if library == "numba" and find_spec("numba") is None:
                 continue
@@ -130,7 +130,7 @@ def test_batches_in_any_shape_and_number_of_threads(name: str, monkeypatch: pyte
     operands = inputs.make(ins, "bits", 24)
     one_by_one = np.array([emulate(operands.item(index)) for index in range(24)])
     at_once = dict.fromkeys(("exact", "rounded", "compiled"), 5 * ins.m * ins.n * ins.k)
-    monkeypatch.setattr("ptxlab.numerics.emulate._AT_ONCE", at_once)
+    monkeypatch.setattr("ptxlab.numerics.emulate._PRODUCTS_AT_ONCE", at_once)
     for count in ("1", "2", "7"):
         monkeypatch.setenv("PTXLAB_THREADS", count)
         assert (emulate(operands) == one_by_one).all()
@@ -330,7 +330,7 @@ import threading
 import numpy as np, ptxlab
 from ptxlab._util.progress_bar import bar
 from ptxlab.numerics import compiled
-compiled._PATIENCE = 0.0
+compiled._WAIT_SECONDS = 0.0
 may_begin, compile_loop = threading.Event(), compiled._compile
 compiled._compile = lambda: may_begin.wait(30) and compile_loop()  # or it is read from the cache too soon
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab._util.files import write_atomically
 from ptxlab.numerics.scalar.opcode import Opcode
-from ptxlab.numerics.scalar.video import as_the_manual_says
+from ptxlab.numerics.scalar.video import follows_manual
 from tools.record.scalar import digest
 
 FILE = Path(__file__).parents[2] / "tests" / "golden" / "video.json"
@@ -45,7 +45,7 @@ def lines() -> tuple[str, ...]:
         found.append((f"vset.{a}.{b}.{relation}", rng.choice(_PARTS[1:6])))
     texts = []
     for opcode, part in found:
-        if not as_the_manual_says(Opcode.parse(opcode), (part, "", "")):
+        if not follows_manual(Opcode.parse(opcode), (part, "", "")):
             continue
         a, b = (f"r{number}{_dotted(rng.choice(_PARTS))}" for number in (1, 2))
         third = ", r3" if part or "add" in opcode.split(".") else ""

@@ -1,4 +1,4 @@
-"""What every rule has, and what it works on: the element codes of a batch, or what goes into one element."""
+"""What every rule has, and its inputs: the element codes of a batch, or those of one element of D."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ class Rule(ABC):
     """How a chip computes D from A, B and C, to the last bit."""
 
     @abstractmethod
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """Codes of D [count, rows, columns] for a batch [count, lanes, registers]."""
 
-    def run(self, operands: Operation) -> Array:
+    def run(self, operation: Operation) -> Array:
         """Registers of D for a batch [count, lanes, registers]."""
-        return pack_result(operands, self.dot(operands))
+        return pack_result(operation, self.dot(operation))
 
-    def accumulate(self, operands: Operation) -> Array:
-        """Registers of D [turns, count, lanes, registers], where D of one turn is C of the next.
+    def accumulate(self, operation: Operation) -> Array:
+        """Registers of D [iterations, count, lanes, registers], where D of one iteration is C of the next.
 
-        All operands but C have turns in front.
+        All operands but C have an axis of iterations in front.
         """
-        d, c = [], operands.c
-        for turn in range(len(operands.a)):
-            d.append(self.run(of_turns(operands, turn, c)))
+        d, c = [], operation.c
+        for iteration in range(len(operation.a)):
+            d.append(self.run(of_iterations(operation, iteration, c)))
             c = d[-1]
         return np.stack(d)
 
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
-        """The same for one element of D, step by step and exactly."""
+        """How one element of D is computed, step by step, in exact numbers."""
 
 
-def of_turns(operands: Operation, index: int | tuple[slice, slice], c: Array) -> Operation:
-    """Operands that have turns in front, with an index into these and the batch, and with another C."""
-    names = [name for name in operands.ins.inputs if name != "c"]
-    return replace(operands, c=c, **{name: getattr(operands, name)[index] for name in names})
+def of_iterations(operation: Operation, index: int | tuple[slice, slice], c: Array) -> Operation:
+    """Index the axis of iterations, or this and the batch axis, of all operands but C, and replace C."""
+    names = [name for name in operation.ins.inputs if name != "c"]
+    return replace(operation, c=c, **{name: getattr(operation, name)[index] for name in names})
 
 
-def pack_result(operands: Operation, codes: Array) -> Array:
-    """Registers of D from its codes; of tensor memory the words of D, and the others as they were in C."""
-    ins, disabled = operands.ins, operands.modifiers.disable_output_lane
+def pack_result(operation: Operation, codes: Array) -> Array:
+    """Registers of D from its codes; words of tensor memory that are not written keep the value of C."""
+    ins, disabled = operation.ins, operation.modifiers.disable_output_lane
     words = ins.d.to_registers(codes)
     if not isinstance(ins, Tcgen05Mma):
         return words
@@ -68,7 +68,7 @@ def pack_result(operands: Operation, codes: Array) -> Array:
     if disabled:
         lanes = [not disabled >> lane & 1 for lane in range(words.shape[-2])]
         written = written & np.array(lanes)[:, None]
-    return words if written.all() else np.where(written, words, operands.c)
+    return words if written.all() else np.where(written, words, operation.c)
 
 
 @dataclass(frozen=True)
@@ -86,91 +86,92 @@ class Codes:
     scales: tuple[Array, Array] | None
 
     @classmethod
-    def of(cls, operands: Operation, c: Array | None = None) -> Codes:
-        """Unpack the registers, or all but C, whose codes are known."""
-        c = codes_of_c(operands) if c is None else c
-        codes = cls(codes_of_a(operands), codes_of_b(operands), c, nibbles_of(operands), scales_of(operands))
-        return codes if operands.ins.mma_count == 1 else codes._apart()
+    def of(cls, operation: Operation, c: Array | None = None) -> Codes:
+        """Unpack the registers; `c` has the codes of C if they are known."""
+        c = codes_of_c(operation) if c is None else c
+        a, b = codes_of_a(operation), codes_of_b(operation)
+        codes = cls(a, b, c, nibbles_of(operation), scales_of(operation))
+        return codes if operation.ins.mma_count == 1 else codes._unstacked()
 
-    def _apart(self) -> Codes:
+    def _unstacked(self) -> Codes:
         """Four matrices stacked below each other (B: side by side) -> an axis of four before the matrix."""
 
-        def apart(stacked: Array) -> Array:
+        def unstack(stacked: Array) -> Array:
             return stacked.reshape(*stacked.shape[:-2], 4, stacked.shape[-2] // 4, stacked.shape[-1])
 
-        b = np.swapaxes(apart(np.swapaxes(self.b, -1, -2)), -1, -2)
-        return replace(self, a=apart(self.a), b=b, c=apart(self.c))
+        b = np.swapaxes(unstack(np.swapaxes(self.b, -1, -2)), -1, -2)
+        return replace(self, a=unstack(self.a), b=b, c=unstack(self.c))
 
 
 # -- codes with the modifiers applied ---------------------------------------------------------------------
 
 
-def codes_of_c(operands: Operation) -> Array:
-    """C's codes; zeros for scale-d = 0 or enable-input-d = 0, which leaves C out."""
-    codes, modifiers = operands.codes("C"), operands.modifiers
+def codes_of_c(operation: Operation) -> Array:
+    """C's codes; zeros if scale-d or enable-input-d is 0."""
+    codes, modifiers = operation.codes("C"), operation.modifiers
     return codes if modifiers.scale_d and modifiers.enable_input_d else np.zeros_like(codes)
 
 
-def codes_of_a(operands: Operation) -> Array:
-    """A's codes; negating A or B negates every product."""
-    ins = operands.ins
-    a = operands.codes("stored" if ins.sparse else "A")
-    return a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1)) if negated(operands) else a
+def codes_of_a(operation: Operation) -> Array:
+    """A's codes, negated where A or B is: the products are the same."""
+    ins = operation.ins
+    a = operation.codes("stored" if ins.sparse else "A")
+    return a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1)) if negated(operation) else a
 
 
-def codes_of_b(operands: Operation) -> Array:
-    """B's codes; zeros in the columns that a mask leaves out."""
-    codes, zeros = operands.codes("B"), zero_columns(operands)
-    codes = used_columns(operands, codes)
+def codes_of_b(operation: Operation) -> Array:
+    """B's codes, with zeros in the columns that a mask disables."""
+    codes, zeros = operation.codes("B"), zero_columns(operation)
+    codes = used_columns(operation, codes)
     return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
 
 
-def used_columns(operands: Operation, b: Array) -> Array:
-    """The columns of B that are multiplied: its N from where the zero-column mask of tcgen05.mma.ws says."""
-    ins = operands.ins
+def used_columns(operation: Operation, b: Array) -> Array:
+    """The N columns of B that are multiplied, from the column shift of tcgen05.mma.ws on."""
+    ins = operation.ins
     if not isinstance(ins, Tcgen05Mma) or not ins.ws:
         return b
-    first = operands.modifiers.column_shift
+    first = operation.modifiers.column_shift
     return b[..., first : first + ins.n]
 
 
-def zero_columns(operands: Operation) -> NDArray[np.bool_] | None:
-    """Columns of B that count as zeros: [n], or None where all count as they are."""
-    if not operands.modifiers.zero_column_mask:
+def zero_columns(operation: Operation) -> NDArray[np.bool_] | None:
+    """Which columns of B count as zeros: [n]; None if there is no mask."""
+    if not operation.modifiers.zero_column_mask:
         return None
-    mask = ZeroColumnMask.decode(operands.modifiers.zero_column_mask)
-    return mask.zeros(operands.ins.m, operands.ins.n)
+    mask = ZeroColumnMask.decode(operation.modifiers.zero_column_mask)
+    return mask.zeros(operation.ins.m, operation.ins.n)
 
 
-def negated(operands: Operation) -> bool:
-    """Whether every product changes its sign: A or B is negated, not both."""
-    ins, modifiers = operands.ins, operands.modifiers
+def negated(operation: Operation) -> bool:
+    """Whether every product changes its sign: A or B is negated, but not both."""
+    ins, modifiers = operation.ins, operation.modifiers
     if isinstance(ins, Tcgen05Mma):
         return ins.descriptor.negate_a != ins.descriptor.negate_b
     return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
 
 
-def nibbles_of(operands: Operation) -> Array | None:
+def nibbles_of(operation: Operation) -> Array | None:
     """The metadata nibbles that the selector chooses; None for a dense instruction."""
-    ins = operands.ins
+    ins = operation.ins
     if ins.structure is None:
         return None
-    return check_nibbles(ins.structure, operands.codes("E"), ins.nibbles)
+    return check_nibbles(ins.structure, operation.codes("E"), ins.nibbles)
 
 
-def scales_of(operands: Operation) -> tuple[Array, Array] | None:
+def scales_of(operation: Operation) -> tuple[Array, Array] | None:
     """Codes of the block scales that the modifiers choose; None without block scales.
 
     >>> from ptxlab.isa.parse import parse_mma
     >>> kind = "kind::mxf4.block_scale.scale_vec::2X"
     >>> ins = parse_mma(f"mma.sync.aligned.m16n8k64.row.col.{kind}.f32.e2m1.e2m1.f32.ue8m0")
-    >>> operands = Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
-    >>> hex(scales_of(operands)[0][0, 0])
+    >>> operation = Operation.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
+    >>> hex(scales_of(operation)[0][0, 0])
     '0x7f'
     """
-    if operands.ins.scale_a is None:
+    if operation.ins.scale_a is None:
         return None
-    return operands.codes("SFA"), operands.codes("SFB")
+    return operation.codes("SFA"), operation.codes("SFB")
 
 
 # -- one element ------------------------------------------------------------------------------------------
@@ -198,28 +199,28 @@ class Element:
     pairs: list[Factors]
     c_code: int
     scales: list[tuple[Number, int | None]]
-    c_shift: int = 0  # C counts 2^-c_shift times
+    c_shift: int = 0  # C is multiplied by 2^-c_shift
 
     @classmethod
-    def of(cls, operands: Operation, row: int, column: int) -> Element:
+    def of(cls, operation: Operation, row: int, column: int) -> Element:
         """The inputs of one element of one instruction."""
-        ins = operands.ins
-        if operands.batch:
-            raise PtxlabError(f"a trace is of one {ins.mnemonic}, found a batch of shape {operands.batch}")
-        a, b, c = codes_of_a(operands), codes_of_b(operands), codes_of_c(operands)
+        ins = operation.ins
+        if operation.batch:
+            raise PtxlabError(f"a trace is of one {ins.mnemonic}, found a batch of shape {operation.batch}")
+        a, b, c = codes_of_a(operation), codes_of_b(operation), codes_of_c(operation)
         scales: list[tuple[Number, int | None]] = []
-        codes = scales_of(operands)
+        codes = scales_of(operation)
         if codes is not None and ins.scale_a is not None:
-            of_element = (*codes[0][row], *codes[1][:, column])
-            scales = [aligned_number(int(code), ins.scale_a.dtype) for code in of_element]
+            element_codes = (*codes[0][row], *codes[1][:, column])
+            scales = [aligned_number(int(code), ins.scale_a.dtype) for code in element_codes]
         positions: Sequence[int] = range(ins.k)
-        nibbles = nibbles_of(operands)
+        nibbles = nibbles_of(operation)
         if ins.structure is not None and nibbles is not None:
             positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
         column_of_b = ins.column_of_b(row, column)
         pairs = [Factors(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
-        c_code, c_shift = int(c[row, column]), operands.modifiers.scale_input_d
-        shift = operands.modifiers.column_shift
+        c_code, c_shift = int(c[row, column]), operation.modifiers.scale_input_d
+        shift = operation.modifiers.column_shift
         return cls(ins, row, column_of_b + shift, pairs, c_code, scales, c_shift)
 
     @property
@@ -228,13 +229,13 @@ class Element:
         return multiply(number(self.c_code, self.ins.c_type), Fraction(1, 1 << self.c_shift))
 
     def c_term(self, code: int, float_type: DType) -> Term:
-        """C, scaled; of another type where a chip converts it first."""
+        """C, scaled; `code` and its type differ from those of C where a chip converts C first."""
         return stored_term("C", code, float_type).times(Fraction(1, 1 << self.c_shift), -self.c_shift)
 
     def product(
         self, index: int, dtypes: tuple[DType, DType] | None = None, codes: tuple[int, int] | None = None
     ) -> Term:
-        """The product of that index; of other types and codes where a compiler converts its factors first."""
+        """One product; `dtypes` and `codes` are those of factors that the compiler converts first."""
         pair = self.pairs[index]
         a_type, b_type = dtypes or (self.ins.a.dtype, self.ins.b.dtype)
         a_code, b_code = codes or (pair.a, pair.b)
@@ -247,23 +248,23 @@ class Element:
         return self._scaled(index, Term.whole("product", multiply(x, y), exponent, places=places, **origin))
 
     def block_sums(self, size: int) -> list[Term]:
-        """Block-scaled e2m1.
+        """Terms of block-scaled e2m1: exact sums of `size` products, times the scales of their block.
 
-        Exact sums of `size` products, times the scales of their block, aligned by the scales' exponents.
+        They are aligned by the exponents of the scales.
         """
         sums = []
         for first in range(0, len(self.pairs), size):
             block = self.pairs[first : first + size]
-            plain = add_up(
+            total = add_up(
                 multiply(number(pair.a, self.ins.a_type), number(pair.b, self.ins.b_type)) for pair in block
             )
             places = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
             k = tuple(pair.k for pair in block)
-            sums.append(self._scaled(first, Term.whole("block", plain, 0, places=places, k=k)))
+            sums.append(self._scaled(first, Term.whole("block", total, 0, places=places, k=k)))
         return sums
 
     def _scaled(self, index: int, term: Term) -> Term:
-        """Times the scales of the block that it is in."""
+        """A term times the scales of its block."""
         if not self.scales or self.ins.scale_a is None:
             return term
         blocks = len(self.scales) // 2
@@ -274,7 +275,7 @@ class Element:
 
     @cached_property
     def products(self) -> list[Term]:
-        """All of them, in the order in which A is stored."""
+        """All products, in the order in which A is stored."""
         return [self.product(index) for index in range(len(self.pairs))]
 
     def fma32(self) -> float | None:

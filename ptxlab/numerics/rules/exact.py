@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...isa.operand import MatrixOperand
 from ...isa.operation import Operation
 from ..arithmetic import exact_product
 from ..steps import Step, Term, add_up
@@ -23,26 +22,26 @@ class Exact(Rule):
     Exact()
     """
 
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """See `Rule.dot`. Sums of products of bytes fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
-        ins = operands.ins
+        ins = operation.ins
         number = np.float32 if ins.a.dtype.bits <= 8 else np.float64
-        b = used_columns(operands, _values(ins.b, operands.b, number))
-        zeros = zero_columns(operands)
+        b = used_columns(operation, ins.b.unpack_as(operation.b, number))
+        zeros = zero_columns(operation)
         if zeros is not None:
             b = np.where(zeros, number(0), b)
-        nibbles = nibbles_of(operands)
+        nibbles = nibbles_of(operation)
         if ins.structure is not None and nibbles is not None:
-            stored = _values(ins.a, operands.a, ins.a.dtype.value_type)
+            stored = ins.a.unpack_as(operation.a, ins.a.dtype.value_type)
             a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(number)
         else:
-            a = _values(ins.a, operands.a, number)
+            a = ins.a.unpack_as(operation.a, number)
         products = exact_product(a, b)
-        if negated(operands):
+        if negated(operation):
             products = -products
         if ins.bit_op == "xor":
             products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
-        return _add_to_s32(products, codes_of_c(operands), ins.satfinite)
+        return _add_to_s32(products, codes_of_c(operation), ins.satfinite)
 
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""
@@ -54,11 +53,6 @@ class Exact(Rule):
         return [
             Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")
         ]
-
-
-def _values(operand: MatrixOperand, registers: Array, number: type[np.generic]) -> Array:
-    """Values of that NumPy type."""
-    return operand.unpack_as(registers, number)
 
 
 def _add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:

@@ -20,8 +20,8 @@ _INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives
 class FmaChain(Rule):
     """f64: one fused multiply-add after another, from C, k ascending, each rounded in the instruction's mode.
 
-    A NaN keeps its payload and becomes quiet; where several meet, the first of `nans` counts: the element of
-    a, of b, or the sum so far, c.
+    A NaN keeps its payload and becomes quiet. If several meet, `nans` says which is kept: the first that is
+    NaN of the element of a, that of b, and the sum so far, c.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of
@@ -31,10 +31,10 @@ class FmaChain(Rule):
 
     nans: str = "bca"
 
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """See `Rule.dot`."""
-        codes = Codes.of(operands)
-        return self._chain(codes.a, codes.b, codes.c, operands.ins.rounding)
+        codes = Codes.of(operation)
+        return self._chain(codes.a, codes.b, codes.c, operation.ins.rounding)
 
     def _chain(self, a: Array, b: Array, c: Array, rounding: str | None) -> Array:
         """Codes of D for f64 codes a [..., M, K], b [..., K, N], c [..., M, N]."""
@@ -64,7 +64,7 @@ class FmaChain(Rule):
         so_far = stored_term("C", element.c_code, ins.c.dtype)
         code = element.c_code
         for pair, product in zip(element.pairs, element.products, strict=True):
-            a, b, c = (np.array([[each]], dtype=np.uint64) for each in (pair.a, pair.b, code))
+            a, b, c = (np.array([[factor]], dtype=np.uint64) for factor in (pair.a, pair.b, code))
             code = int(self._chain(a, b, c, ins.rounding)[0, 0])
             steps.append(unaligned_step("fma", (so_far, product), rounding, code, ins.d.dtype))
             so_far = stored_term("sum", code, ins.d.dtype)

@@ -18,8 +18,8 @@ class FmaGroups(Rule):
     """What the compiler makes of mma.m8n8k4 on chips after Turing: ordinary f32 instructions, no tensor core.
 
     Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with
-    that product plus 0, which has no sign when it is zero). C plus the first group, plus the next, each
-    rounded to nearest even; f16 results are rounded at the end.
+    that product plus 0, which turns -0 into +0). The groups are added to C one after another, rounded to
+    nearest even; f16 results are rounded at the end.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of
@@ -30,9 +30,9 @@ class FmaGroups(Rule):
     groups: tuple[tuple[int, ...], ...]
     from_zero: bool
 
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """See `Rule.dot`."""
-        ins, codes = operands.ins, Codes.of(operands)
+        ins, codes = operation.ins, Codes.of(operation)
         d_codes = self._dot(codes.a, codes.b, codes.c, ins.c.dtype, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
 

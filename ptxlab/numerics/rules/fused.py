@@ -10,10 +10,10 @@ import numpy as np
 from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.operation import Operation
-from ..compiled import WIDE, fused_dot, fused_registers, serves
+from ..compiled import WIDE, fused_dot, fused_registers, uses_loop
 from ..fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot, convert_codes, round_sum
 from ..steps import Step, Term, add_up, convert, convert_step, result_lsb, stored_term
-from .base import Array, Codes, Element, Rule, negated, of_turns
+from .base import Array, Codes, Element, Rule, negated, of_iterations
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,13 +52,13 @@ class Fused(Rule):
 
     # -- a batch ---------------------------------------------------------------------------------------------
 
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """See `Rule.dot`."""
-        return self._dot(operands, Codes.of(operands))
+        return self._dot(operation, Codes.of(operation))
 
-    def _dot(self, operands: Operation, codes: Codes) -> Array:
+    def _dot(self, operation: Operation, codes: Codes) -> Array:
         """Codes of D from codes."""
-        ins = operands.ins
+        ins = operation.ins
         a, stored = codes.a, None
         if ins.structure is not None and codes.nibbles is not None:
             a = ins.structure.expand(codes.a, codes.nibbles, ins.metadata_ordered)
@@ -69,7 +69,7 @@ class Fused(Rule):
             return block_scaled_dot(
                 a, codes.b, codes.c, codes.scales, ins.scale_a.dtype, self.alignment, group
             )
-        inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype  # the steps themselves are in f32
+        inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype  # mixed types: the steps are in f32
         total = codes.c if ins.c_type == inner.name else convert_codes(codes.c, ins.c.dtype, inner)
         dtypes = (ins.a.dtype, ins.b.dtype, inner, inner)
         columns = a.shape[-1]
@@ -79,56 +79,58 @@ class Fused(Rule):
         for k in range(0, columns, depth):
             part = slice(k, k + depth)
             present = None if stored is None else stored[..., part]
-            shift = operands.modifiers.scale_input_d if k == 0 else 0
+            shift = operation.modifiers.scale_input_d if k == 0 else 0
             factors = FusedCodes(a[..., part], codes.b[..., part, :], total, present, codes.scales)
             total = fused_dot(factors, FusedStep(dtypes, self.alignment), shift)
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
 
-    def run(self, operands: Operation) -> Array:
-        """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
-        step = self._compiled_step(operands)
+    def run(self, operation: Operation) -> Array:
+        """See `Rule.run`; one compiled loop from registers to registers where there is one."""
+        step = self._compiled_step(operation)
         if step is None:
-            return super().run(operands)
-        d, special = fused_registers(operands, step)
+            return super().run(operation)
+        d, special = fused_registers(operation, step)
         if special.size:
-            d[special] = super().run(operands.select(special))
+            d[special] = super().run(operation.select(special))
         return d
 
-    def accumulate(self, operands: Operation) -> Array:
-        """See `Rule.accumulate`; all turns in one compiled loop where that serves."""
-        ins, step = operands.ins, self._compiled_step(operands)
-        alike = isinstance(ins, MmaForm) and ins.c_type == ins.d_type and ins.mma_count == 1
-        if not alike or not operands.modifiers.scale_d:
-            return super().accumulate(operands)
+    def accumulate(self, operation: Operation) -> Array:
+        """See `Rule.accumulate`; all iterations in one compiled loop where there is one."""
+        ins, step = operation.ins, self._compiled_step(operation)
+        d_fits_c = isinstance(ins, MmaForm) and ins.c_type == ins.d_type and ins.mma_count == 1
+        if not d_fits_c or not operation.modifiers.scale_d:
+            return super().accumulate(operation)
         if step is None:
-            return self._accumulate_codes(operands)
-        d, special = fused_registers(operands, step)
+            return self._accumulate_codes(operation)
+        d, special = fused_registers(operation, step)
         if special.size:
-            c = operands.c
-            for turn in range(len(d)):
-                d[turn, special] = super().run(of_turns(operands, turn, c).select(special))
-                c = d[turn]
+            c = operation.c
+            for iteration in range(len(d)):
+                d[iteration, special] = super().run(of_iterations(operation, iteration, c).select(special))
+                c = d[iteration]
         return d
 
-    def _accumulate_codes(self, operands: Operation) -> Array:
+    def _accumulate_codes(self, operation: Operation) -> Array:
         """See `accumulate`; C is unpacked once."""
         d: list[Array] = []
-        for turn in range(len(operands.a)):
-            part = of_turns(operands, turn, operands.c)
+        for iteration in range(len(operation.a)):
+            part = of_iterations(operation, iteration, operation.c)
             d.append(self._dot(part, Codes.of(part, d[-1] if d else None)))
-        return np.asarray(operands.ins.d.pack_codes(np.stack(d)))
+        return np.asarray(operation.ins.d.pack_codes(np.stack(d)))
 
-    def _compiled_step(self, operands: Operation) -> FusedStep | None:
-        """What the compiled loop is told, if it serves."""
-        ins = operands.ins
+    def _compiled_step(self, operation: Operation) -> FusedStep | None:
+        """The step for the compiled loop; None if NumPy computes it."""
+        ins = operation.ins
         plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
-        plain = plain and ins.c_type == ins.d_type
-        many = ins.n < WIDE or operands.count >= WIDE
-        whole = ins.mma_count == 1 and many and (self.depth is None or self.depth >= ins.k)
+        plain = plain and ins.c_type == ins.d_type and ins.mma_count == 1
+        fills_groups = ins.n < WIDE or operation.count >= WIDE
+        one_step = self.depth is None or self.depth >= ins.k
         dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
-        products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
-        if not plain or not whole or negated(operands) or not serves(dtypes, products, ins.k):
+        products = operation.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
+        if not (plain and fills_groups and one_step) or negated(operation):
+            return None
+        if not uses_loop(dtypes, products, ins.k):
             return None
         return FusedStep(dtypes, self.alignment)
 
@@ -160,20 +162,20 @@ def aligned_step(
     result: DType,
     converted_to: str | None = None,
 ) -> Step:
-    """One fused step: C or the sum so far, and products, into a result of that type."""
+    """One fused step: C or the sum so far plus products, into a result of that type."""
     summands = [so_far, *products]
-    counted = [each for each in summands if each.value or each.role == "block"]  # by its scales, zero or not
-    exponents = [each.exponent for each in counted if each.exponent is not None]
+    aligned = [term for term in summands if term.value or term.role == "block"]  # a block even if it is zero
+    exponents = [term.exponent for term in aligned if term.exponent is not None]
     top = max([alignment.floor, *exponents])
     grain = top - alignment.fraction_bits
     unit = Fraction(2) ** grain
     terms: list[Term] = []
-    for each in summands:
-        value = each.value
+    for term in summands:
+        value = term.value
         if isinstance(value, Fraction) and (grain > 0 or unit.denominator % value.denominator):
-            terms.append(replace(each, kept=int(value / unit) * unit))
+            terms.append(replace(term, kept=int(value / unit) * unit))
         else:
-            terms.append(each)  # no bit of it is that low
+            terms.append(term)  # nothing to truncate
     total = add_up([term.kept for term in terms])
     code = int(round_sum(np.array([float(total)]), result, alignment.result_bits)[0])
     to_f16 = result.name == "f16"

@@ -31,9 +31,9 @@ class EmulatedThroughF16(Rule):
 
     step: Fused
 
-    def dot(self, operands: Operation) -> Array:
+    def dot(self, operation: Operation) -> Array:
         """See `Rule.dot`."""
-        ins, codes = operands.ins, Codes.of(operands)
+        ins, codes = operation.ins, Codes.of(operation)
         f16, result = dtype("f16"), ins.d.dtype
         dtypes = (f16, f16, result, result)
         a = _as_f16(ins.a_type)[codes.a]

@@ -10,7 +10,7 @@ from .floating import lane_format
 from .integer import signed, unsigned
 from .opcode import Array, Function, Opcode
 
-#: The relations of signed and unsigned integers, of unsigned ones only, of numbers, and of what may be NaN.
+#: Relations of integers (lo, ls, hi and hs of unsigned ones only), and of floats without and with NaN.
 INTEGER: dict[str, Function] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
@@ -28,7 +28,7 @@ def _is_float(type_name: str) -> bool:
 
 
 def _relation(op: Opcode, type_name: str) -> Function:
-    """The comparison of one lane; of floats, in a dtype that NumPy compares."""
+    """The comparison of one lane; floats are compared in a dtype of NumPy."""
     name = next(part for part in op.modifiers if part in INTEGER or part in NUMBERS)
     if not _is_float(type_name):
         bits = op.bits
@@ -72,7 +72,7 @@ def _lanes(source: Array) -> tuple[Array, Array]:
 
 
 def set_predicate(op: Opcode) -> Function:
-    """setp: p and q. q has the complement of the comparison, or for two lanes the upper lane's."""
+    """setp: p and q. q is the complement of the comparison, or with two lanes that of the upper lane."""
     relation, combine = _relation(op, op.type), _combine(op)
     if op.type.endswith("x2"):
 

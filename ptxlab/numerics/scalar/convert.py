@@ -37,8 +37,9 @@ def convert(op: Opcode) -> Function:
 
 def _integer_to_integer(op: Opcode) -> Function:
     read, to = _reader(op.type), _reader(op.result_type)
-    raw, limits, have = unsigned(8 * to.itemsize), np.iinfo(to), np.iinfo(read)
-    low, high = read.type(max(limits.min, have.min)), read.type(min(limits.max, have.max))
+    raw, limits, source_limits = unsigned(8 * to.itemsize), np.iinfo(to), np.iinfo(read)
+    low = read.type(max(limits.min, source_limits.min))
+    high = read.type(min(limits.max, source_limits.max))
 
     def to_integer(a: Array) -> Array:
         number = a.view(read)
@@ -54,7 +55,7 @@ def _float_to_integer(op: Opcode) -> Function:
     to = _reader(op.result_type)
     bits = 8 * to.itemsize
     raw, limits = unsigned(bits), np.iinfo(to)
-    no_number = raw.type(1 << bits - 1 if form.name == "f64" or bits == 64 else 0)
+    for_nan = raw.type(1 << bits - 1 if form.name == "f64" or bits == 64 else 0)
 
     def to_integer(a: Array) -> Array:
         number = whole(form.decode(form.flush(a) if flush else a))
@@ -69,7 +70,7 @@ def _float_to_integer(op: Opcode) -> Function:
             result = near.astype(np.int64).view(raw) + np.where(upper, raw.type(1 << 63), raw.type(0))
             beyond = np.where(number > 0, raw.type(limits.max), np.array(limits.min).astype(to).view(raw))
             result = np.where(inside, result, beyond)
-        return np.where(form.is_nan(a), no_number, result)
+        return np.where(form.is_nan(a), for_nan, result)
 
     return to_integer
 
@@ -142,7 +143,7 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
 
 
 def _payload(a: Array, source: Format, target: Format, flush: bool) -> Array:
-    """A NaN to or from f64: quiet, with the leading bits of its payload; .ftz knows one NaN of f32 only."""
+    """A NaN to or from f64: quiet, with the leading bits of its payload; .ftz has only one NaN of f32."""
     if flush and source.name == "f32":
         a = np.full_like(a, source.nan)
     wide = a.astype(np.uint64)
@@ -153,7 +154,7 @@ def _payload(a: Array, source: Format, target: Format, flush: bool) -> Array:
 
 
 def _to_power_of_two(op: Opcode, source: str) -> Function:
-    """ue8m0 codes, as the software path of CUDA's cuda_fp8.hpp has them: the sign does not count."""
+    """ue8m0 codes as the software path of CUDA's cuda_fp8.hpp computes them, which ignores the sign."""
     up, finite = op.rounding == "rp", "satfinite" in op
 
     def to_exponent(a: Array) -> Array:
@@ -177,20 +178,20 @@ def _from_power_of_two(a: Array) -> Array:
 
 
 def _round_to_tf32(a: Array) -> Array:
-    """cvt.rna.tf32.f32: half a unit is added to what is finite; the lower bits of anything are dropped."""
+    """cvt.rna.tf32.f32: adds half a unit to finite numbers and drops the lower bits of all."""
     finite = a & np.uint32(0x7FFFFFFF) < np.uint32(0x7F800000)
     return np.asarray(a + finite * np.uint32(0x1000) & np.uint32(0xFFFFE000))
 
 
 def _round_to_finite_tf32(a: Array) -> Array:
-    """cvt.rna.satfinite.tf32.f32: what is not finite then becomes one unit less, NaN as well."""
+    """cvt.rna.satfinite.tf32.f32: also subtracts one unit from what is not finite, NaN included."""
     rounded = _round_to_tf32(a)
     above = rounded & np.uint32(0x7FFFFFFF) >= np.uint32(0x7F800000)
     return np.asarray(rounded - above * np.uint32(0x2000))
 
 
 def _convert_packed(op: Opcode) -> Function:
-    """cvt of two values: a and b, or both halves of a, become the upper and the lower half."""
+    """cvt of two values: a and b, or the halves of a, give the upper and the lower half of the result."""
     source, target = op.type, op.result_type
     if target == "ue8m0x2":
         return _pack_halves(op, _to_power_of_two(op, source))
@@ -201,7 +202,7 @@ def _convert_packed(op: Opcode) -> Function:
 
 
 def _pack_halves(op: Opcode, lane: Function) -> Function:
-    """A conversion of two values from that of one."""
+    """A conversion of two values from the conversion of one, `lane`."""
     source, target = op.type, op.result_type
     out_bits, raw = width_of(target) // 2, unsigned(width_of(target))
     in_bits = width_of(source) // 2

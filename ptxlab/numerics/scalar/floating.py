@@ -80,9 +80,9 @@ def _narrow(op: Opcode, form: Format) -> Function:
             codes = native(*(source.view(np.float32) for source in sources)).view(np.uint32)
             magnitude = codes & ~sign
             if not (flush and (magnitude == smallest).any()):
-                wrong = magnitude > number(form.infinity)
+                is_nan = magnitude > number(form.infinity)
                 codes = form.flush(codes) if flush else codes
-                return np.where(wrong, nan, codes) if wrong.any() else codes
+                return np.where(is_nan, nan, codes) if is_nan.any() else codes
         value: Array = exact(form, rounding, *(form.decode(source) for source in sources))
         codes = form.encode(value, rounding)
         if flush:
@@ -97,17 +97,17 @@ def is_tiny(form: Format, rounding: str, value: Array) -> Array:
     """Where a value stays below the smallest normal number of a format, rounded to its precision."""
     limit = 2.0 ** (1 - form.bias)
     step = limit * 2.0 ** -(form.fraction + 1)
-    size = np.abs(value)
+    magnitude = np.abs(value)
     if rounding == "rn":
-        return np.asarray(size < limit - step / 2)
+        return np.asarray(magnitude < limit - step / 2)
     if rounding == "rz":
-        return np.asarray(size < limit)
+        return np.asarray(magnitude < limit)
     away = (value < 0) == (rounding == "rm")
-    return np.where(away, size <= limit - step, size < limit)
+    return np.where(away, magnitude <= limit - step, magnitude < limit)
 
 
 def _double(op: Opcode, form: Format) -> Function:
-    """The operation in f64, in which a NaN keeps its payload; of several, the operation decides which."""
+    """The operation in f64. A NaN keeps its payload; of several NaNs the operation decides which is kept."""
     function, rounding = _DOUBLE[op.name], op.rounding
     native = _NATIVE.get(op.name) if rounding == "rn" else None
     quiet, last_first = np.uint64(1 << 51), _WINNING_NAN[op.name][::-1]
@@ -115,9 +115,9 @@ def _double(op: Opcode, form: Format) -> Function:
     def compute(*sources: Array) -> Array:
         values = [source.view(np.float64) for source in sources]
         result = np.asarray(native(*values) if native is not None else function(_mode(rounding), *values))
-        codes, wrong = result.view(np.uint64), np.isnan(result)
-        if wrong.any():
-            codes = np.where(wrong, np.uint64(form.nan), codes)
+        codes, is_nan = result.view(np.uint64), np.isnan(result)
+        if is_nan.any():
+            codes = np.where(is_nan, np.uint64(form.nan), codes)
             for index in last_first:
                 codes = np.where(np.isnan(values[index]), sources[index] | quiet, codes)
         return codes
@@ -280,11 +280,11 @@ def sign_change(op: Opcode) -> Function:
     def change(a: Array) -> Array:
         if flush:
             a = form.flush(a)
-        wrong = form.is_nan(a)
+        is_nan = form.is_nan(a)
         changed = np.asarray(a & ~sign if op.name == "abs" else a ^ sign)
-        if not wrong.any():
+        if not is_nan.any():
             return changed
-        return np.where(wrong, a | quiet if form.name == "f64" else nan, changed)
+        return np.where(is_nan, a | quiet if form.name == "f64" else nan, changed)
 
     return _by_lane(op.type, change)
 
@@ -306,7 +306,7 @@ def test_property(op: Opcode) -> Function:
         "infinite": lambda m: m == infinity,
         "number": lambda m: m <= infinity,
         "notanumber": lambda m: m > infinity,
-        "normal": lambda m: (m - one >= normal - one) & (m < infinity),  # of 0, too
+        "normal": lambda m: (m - one >= normal - one) & (m < infinity),  # 0 counts as normal
         "subnormal": lambda m: (m < normal) & (m != 0),
     }
     holds = properties[op.modifiers[0]]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic import two_product, two_sum
 from .opcode import Array
 
 
@@ -35,7 +36,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What the exponent field has added."""
+        """What the exponent field adds to the exponent."""
         return (1 << self.exponent - 1) - 1
 
     @property
@@ -51,11 +52,9 @@ class Format:
     @property
     def infinity(self) -> int:
         """The code of infinity, or the first code above the largest number."""
-        return (
-            (((1 << self.exponent) - 1) << self.fraction) << self.padding
-            if self.infinite
-            else self.largest + 1
-        )
+        if not self.infinite:
+            return self.largest + 1
+        return (((1 << self.exponent) - 1) << self.fraction) << self.padding
 
     @property
     def largest(self) -> int:
@@ -77,8 +76,9 @@ class Format:
     def flush(self, codes: Array) -> Array:
         """Codes with subnormal numbers replaced by zeros of their sign."""
         number = self.dtype.type
-        below = (codes & number(self.sign - 1)) - number(1) < number(self.smallest_normal - 1)  # 0 is not
-        return np.where(below, codes & number(self.sign), codes) if below.any() else codes
+        # 0 - 1 wraps around, so that zeros do not count
+        subnormal = (codes & number(self.sign - 1)) - number(1) < number(self.smallest_normal - 1)
+        return np.where(subnormal, codes & number(self.sign), codes) if subnormal.any() else codes
 
     def decode(self, codes: Array) -> Array:
         """The values of codes, in float64."""
@@ -94,7 +94,7 @@ class Format:
 
     @cached_property
     def _values(self) -> Array:
-        """The value of every code of a format of at most 8 bits; bits above the sign do not count."""
+        """The value of every code of a format of at most 8 bits; bits above the sign are ignored."""
         codes = np.arange(256) & (2 * self.sign - 1)
         magnitude = codes & (self.sign - 1)
         field, fraction = magnitude >> self.fraction, magnitude & (1 << self.fraction) - 1
@@ -121,8 +121,8 @@ class Format:
             codes = _to_bfloat16(values)
         else:
             codes = self._round(values, rounding, finite)
-        wrong = np.isnan(values)
-        return np.where(wrong, self.dtype.type(self.nan), codes) if wrong.any() else codes
+        nan = np.isnan(values)
+        return np.where(nan, self.dtype.type(self.nan), codes) if nan.any() else codes
 
     def _round(self, values: Array, rounding: str, finite: bool) -> Array:
         raw = np.ascontiguousarray(values).view(np.int64)
@@ -131,18 +131,18 @@ class Format:
         significand = magnitude & np.int64((1 << 52) - 1) | np.int64(1 << 52)
         first = 1024 - self.bias  # float64's field of the smallest normal exponent
         drop = np.minimum(52 - self.fraction + np.maximum(first - field, 0), 60)
-        kept = significand >> drop
-        rest = significand - (kept << drop)
+        truncated = significand >> drop
+        rest = significand - (truncated << drop)
         half = np.int64(1) << drop - 1
         if rounding == "rn":
-            up = (rest > half) | (rest == half) & (kept & 1 != 0)
+            up = (rest > half) | (rest == half) & (truncated & 1 != 0)
         elif rounding == "rna":
             up = rest >= half
         elif rounding == "rz":
             up = np.zeros_like(negative)
         else:
             up = (rest != 0) & (negative == (rounding == "rm"))
-        code = (np.maximum(field - first, 0) << np.int64(self.fraction)) + kept + up
+        code = (np.maximum(field - first, 0) << np.int64(self.fraction)) + truncated + up
         code = np.where(magnitude == 0, 0, code) << np.int64(self.padding)
 
         infinite = field == 2047
@@ -161,15 +161,15 @@ def _to_bfloat16(values: Array) -> Array:
     """bf16 codes of float64 values, rounded to nearest even by way of float32 rounded to odd."""
     near = values.astype(np.float32)
     codes, lost = near.view(np.uint32), values - near
-    wrong = (lost != 0) & (codes & np.uint32(1) == 0) & np.isfinite(near)
-    if wrong.any():
+    inexact_even = (lost != 0) & (codes & np.uint32(1) == 0) & np.isfinite(near)
+    if inexact_even.any():
         inward = (lost < 0) != (values < 0)
-        codes = np.where(wrong, codes + np.where(inward, np.uint32(0xFFFFFFFF), np.uint32(1)), codes)
+        codes = np.where(inexact_even, codes + np.where(inward, np.uint32(0xFFFFFFFF), np.uint32(1)), codes)
     even = codes >> np.uint32(16) & np.uint32(1)
     return np.asarray((codes + (even + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16))
 
 
-#: What PTX computes with. The codes of NaN are those that an H200 returns.
+#: The formats that PTX computes with. The codes of NaN are those that an H200 returns.
 FORMATS = {
     f.name: f
     for f in (
@@ -190,32 +190,21 @@ FORMATS = {
 def _to_odd(total: Array, lost: Array) -> Array:
     """A rounded result and the sign of what it lost -> the result rounded to odd."""
     codes = np.ascontiguousarray(total).view(np.int64)
-    wrong = (lost != 0) & (codes & 1 == 0) & np.isfinite(total) & ~np.isnan(lost)
-    if not wrong.any():
+    inexact_even = (lost != 0) & (codes & 1 == 0) & np.isfinite(total) & ~np.isnan(lost)
+    if not inexact_even.any():
         return total
     step = np.where((lost < 0) == (codes < 0), np.int64(1), np.int64(-1))
-    return np.asarray(np.where(wrong, codes + step, codes).view(np.float64))
+    return np.asarray(np.where(inexact_even, codes + step, codes).view(np.float64))
 
 
 def sum_to_odd(x: Array, y: Array) -> Array:
     """x + y in float64, rounded to odd."""
-    total = np.asarray(x + y)
-    back = total - x
-    return _to_odd(total, (x - (total - back)) + (y - back))
+    return _to_odd(*two_sum(x, y))
 
 
 def remainder(dividend: Array, x: Array, y: Array) -> Array:
-    """dividend - x * y where that is small: exact, for factors of at most 53 and 24 bits, or squares."""
-    split = 134217729.0  # 2^27 + 1
-
-    def halves(v: Array) -> tuple[Array, Array]:
-        wide = v * split
-        high = wide - (wide - v)
-        return high, v - high
-
-    product = x * y
-    (xh, xl), (yh, yl) = halves(x), halves(y)
-    lost = ((xh * yh - product) + xh * yl + xl * yh) + xl * yl
+    """dividend - x * y if that is small: exact for factors of at most 53 and 24 bits, and for squares."""
+    product, lost = two_product(x, y)
     return np.asarray((dividend - product) - lost)
 
 

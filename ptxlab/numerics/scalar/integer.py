@@ -125,7 +125,7 @@ def multiply_24(op: Opcode) -> Function:
 
 
 def carryless(op: Opcode) -> Function:
-    """clmad: the product of polynomials over two elements, half of it, and c added, all without carries."""
+    """clmad: the lower or upper half of the carry-less product of a and b, XORed with c."""
     high = "hi" in op
 
     def multiply(a: Array, b: Array, c: Array) -> Array:
@@ -140,21 +140,21 @@ def carryless(op: Opcode) -> Function:
 
 
 def divide(op: Opcode) -> Function:
-    """div and rem, toward zero; what an H200 gives where the divisor is 0 is in the code."""
+    """div and rem, toward zero; by 0 both give all ones, as an H200 does."""
     bits, raw = op.bits, unsigned(op.bits)
     read = signed(bits) if op.signed else raw
-    ones, one = raw.type((1 << bits) - 1), raw.type(1)
+    all_ones = raw.type((1 << bits) - 1)
 
     def divide(a: Array, b: Array) -> Array:
         zero = b == 0
-        x, y = a, np.where(zero, one, b)
+        x, y = a, np.where(zero, raw.type(1), b)
         if op.signed:  # magnitudes: the quotient of the least number and -1 wraps
             x, y = np.abs(x.view(read)).view(raw), np.abs(y.view(read)).view(raw)
         result = x // y if op.name == "div" else x % y
         if op.signed:
             negative = (a.view(read) < 0) ^ (b.view(read) < 0) if op.name == "div" else a.view(read) < 0
             result = np.where(negative, np.negative(result), result)
-        return np.where(zero, ones, result)
+        return np.where(zero, all_ones, result)
 
     return divide
 
@@ -243,7 +243,7 @@ def funnel_shift(op: Opcode) -> Function:
 
 
 def _field(number: Array, bits: int) -> Array:
-    """A position or length: its lower 8 bits, but of 64-bit instructions all 32, whatever the manual says."""
+    """A position or length: its lower 8 bits, but all 32 in 64-bit instructions, unlike in the manual."""
     return number & np.uint32(0xFF) if bits == 32 else np.minimum(number, np.uint32(64))
 
 
@@ -301,8 +301,8 @@ def szext(op: Opcode) -> Function:
 
     def extend(a: Array, b: Array) -> Array:
         width = np.minimum(b, np.uint32(32)) if clamp else b & np.uint32(31)
-        room = np.uint32(32) - width
-        extended = shift_right(shift_left(a, room, 32), room, 32, is_signed)
+        unused = np.uint32(32) - width
+        extended = shift_right(shift_left(a, unused, 32), unused, 32, is_signed)
         return np.where(width == 0, np.uint32(0), extended)
 
     return extend
@@ -325,7 +325,7 @@ def nth_set_bit(op: Opcode) -> Function:
         rank = np.where(step < 0, rank[..., -1:] - rank + 1, rank)
         is_nth = reached & (rank == np.maximum(np.abs(step), 1))
         position = np.where(is_nth.any(axis=-1), is_nth.argmax(axis=-1), 0xFFFFFFFF)
-        overflows = step[..., 0] == -(1 << 31)  # its absolute value does, in the chip
+        overflows = step[..., 0] == -(1 << 31)  # the chip computes its absolute value
         position = np.where(overflows, 0, position)
         return position.astype(np.uint32)
 

@@ -1,7 +1,7 @@
 """A PTX opcode taken apart, and the notation in which the table of instructions lists opcodes.
 
-The table's patterns follow the manual: `{.sat}` may be there or not, `{.rn|.rz}` at most one of several,
-`(.s16|.s32)` exactly one. `expand` lists what a pattern stands for.
+The table's patterns follow the manual: `{.sat}` is optional, `{.rn|.rz}` stands for at most one of several,
+`(.s16|.s32)` for exactly one. `expand` lists the opcodes of a pattern.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Opcode:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """What two spellings of one instruction have in common: ptxas takes modifiers in any order."""
+        """The same for all spellings of an instruction: ptxas takes modifiers in any order."""
         return self.name, tuple(sorted(self.modifiers)), self.types
 
     def __contains__(self, modifier: str) -> bool:
@@ -122,7 +122,7 @@ class Row:
         return tuple(named.get(word, word) for word in words.replace("?", "").split())
 
     def integers(self, words: str) -> tuple[bool, ...]:
-        """Which sources or results are integers, though their type, if it has one, says bits."""
+        """Which sources or results are integers, even if their type says bits."""
         return tuple(word == "i" for word in words.split())
 
 
@@ -143,16 +143,16 @@ def expand(pattern: str) -> Iterator[str]:
 
 
 def split_lanes(function: Function, bits: int) -> Function:
-    """A function of packed registers from one of their lanes of `bits` bits.
+    """A function of packed registers from a function of their lanes of `bits` bits.
 
-    Every result has the lanes packed again; the lanes are one more axis while the function runs.
+    While the function runs the lanes are one more axis; then they are packed again.
     """
     lane = np.dtype(f"u{bits // 8}")
 
     def packed(*sources: Array) -> Any:
-        whole = sources[0].dtype
+        register = sources[0].dtype
         parts = [np.ascontiguousarray(source)[..., np.newaxis].view(lane) for source in sources]
         result = function(*parts)
-        return np.ascontiguousarray(result).view(whole)[..., 0]
+        return np.ascontiguousarray(result).view(register)[..., 0]
 
     return packed

@@ -49,7 +49,7 @@ class ScalarOperation:
 
     @cached_property
     def _warns(self) -> bool:
-        """Whether NumPy may warn of what it computes: of floating-point numbers."""
+        """Whether NumPy may warn, as it does about floating-point numbers."""
         return any("f" in name or name.startswith("e") for name in (*self.source_types, *self.result_types))
 
     def __call__(self, *sources: Array) -> Any:
@@ -65,7 +65,7 @@ class ScalarOperation:
             return self.function(*sources)
 
     def _checked(self, *sources: Array) -> Any:
-        """The same for sources that may be too few, of other types, or scalars."""
+        """Like a call, for sources that may be missing, of other types, or scalars."""
         arrays = [np.asarray(source) for source in sources]
         if not len(self.sources) - self.optional <= len(arrays) <= len(self.sources):
             raise PtxlabError(f"{self.opcode}: it takes {len(self.sources)} sources, not {len(arrays)}")
@@ -75,7 +75,7 @@ class ScalarOperation:
                 f"{self.opcode}: its sources are arrays of {listing(self.sources)}, not of {listing(dtypes)}"
             )
         scalar = all(array.ndim == 0 for array in arrays)
-        with np.errstate(all="ignore"):  # NumPy computes with scalars by other rules than with arrays
+        with np.errstate(all="ignore"):  # NumPy's rules for scalars differ from those for arrays
             result = self.function(*(np.atleast_1d(array) for array in arrays))
         if isinstance(result, tuple):
             return tuple(part[0] if scalar else part for part in result)
@@ -84,7 +84,7 @@ class ScalarOperation:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row]]:
-    """Every opcode of the table, by what its spellings have in common."""
+    """Every opcode of the table by its key, the same for all spellings."""
     return {Opcode.parse(text).key: (text, row) for row in ROWS for text in expand(row.pattern)}
 
 

@@ -50,7 +50,7 @@ def simd(op: Opcode) -> Function:
 
 
 def _lane_dtype(type_name: str, bits: int) -> np.dtype[Any]:
-    """The dtype that reads lanes of `bits` bits as a PTX type, signed or not, says."""
+    """The dtype of lanes of `bits` bits, signed if the PTX type is."""
     return np.dtype(f"{'i' if type_name.startswith('s') else 'u'}{bits // 8}")
 
 
@@ -94,8 +94,8 @@ def scalar(
 ) -> Function:
     """vadd ... vset of registers a, b and c.
 
-    `parts` are those of d, a and b that are meant, such as "b0" and "h1"; `negative` says whether a product,
-    or c, of vmad is negated.
+    `parts` names the bytes or halves of d, a and b, such as "b0" and "h1"; `negative` says whether the
+    product, and whether c, of vmad is negated.
 
     >>> add = scalar(Opcode.parse("vadd.s32.u32.s32.sat"), ("b0", "h1", ""))
     >>> hex(add(np.uint32([0x00400000]), np.uint32([0x00000070]), np.uint32([0x12345678]))[0])
@@ -131,16 +131,16 @@ def scalar(
     return run
 
 
-def as_the_manual_says(op: Opcode, parts: tuple[str, str, str]) -> bool:
+def follows_manual(op: Opcode, parts: tuple[str, str, str]) -> bool:
     """Whether an H200 computes a form as the manual defines it.
 
     The assembler emulates these instructions, and its code (of CUDA 13.0) differs from the manual in places:
     `.h1` of d gets the upper half of the result; `.min` and `.max` with c, shifts and bytes with `.sat`, and
     products of unsigned numbers with `.sat` or a shift give other numbers.
 
-    >>> as_the_manual_says(Opcode.parse("vadd.u32.u32.u32"), ("b0", "h1", ""))
+    >>> follows_manual(Opcode.parse("vadd.u32.u32.u32"), ("b0", "h1", ""))
     True
-    >>> as_the_manual_says(Opcode.parse("vadd.u32.u32.u32"), ("h1", "h1", ""))
+    >>> follows_manual(Opcode.parse("vadd.u32.u32.u32"), ("h1", "h1", ""))
     False
     """
     if op.name == "vmad":
@@ -154,7 +154,7 @@ def as_the_manual_says(op: Opcode, parts: tuple[str, str, str]) -> bool:
     return op.name not in ("vshl", "vshr") and not parts[0] and not mixed
 
 
-#: What vmad shifts its result by, to the right.
+#: By how many bits vmad shifts its result to the right.
 _SCALES = {"shr7": 7, "shr15": 15}
 
 
