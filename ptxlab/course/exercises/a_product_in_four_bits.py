@@ -28,9 +28,9 @@ from .scale_factors_in_tensor_memory import (
     Quantised,
     quantise,
     scale_operand,
-    tensor_form,
     weights,
 )
+from .tensor_memory import mma_form
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def product_errors(X: Matrix, W: Matrix) -> Picture:
     exact, values = X @ W, {}
     for name, form in FORMATS.items():
         A, Bt = quantise(X, name), quantise(np.ascontiguousarray(W.T), name)
-        ins = tensor_form(form.mnemonic, n=32)
+        ins = mma_form(form.mnemonic, n=32)
         D = matmul(A.stored, Bt.stored.T, instruction=ins, scale_a=A.scales, scale_b=Bt.scales.T, show=False)
         values[name] = error(exact, D * (A.tensor_scale * Bt.tensor_scale))
     notes = ("root mean square, relative to the product in f64",)
@@ -167,7 +167,7 @@ def extreme(exponent: int = -9) -> Extreme:
     >>> float((case.A[0] * case.B[:, 0]).sum()), case.C[0, 0] == 2.0**17
     (-1.5, np.True_)
     """
-    ins = tensor_form(NVFP4, n=8)
+    ins = mma_form(NVFP4, n=8)
     assert ins.scale_a is not None
     assert ins.scale_b is not None
     A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)

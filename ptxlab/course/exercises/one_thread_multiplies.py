@@ -292,9 +292,9 @@ class _ProductAndLoad(NamedTuple):
 
 
 _KERNELS = (
-    _ProductAndLoad("mma.cta_group::1.kind::f16", 0x8100490, 0x40, "32x32b.x16", 0x60, 77, 5),
-    _ProductAndLoad("mma.cta_group::1.kind::f16", 0x4100490, 0x100080, "16x256b.x4", 0x1000A0, 58, 9),
-    _ProductAndLoad("mma.ws.cta_group::1.kind::f16", 0x2200490, 0x20, "32x32b.x32", 0x20, 70, 11),
+    _ProductAndLoad("tcgen05.mma.cta_group::1.kind::f16", 0x8100490, 0x40, "32x32b.x16", 0x60, 77, 5),
+    _ProductAndLoad("tcgen05.mma.cta_group::1.kind::f16", 0x4100490, 0x100080, "16x256b.x4", 0x1000A0, 58, 9),
+    _ProductAndLoad("tcgen05.mma.ws.cta_group::1.kind::f16", 0x2200490, 0x20, "32x32b.x32", 0x20, 70, 11),
 )
 
 

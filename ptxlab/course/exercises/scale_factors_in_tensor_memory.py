@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instruction import instruction, mma_instruction
+from ...instruction import mma_instruction
 from ...isa.instruction_descriptor import KINDS
 from ...isa.tensor_memory import TensorOperand
 from ...memory.library_formats import scale_offset
-from ...tcgen05_instruction import TensorInstruction
 from ...views import Cell, Grid, Header, Picture
 from ...views.charts import bars, table
 from ...views.colours import CHUNK_HUES
@@ -21,22 +20,16 @@ from ..answers import result_of, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 from .block_scaling import LARGEST_VALUE, restore
 from .block_scaling import quantise as quantise_blocks
+from .tensor_memory import mma_form
 
 Matrix = NDArray[np.float64]
 NVFP4 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
 TILE_BYTES = 512  # bytes of 128x4 scales
 
 
-def tensor_form(text: str, **parts: Any) -> TensorInstruction:
-    """A form of tcgen05.mma with parts of its descriptor."""
-    form = instruction(text, **parts)
-    assert isinstance(form, TensorInstruction)
-    return form
-
-
-def scale_operand(mnemonic: str, operand: str, **parts: Any) -> TensorOperand:
+def scale_operand(mnemonic: str, operand: str, **parts: int) -> TensorOperand:
     """The scales of A or B in tensor memory, "SFA" or "SFB", of an instruction."""
-    return tensor_form(mnemonic, **parts).tensors[operand]
+    return mma_form(mnemonic, **parts).tensors[operand]
 
 
 # -- floats to nvfp4 -----------------------------------------------------------------------------------------
@@ -147,7 +140,7 @@ def kinds() -> Picture:
     texts = {}
     for kind, vector, block in cases:
         name = f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale"
-        form, same = (tensor_form(f"{name}.{end}", n=64) for end in (f"scale_vec::{vector}", block))
+        form, same = (mma_form(f"{name}.{end}", n=64) for end in (f"scale_vec::{vector}", block))
         assert form.scale_vec == same.scale_vec
         row = KINDS[kind]
         elements = "FP8, FP6, FP4" if len(row.types) > 1 else next(iter(row.types))
@@ -176,7 +169,7 @@ def sub_columns(k: int) -> Picture:
     cells, rows, notes = [], [], []
     hover = np.full((len(FORMATS), 16), "", dtype=object)
     for row, (name, form) in enumerate(FORMATS.items()):
-        ins = tensor_form(form.mnemonic, n=64)
+        ins = mma_form(form.mnemonic, n=64)
         each = ins.scale_vec or 1
         step = k // ins.k
         column, first = 4 * (step * each // 4), step * each % 4

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...instruction import instruction
-from ...isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ...isa.tcgen05 import Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS, LANES, accessible_lanes
+from ...tcgen05_instruction import TensorInstruction
 from ...views import Header, Picture, tensor_memory, tensor_registers
 from ...views.charts import bars
 from ...views.colours import CHUNK_HUES
@@ -26,10 +27,10 @@ TILES = {f"{m} x {n}": (m, n) for m, n in ((64, 64), (64, 128), (64, 256), (128,
 LOADS = ("32x32b.x8", "16x64b.x4", "16x128b.x2", "16x256b.x1", "16x32bx2.x4")
 
 
-def mma_form(text: str, descriptor: int | None = None, **parts: object) -> Tcgen05Mma:
-    """A form of tcgen05.mma, by what follows `tcgen05.`."""
-    form = instruction(f"tcgen05.{text}", descriptor=descriptor, **parts)
-    assert isinstance(form, Tcgen05Mma)
+def mma_form(mnemonic: str, descriptor: int | None = None, **parts: object) -> TensorInstruction:
+    """A form of tcgen05.mma with an instruction descriptor, or with parts of one."""
+    form = instruction(mnemonic, descriptor=descriptor, **parts)
+    assert isinstance(form, TensorInstruction)
     return form
 
 
@@ -153,7 +154,7 @@ def data_path(layout: str) -> Picture:
     'm 16..31, n 0..127'
     """
     name, m = LAYOUTS[layout]
-    picture = tensor_memory(mma_form(f"{name}.kind::f16", m=m, n=128), "D")
+    picture = tensor_memory(mma_form(f"tcgen05.{name}.kind::f16", m=m, n=128), "D")
     return replace(picture, title=f"Layout {layout}")
 
 
@@ -227,7 +228,7 @@ _FORMS = (("mma.cta_group::1", 64), ("mma.ws.cta_group::1", 64), ("mma.ws.cta_gr
 def _places(answer: object) -> Sentences:
     submitted = whole_numbers(answer, 6, "three times lane and column")
     pairs = list(zip(submitted[::2], submitted[1::2], strict=True))
-    where = [mma_form(f"{name}.kind::f16", m=m, n=_N).d.where(_ROW, _COL)[0] for name, m in _FORMS]
+    where = [mma_form(f"tcgen05.{name}.kind::f16", m=m, n=_N).d.where(_ROW, _COL)[0] for name, m in _FORMS]
     expected = [(place.lane, place.column) for place in where]
     first, second, third = (pair == right for pair, right in zip(pairs, expected, strict=True))
     return {
@@ -296,7 +297,7 @@ _A_ROW, _A_K, _A_AT = 40, 27, 0x00100020
 @checks("26.5")
 def _operand(answer: object) -> Sentences:
     lane, column, low = whole_numbers(answer, 3, "`(lane, column, lowest bit)`")
-    form = mma_form("mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
+    form = mma_form("tcgen05.mma.cta_group::1.kind::f8f6f4", m=64, n=64).a_from("tensor")
     (place,) = form.tensors["A"].where(_A_ROW, _A_K)
     first_lane, first_column = _A_AT >> 16, _A_AT & 0xFFFF
     expected = place.lane + first_lane, place.column + first_column, place.low
