@@ -61,6 +61,21 @@ def test_blocks_that_do_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert found[0]
 
 
+_SAME_IN_THE_FIRST_BLOCK = """extern "C" __global__ void k(int* out) {
+  __shared__ int s;
+  s = threadIdx.x * blockIdx.x;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}"""
+
+
+def test_threads_of_a_later_block_write_different_values_at_once() -> None:
+    """In the first block all write 0."""
+    result = ptxlab.kernel(_SAME_IN_THE_FIRST_BLOCK).simulate(2, 32, np.zeros(64, np.int32), show=False)
+    (hazard,) = result.hazards
+    assert hazard.kind == "race" and hazard.block == (1, 0, 0) and "write different values" in hazard.sentence
+
+
 def test_every_kind_has_a_kernel() -> None:
     assert set(HAZARDS.values()) == set(KINDS)
     assert _hazards("reverse", check=False) == []

@@ -189,7 +189,7 @@ class AccessReports:
         if self._lacks_fence(conflict):
             return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
         flags, warps = self._clocks.everywhere, self._batch.block_lanes // 32
-        if not flags.told or conflict.partner < 0:
+        if not flags.any_published or conflict.partner < 0:
             return ""
         block, warp = divmod(conflict.partner >> 5, warps)
         published = flags.published.reshape(-1, warps)[block]

@@ -52,75 +52,74 @@ _Owner: TypeAlias = int | Warpgroup
 
 
 class Flags:
-    """What warps tell each other by fences and flags, of one scope: a block, or all of them.
+    """Release and acquire by fences and flags, warp by warp, in one scope: a block, or the whole launch.
 
-    A fence, or a release, vouches for what its warp did and knew by then. Others hear of it if a strong write
-    comes after it, by the warp itself or by one that has met it at a barrier, and then a strong read of
-    theirs. Which flag is written and read does not count, and named barriers and mbarriers count as barriers
-    of the whole block.
+    A fence, or a release, covers what its warp did and knew by then. A strong write after it publishes that,
+    by the warp itself or by one that has synchronised with it since; a strong read of another warp acquires
+    it. It does not matter which flag is written and read, and named barriers and mbarriers count as barriers
+    of the whole block: where ordering might exist, it is assumed.
     """
 
-    def __init__(self, batch: Batch, told: bool) -> None:
+    def __init__(self, batch: Batch, any_published: bool) -> None:
         self._shape = batch.count, batch.block_lanes // 32
-        self.told = told  # whether anything has been published, perhaps by blocks before these
+        self.any_published = any_published  # perhaps by blocks of earlier batches
         warps = batch.size // 32
         self.fenced = np.zeros(warps, dtype=np.int64)  # the warp's last fence or release
-        self._knew = np.zeros(warps, dtype=np.int64)  # the last barrier of its block, by then
-        #: Up to when it knew what blocks of its cluster wrote, by then.
-        self._knew_cluster = np.zeros((warps, batch.grid.cluster_size), dtype=np.int64)
-        self.published = np.zeros(warps, dtype=np.int64)  # up to when others can hear of what it did
-        self.acquired = np.zeros(warps, dtype=np.int64)  # its last look at what others publish
-        #: Its last strong write and read, with a fence or without: what remedies are named by.
+        self._block_time = np.zeros(warps, dtype=np.int64)  # at that fence: the last barrier of its block
+        #: At that fence: up to when it knew what the blocks of its cluster wrote.
+        self._cluster_writes = np.zeros((warps, batch.grid.cluster_size), dtype=np.int64)
+        self.published = np.zeros(warps, dtype=np.int64)  # up to when others can know what it did
+        self.acquired = np.zeros(warps, dtype=np.int64)  # its last strong read after something was published
+        #: Its last strong write and read, with a fence or without; remedies depend on them.
         self.wrote_flag, self.read_flag = np.zeros((2, warps), dtype=np.int64)
 
     @property
     def times(self) -> tuple[NDArray[np.int64], ...]:
-        """All that is known, by warp."""
-        return self.fenced, self._knew, self.published, self.acquired
+        """All times that order depends on, by warp."""
+        return self.fenced, self._block_time, self.published, self.acquired
 
     def fence(
-        self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64], cluster: NDArray[np.int64]
+        self, warps: NDArray[Any], time: int, block_time: NDArray[np.int64], cluster_writes: NDArray[np.int64]
     ) -> None:
-        """Warps execute a fence or a release; `barriers` has the last one of each block.
-
-        `cluster` says up to when each block knows what those of its cluster wrote.
-        """
+        """Warps execute a fence or a release; the arrays are those of `Clocks`."""
         self.fenced[warps] = time
-        self._knew[warps] = barriers[warps // self._shape[1]]
-        self._knew_cluster[warps] = cluster[warps // self._shape[1]]
+        self._block_time[warps] = block_time[warps // self._shape[1]]
+        self._cluster_writes[warps] = cluster_writes[warps // self._shape[1]]
 
-    def write(self, warps: NDArray[Any], time: int, barriers: NDArray[np.int64], named: bool) -> None:
-        """Warps write what may be a flag; some barriers may have been `named`."""
+    def write(
+        self, warps: NDArray[Any], time: int, block_time: NDArray[np.int64], named_barriers: bool
+    ) -> None:
+        """Warps write what may be a flag; `named_barriers` may have been executed."""
         self.wrote_flag[warps] = time
         if not self.fenced.any():
             return
-        self.told = True
-        ours = np.flatnonzero(np.bincount(warps))
-        blocks = ours // self._shape[1]
-        vouched = np.minimum(self.fenced.reshape(self._shape)[blocks], barriers[blocks, None])
-        own = self.fenced[ours] if named else self._knew[ours]
-        np.maximum.at(self.published.reshape(self._shape), blocks, np.maximum(vouched, own[:, None]))
-        self.published[ours] = np.maximum(self.published[ours], self.fenced[ours])
-        size = self._knew_cluster.shape[1]
+        self.any_published = True
+        writers = np.flatnonzero(np.bincount(warps))
+        blocks = writers // self._shape[1]
+        covered = np.minimum(self.fenced.reshape(self._shape)[blocks], block_time[blocks, None])
+        own = self.fenced[writers] if named_barriers else self._block_time[writers]
+        np.maximum.at(self.published.reshape(self._shape), blocks, np.maximum(covered, own[:, None]))
+        self.published[writers] = np.maximum(self.published[writers], self.fenced[writers])
+        size = self._cluster_writes.shape[1]
         if size > 1:
-            may_vouch = self.fenced.reshape(self._shape)[blocks] <= barriers[blocks, None]
-            may_vouch[np.arange(len(ours)), ours % self._shape[1]] = True
-            knew = self._knew_cluster.reshape(*self._shape, size)[blocks]
-            told = np.where(may_vouch[:, :, None], knew, 0).max(axis=1)
+            synchronised = self.fenced.reshape(self._shape)[blocks] <= block_time[blocks, None]
+            synchronised[np.arange(len(writers)), writers % self._shape[1]] = True
+            known = self._cluster_writes.reshape(*self._shape, size)[blocks]
+            covered = np.where(synchronised[:, :, None], known, 0).max(axis=1)
             members = blocks[:, None] // size * size + np.arange(size)
-            np.maximum.at(self.published.reshape(self._shape), members, told[:, :, None])
+            np.maximum.at(self.published.reshape(self._shape), members, covered[:, :, None])
 
-    def meet(self, blocks: NDArray[np.bool_], size: int = 1) -> None:
-        """All warps of these blocks, or of clusters of `size` blocks, know what any of them has heard."""
-        if not self.told:
+    def merge(self, blocks: NDArray[np.bool_], size: int = 1) -> None:
+        """Warps of these blocks, or of clusters of `size` blocks, know what any of them has acquired."""
+        if not self.any_published:
             return
         acquired = self.acquired.reshape(self._shape[0] // size, -1)
         groups = blocks[::size]
         acquired[groups] = acquired[groups].max(axis=1, keepdims=True)
 
-    def heard(self, named: bool) -> NDArray[np.int64]:
-        """When each warp last heard of others."""
-        if not named:
+    def acquired_by(self, named_barriers: bool) -> NDArray[np.int64]:
+        """When each warp last acquired, itself or through barriers."""
+        if not named_barriers:
             return self.acquired
         return np.repeat(self.acquired.reshape(self._shape).max(axis=1), self._shape[1])
 
@@ -142,8 +141,8 @@ class Clocks:
         self.block_time = np.full(
             batch.count, time.now, dtype=np.int64
         )  # the last barrier of the whole block
-        #: Up to when it knows of other blocks of its cluster: what they read in shared memory, and what each
-        #: wrote, or read in global memory.
+        #: Up to when a block knows what other blocks of its cluster read in shared memory, and what each of
+        #: them wrote, or read in global memory.
         self.cluster_time = np.full(batch.count, time.now, dtype=np.int64)
         self.cluster_writes = np.full((batch.count, batch.grid.cluster_size), time.now, dtype=np.int64)
         self._cluster_work = np.zeros((batch.count // batch.grid.cluster_size, 0), dtype=np.int32)
@@ -151,21 +150,22 @@ class Clocks:
         self.warp_time = np.full(batch.size // 32, time.now, dtype=np.int64)
         self.in_block, self.everywhere = Flags(batch, False), Flags(batch, bool(published.any()))
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
-        #: Its last fence.proxy.async, and what it knew by then: the last barriers of its block and of its
-        #: warp, what flags told it.
-        self._fences = np.zeros((4, batch.size), dtype=np.int64)
-        self.fenced = self._fences[0]
+        #: Each thread's last fence.proxy.async, and at that fence: the last barriers of its block and of its
+        #: warp, and what it had acquired by flags.
+        self._proxy_fences = np.zeros((4, batch.size), dtype=np.int64)
+        self.proxy_fenced = self._proxy_fences[0]
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
-        self._fenced_matrix: NDArray[np.int32] | None = None  # as it was at each one's last fence.proxy.async
+        self._fenced_matrix: NDArray[np.int32] | None = None  # as each row was at its last fence.proxy.async
         self._work = np.zeros((batch.count, _ROWS, _COLUMNS), dtype=np.int32)
         self._slot = self._slots()
         self._columns: dict[_Owner, int] = {}
+        #: By column of an mbarrier: what threads that arrived know of threads and of asynchronous work; when
+        #: its last phase was complete in each block; and what arrivals knew by then.
         self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
-        #: By column of an mbarrier: when its last phase was complete in each block, and what arrivals knew.
         self._phases: dict[int, NDArray[np.int64]] = {}
-        self._handed_over: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._released: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
         #: By id of the threads, which are kept, too.
         self._known_patterns: dict[int, tuple[NDArray[Any], list[tuple[NDArray[Any], NDArray[Any]]]]] = {}
         self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
@@ -197,9 +197,9 @@ class Clocks:
         return list(self._columns)[column]
 
     def complete(self, threads: NDArray[Any], column: int, times: NDArray[Any]) -> None:
-        """Threads know that work of this column is done that was issued up to a time, that of each block."""
+        """Threads know that a column's work is done that was issued up to a time, one for each block."""
         for blocks, lanes in self._patterns(threads):
-            self._complete(blocks, self._rows_alone(lanes), column, times[blocks, None])
+            self._complete(blocks, self._own_rows(lanes), column, times[blocks, None])
 
     def _complete(
         self, blocks: NDArray[Any], rows: NDArray[Any], column: int, times: int | NDArray[Any]
@@ -212,21 +212,21 @@ class Clocks:
     ) -> NDArray[np.bool_]:
         """Whether each thread knows that the work of a column, issued at a time, is done.
 
-        A copy whose mbarrier is not known yet has no column: other threads of the same instruction meet it.
+        A copy whose mbarrier is not known yet has no column: other threads of the same instruction see it so.
         """
         has_column = columns < self._work.shape[2]
-        places = self._slot[threads] * self._work.shape[2] + np.where(has_column, columns, 0)
-        return np.asarray(has_column & (self._work.reshape(-1)[places] >= times))
+        indices = self._slot[threads] * self._work.shape[2] + np.where(has_column, columns, 0)
+        return np.asarray(has_column & (self._work.reshape(-1)[indices] >= times))
 
     # -- rows of lanes that know the same --------------------------------------------------------------------
 
     def _rows_of(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
         """The rows of these lanes."""
-        there = np.zeros(self._rows, dtype=np.bool_)
-        there[self._row[lanes]] = True
-        return np.flatnonzero(there)
+        present = np.zeros(self._rows, dtype=np.bool_)
+        present[self._row[lanes]] = True
+        return np.flatnonzero(present)
 
-    def _rows_alone(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
+    def _own_rows(self, lanes: NDArray[Any]) -> NDArray[np.intp]:
         """The rows of these lanes, which they share with no others from now on."""
         chosen = np.zeros(self.lanes, dtype=np.bool_)
         chosen[lanes] = True
@@ -235,14 +235,14 @@ class Clocks:
         elsewhere[self._row[~chosen]] = True
         shared = rows[elsewhere[rows]]
         for row in shared.tolist():
-            self._row[chosen & (self._row == row)] = self._copied(row)
+            self._row[chosen & (self._row == row)] = self._copy_row(row)
         if not len(shared):
             return rows
         self._slot = self._slots()
         return self._rows_of(lanes)
 
-    def _copied(self, row: int) -> int:
-        """A new row like another."""
+    def _copy_row(self, row: int) -> int:
+        """Append a copy of a row; its number."""
         if self._rows == self._work.shape[1]:
             self._work = _doubled(self._work, 1)
             if self._matrix is not None:
@@ -282,7 +282,7 @@ class Clocks:
         return np.asarray((threads == others) | (times <= self.known(threads, others, written)))
 
     def known(self, threads: NDArray[Any], others: NDArray[Any], written: bool) -> NDArray[np.int64]:
-        """Up to what time that which others did, as in `ordered`, comes before what the threads do now."""
+        """Up to what time all that others did, as in `ordered`, happens before what the threads do now."""
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
         size = self.batch.grid.cluster_size
@@ -293,59 +293,59 @@ class Clocks:
         known = np.where(block == other_block, self.block_time[block], away)
         known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
         if self._matrix is not None:
-            learnt = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
-            known = np.where(block == other_block, np.maximum(known, learnt), known)
+            learned = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
+            known = np.where(block == other_block, np.maximum(known, learned), known)
         for flags, near in ((self.in_block, True), (self.everywhere, False)):
-            if flags.told:
-                heard = flags.heard(self._matrix is not None)[warp] - 1
-                flagged = np.minimum(flags.published[other_warp], heard)
+            if flags.any_published:
+                acquired = flags.acquired_by(self._matrix is not None)[warp] - 1
+                flagged = np.minimum(flags.published[other_warp], acquired)
                 known = np.where((block == other_block) == near, np.maximum(known, flagged), known)
         return np.asarray(known, dtype=np.int64)
 
-    def flag(self, threads: NDArray[Any], *, narrow: bool, reads: bool, writes: bool) -> None:
-        """Threads read or write what may be a flag; `narrow` is one for threads of their block."""
+    def access_flags(self, threads: NDArray[Any], *, cta_scope: bool, reads: bool, writes: bool) -> None:
+        """Threads read or write what may be flags; with `cta_scope` those are for threads of their block."""
         warps = threads >> 5
-        for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
+        for flags in (self.in_block,) if cta_scope else (self.in_block, self.everywhere):
             if writes:
                 flags.write(warps, self.time.now, self.block_time, self._matrix is not None)
             if reads:
                 flags.read_flag[warps] = self.time.now
-                if flags.told:
+                if flags.any_published:
                     flags.acquired[warps] = self.time.now
 
     def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""
         warps = np.maximum(threads >> 5, 0)
-        told = (self.everywhere.published[warps] > 0) | (self.in_block.published[warps] > 0)
-        return np.asarray(told | (threads < 0))
+        published = (self.everywhere.published[warps] > 0) | (self.in_block.published[warps] > 0)
+        return np.asarray(published | (threads < 0))
 
-    def fence_flags(self, threads: NDArray[Any], *, narrow: bool) -> None:
-        """Threads execute a fence of memory, or release what they did."""
-        for flags in (self.in_block,) if narrow else (self.in_block, self.everywhere):
+    def fence(self, threads: NDArray[Any], *, cta_scope: bool) -> None:
+        """Threads execute a memory fence, or a release."""
+        for flags in (self.in_block,) if cta_scope else (self.in_block, self.everywhere):
             flags.fence(threads >> 5, self.time.now, self.block_time, self.cluster_writes)
 
-    def fence(self, threads: NDArray[Any]) -> None:
-        """Threads execute fence.proxy.async: it is for what they know of."""
-        heard = self.in_block.heard(self._matrix is not None)[threads >> 5]
-        known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5], heard)
-        for each, times in zip(self._fences, (self.time.now, *known), strict=True):
-            each[threads] = times
+    def fence_proxy(self, threads: NDArray[Any]) -> None:
+        """Threads execute fence.proxy.async: it covers what they know of."""
+        acquired = self.in_block.acquired_by(self._matrix is not None)[threads >> 5]
+        known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5], acquired)
+        for times, time in zip(self._proxy_fences, (self.time.now, *known), strict=True):
+            times[threads] = time
         if self._matrix is None:
             return
         for blocks, lanes in self._patterns(threads):
-            where = np.ix_(blocks, self._rows_alone(lanes))  # those in a row have had the same fence
+            where = np.ix_(blocks, self._own_rows(lanes))  # those in a row have had the same fence
             if self._fenced_matrix is None:
                 self._fenced_matrix = np.zeros_like(self._matrix)
             self._fenced_matrix[where] = self._matrix[where]
 
-    def fenced_after(
+    def proxy_fence_covers(
         self, threads: NDArray[Any], writers: NDArray[Any], times: NDArray[Any], group: int
     ) -> NDArray[np.bool_]:
-        """Whether threads (or any of their `group` neighbours) had a fence for what others wrote at a time.
+        """Whether a proxy fence of each thread, or of one in its group of so many, covers another's write.
 
-        They must have known of it by then.
+        At the fence it must have known of what the writer did at that time.
         """
-        fences, which = self._fences, threads
+        fences, which = self._proxy_fences, threads
         if group > 1:
             fences, which = fences.reshape(4, -1, group).max(axis=2), threads // group
         when, block, warp, flags = (each[which] for each in fences)
@@ -353,38 +353,33 @@ class Clocks:
         known = (block >= times) | (near & (warp >= times))
         known |= np.minimum(self.in_block.published[writers >> 5], flags - 1) >= times
         if self._fenced_matrix is not None:
-            learnt = self._fenced_matrix
+            learned = self._fenced_matrix
             rows = self._row[threads % self.lanes]
             if group > 1:
                 for first in range(0, self.lanes, group):
                     members = self._rows_of(np.arange(first, first + group))
                     if len(members) > 1:
-                        learnt = learnt.copy() if learnt is self._fenced_matrix else learnt
-                        learnt[:, members] = self._fenced_matrix[:, members].max(axis=1, keepdims=True)
+                        learned = learned.copy() if learned is self._fenced_matrix else learned
+                        learned[:, members] = self._fenced_matrix[:, members].max(axis=1, keepdims=True)
             home = threads // self.lanes
-            known |= (learnt[home, rows, writers % self.lanes] >= times) & (home == writers // self.lanes)
+            known |= (learned[home, rows, writers % self.lanes] >= times) & (home == writers // self.lanes)
         return np.asarray(known | ((threads == writers) & (when >= times)))
 
     def are_blocks_uniform(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
         times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
-        times += [
-            *self.in_block.times,
-            *self.everywhere.times,
-            *self._fences,
-            self.init_fenced,
-            self._work,
-        ]
-        times += [each for each in (self._matrix, self._fenced_matrix) if each is not None]
+        times += [*self.in_block.times, *self.everywhere.times, *self._proxy_fences]
+        times += [self.init_fenced, self._work]
+        times += [matrix for matrix in (self._matrix, self._fenced_matrix) if matrix is not None]
         rows = [each.reshape(self.batch.count, -1) for each in times]
         return all(bool((each == each[0]).all()) for each in rows)
 
     # -- barriers --------------------------------------------------------------------------------------------
 
     def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
-        """Threads reach a barrier of their block; says whose warp comes in parts.
+        """Threads reach a barrier of their block; whose warps have not arrived as a whole.
 
-        A whole warp may come twice, first with `bar.arrive`: each time counts.
+        A whole warp may arrive twice, first with `bar.arrive`: each time counts.
         """
         arrived = self._arrived.setdefault(number, np.zeros(self.batch.size, dtype=np.int8))
         if len(threads) == self.batch.size and not arrived.any():
@@ -400,9 +395,9 @@ class Clocks:
         return np.asarray(before[threads >> 5])
 
     def partial(self, number: int, threads: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whose warp has lanes that still run and have not reached the barrier.
+        """Whose warps have lanes that still run and have not reached the barrier.
 
-        Asked before each group of threads leaves; the first of a block has answered for all of it.
+        It is called before each group of threads leaves; the first group of a block answers for all of it.
         """
         arrived = self._arrived[number]
         left = arrived.reshape(self.batch.count, self.lanes).max(axis=1) == 0
@@ -416,25 +411,25 @@ class Clocks:
             return
         blocks = np.zeros(self.batch.count, dtype=np.bool_)
         blocks[threads // self.lanes] = True
-        there = arrived.reshape(self.batch.count, self.lanes)
-        blocks &= there.any(axis=1)
+        states = arrived.reshape(self.batch.count, self.lanes)
+        blocks &= states.any(axis=1)
         if not blocks.any():
             return
-        alive = self.batch.alive.reshape(there.shape)
-        whole = blocks & ~((there < 2) & alive).any(axis=1)
+        alive = self.batch.alive.reshape(states.shape)
+        whole = blocks & ~((states < 2) & alive).any(axis=1)
         self.block_time[whole] = self.time.now
-        self.in_block.meet(whole)
-        self.everywhere.meet(whole)
+        self.in_block.merge(whole)
+        self.everywhere.merge(whole)
         if self._columns and whole.any():
             self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
-        for some, states in _alike(rest, there[rest]):
-            self._join(some, np.flatnonzero(states), np.flatnonzero(states == 2))
-        there[blocks] = 0
+        for same, pattern in _group_equal(rest, states[rest]):
+            self._join(same, np.flatnonzero(pattern), np.flatnonzero(pattern == 2))
+        states[blocks] = 0
         self.update_known_to_all()
 
-    def meet(self, threads: NDArray[Any]) -> None:
-        """Lanes of warps meet: `bar.warp.sync`."""
+    def sync_warps(self, threads: NDArray[Any]) -> None:
+        """Lanes of warps execute `bar.warp.sync`."""
         present = np.zeros(self.batch.size, dtype=np.bool_)
         present[threads] = True
         rows = present.reshape(-1, 32)
@@ -451,31 +446,31 @@ class Clocks:
                 self._join(blocks, ours, ours)
 
     def _share_work(self, blocks: NDArray[Any], warp: int) -> None:
-        """All lanes of a warp of these blocks know of the work that any of them knows."""
+        """All lanes of a warp of these blocks know of the work that any of them knows of."""
         lanes = np.arange(warp * 32, warp * 32 + 32)
         if len(blocks) and len(self._rows_of(lanes)) > 1:
-            where = np.ix_(blocks, self._rows_alone(lanes))
+            where = np.ix_(blocks, self._own_rows(lanes))
             self._work[where] = self._work[where].max(axis=1, keepdims=True)
 
-    def release(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
+    def release(self, threads: NDArray[Any], addresses: NDArray[Any]) -> None:
         """Threads arrive at mbarriers of their block."""
-        for place, ours in _by_place(threads, places):
-            known, work = self._arrivals_at(place)
+        for address, ours in _by_address(threads, addresses):
+            known, work = self._arrivals_at(address)
             for blocks, lanes in self._patterns(ours):
                 known[blocks] = np.maximum(known[blocks], self._merged(blocks, lanes))
                 done = self._work[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
                 work[blocks] = np.maximum(work[blocks], done)
 
-    def release_remote(self, threads: NDArray[Any], owners: NDArray[Any], places: NDArray[Any]) -> None:
-        """Threads arrive at mbarriers of other blocks: what they know of asynchronous work goes there."""
-        for place in np.unique(places):
-            _, work = self._arrivals_at(int(place))
-            ours = places == place
+    def release_remote(self, threads: NDArray[Any], owners: NDArray[Any], addresses: NDArray[Any]) -> None:
+        """Threads arrive at mbarriers of other blocks, which get what they know of asynchronous work."""
+        for address in np.unique(addresses):
+            _, work = self._arrivals_at(int(address))
+            ours = addresses == address
             rows = self._work.reshape(-1, self._work.shape[2])[self._slot[threads[ours]]]
             np.maximum.at(work, owners[ours], rows)
 
     def arrive_at_cluster(self, threads: NDArray[Any]) -> None:
-        """Threads arrive at the barrier of their cluster: what they know of asynchronous work is for all."""
+        """Threads arrive at the barrier of their cluster, which gets what they know of asynchronous work."""
         clusters, width = self.batch.count // self.batch.grid.cluster_size, self._work.shape[2]
         before, self._cluster_work = self._cluster_work, np.zeros((clusters, width), dtype=np.int32)
         self._cluster_work[:, : before.shape[1]] = before
@@ -484,19 +479,19 @@ class Clocks:
         np.maximum.at(self._cluster_work, owners, self._work.reshape(-1, width)[slots])
 
     def leave_cluster(self, blocks: NDArray[Any]) -> None:
-        """Blocks leave the barrier of their cluster: they know what those know that arrived."""
-        learnt = self._cluster_work[blocks // self.batch.grid.cluster_size][:, None]
-        columns = self._work[:, :, : learnt.shape[2]]
-        columns[blocks] = np.maximum(columns[blocks], learnt)
-        there = np.zeros(self.batch.count, dtype=np.bool_)
-        there[blocks] = True
-        self.in_block.meet(there)
-        self.everywhere.meet(there, self.batch.grid.cluster_size)
+        """Blocks leave the barrier of their cluster: they know what the threads that arrived know."""
+        learned = self._cluster_work[blocks // self.batch.grid.cluster_size][:, None]
+        columns = self._work[:, :, : learned.shape[2]]
+        columns[blocks] = np.maximum(columns[blocks], learned)
+        leaving = np.zeros(self.batch.count, dtype=np.bool_)
+        leaving[blocks] = True
+        self.in_block.merge(leaving)
+        self.everywhere.merge(leaving, self.batch.grid.cluster_size)
         self.update_known_to_all()
 
-    def _arrivals_at(self, place: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """What is known by those that have arrived at an mbarrier: of threads, and of asynchronous work."""
-        column = self.column(place)
+    def _arrivals_at(self, address: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What threads that have arrived at an mbarrier know of threads, and of asynchronous work."""
+        column = self.column(address)
         width = self._work.shape[2]
         if column not in self._arrivals:
             shapes = (self.batch.count, self.lanes), (self.batch.count, width)
@@ -507,54 +502,54 @@ class Clocks:
             self._arrivals[column] = (known, work)
         return known, work
 
-    def complete_phase(self, blocks: NDArray[Any], places: NDArray[Any]) -> None:
+    def complete_phase(self, blocks: NDArray[Any], addresses: NDArray[Any]) -> None:
         """Phases of mbarriers are complete: what was issued and what arrived until now counts."""
-        for place, those in _by_place(blocks, places):
-            column = self.column(place)
-            there = np.zeros(self.batch.count, dtype=np.bool_)
-            there[those] = True
-            ours = np.flatnonzero(there)
+        for address, those in _by_address(blocks, addresses):
+            column = self.column(address)
+            complete = np.zeros(self.batch.count, dtype=np.bool_)
+            complete[those] = True
+            ours = np.flatnonzero(complete)
             self._phases.setdefault(column, np.zeros(self.batch.count, dtype=np.int64))[ours] = self.time.now
             if column not in self._arrivals:
                 continue
             known, work = self._arrivals[column]
-            before = self._handed_over.get(column)
-            handed = (np.zeros_like(known), np.zeros_like(work))
+            before = self._released.get(column)
+            released = (np.zeros_like(known), np.zeros_like(work))
             if before is not None:
-                handed[0][:], handed[1][:, : before[1].shape[1]] = before
-            handed[0][ours], handed[1][ours] = known[ours], work[ours]
-            self._handed_over[column] = handed
+                released[0][:], released[1][:, : before[1].shape[1]] = before
+            released[0][ours], released[1][ours] = known[ours], work[ours]
+            self._released[column] = released
 
     def phase_time(self, column: int, block: int) -> int:
         """When the last phase of an mbarrier was complete in a block; 0 for never."""
         return int(self._phases[column][block]) if column in self._phases else 0
 
-    def acquire(self, threads: NDArray[Any], places: NDArray[Any]) -> None:
-        """Threads leave mbarriers of their block: they know what those know that arrived."""
-        for place, ours in _by_place(threads, places):
-            column = self.column(place)
+    def acquire(self, threads: NDArray[Any], addresses: NDArray[Any]) -> None:
+        """Threads leave mbarriers of their block: they know what the threads that arrived know."""
+        for address, ours in _by_address(threads, addresses):
+            column = self.column(address)
             phases = self._phases.get(column)
-            known, work = self._handed_over.get(column, (None, None))
+            known, work = self._released.get(column, (None, None))
             for blocks, lanes in self._patterns(ours):
-                rows = self._rows_alone(lanes)
+                rows = self._own_rows(lanes)
                 if phases is not None:
                     self._complete(blocks, rows, column, phases[blocks, None])
                 if known is None or work is None:
                     continue
                 where = np.ix_(blocks, rows)
-                matrix, columns = self._made_matrix(), self._work[:, :, : work.shape[1]]
+                matrix, columns = self._get_matrix(), self._work[:, :, : work.shape[1]]
                 matrix[where] = np.maximum(matrix[where], known[blocks][:, None])
                 columns[where] = np.maximum(columns[where], work[blocks][:, None])
 
-    def _made_matrix(self) -> NDArray[np.int32]:
-        """The matrix, made when it is needed first."""
+    def _get_matrix(self) -> NDArray[np.int32]:
+        """The matrix, made at its first use."""
         if self._matrix is None:
             self._matrix = np.zeros((*self._work.shape[:2], self.lanes), dtype=np.int32)
         return self._matrix
 
     def _merged(self, blocks: NDArray[Any], lanes: NDArray[Any]) -> NDArray[np.int32]:
-        """All that any of these lanes knows of its block now, [blocks, threads]."""
-        merged = self._made_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
+        """The merged clocks of these lanes, of threads of their block: [blocks, threads]."""
+        merged = self._get_matrix()[np.ix_(blocks, self._rows_of(lanes))].max(axis=1)
         merged = np.maximum(merged, self.block_time[blocks, None].astype(np.int32))
         warps = merged.reshape(len(blocks), -1, 32)
         numbers = np.flatnonzero(np.bincount(lanes >> 5))
@@ -566,22 +561,22 @@ class Clocks:
     def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any]) -> None:
         """The targets learn what the sources know, and what they did."""
         merged = self._merged(blocks, sources)
-        where = np.ix_(blocks, self._rows_alone(targets))
-        matrix = self._made_matrix()
+        where = np.ix_(blocks, self._own_rows(targets))
+        matrix = self._get_matrix()
         matrix[where] = np.maximum(matrix[where], merged[:, None])
         if self._columns:
             known = self._work[np.ix_(blocks, self._rows_of(sources))].max(axis=1)
             self._work[where] = np.maximum(self._work[where], known[:, None])
 
     def _patterns(self, threads: NDArray[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """Blocks whose threads are the same lanes, and those lanes; loops mostly ask for the same threads."""
+        """Blocks whose threads are the same lanes, and those lanes; kept, since loops repeat them."""
         known = self._known_patterns.get(id(threads))
         if known is not None and known[0] is threads:
             return known[1]
         rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
         rows.reshape(-1)[threads] = True
         blocks = np.flatnonzero(rows.any(axis=1))
-        patterns = [(ours, np.flatnonzero(lanes)) for ours, lanes in _alike(blocks, rows[blocks])]
+        patterns = [(ours, np.flatnonzero(lanes)) for ours, lanes in _group_equal(blocks, rows[blocks])]
         if len(self._known_patterns) == _PATTERNS:
             self._known_patterns.clear()
         self._known_patterns[id(threads)] = threads, patterns
@@ -593,8 +588,8 @@ def _doubled(array: NDArray[np.int32], axis: int) -> NDArray[np.int32]:
     return np.concatenate([array, np.zeros_like(array)], axis=axis)
 
 
-def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Blocks whose rows are the same, and that row."""
+def _group_equal(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Blocks whose rows are equal, and that row."""
     if not len(blocks):
         return
     if (rows == rows[0]).all():
@@ -605,10 +600,10 @@ def _alike(blocks: NDArray[Any], rows: NDArray[Any]) -> Iterator[tuple[NDArray[A
         yield blocks[which.reshape(-1) == number], pattern
 
 
-def _by_place(threads: NDArray[Any], places: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Each address, and the threads that mean it."""
-    if len(places) and (places == places[0]).all():
-        yield int(places[0]), threads
+def _by_address(threads: NDArray[Any], addresses: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Each address, and the threads that use it."""
+    if len(addresses) and (addresses == addresses[0]).all():
+        yield int(addresses[0]), threads
         return
-    for place in np.unique(places).tolist():
-        yield place, threads[places == place]
+    for address in np.unique(addresses).tolist():
+        yield address, threads[addresses == address]

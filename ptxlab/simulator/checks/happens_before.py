@@ -48,10 +48,10 @@ class HappensBefore:
         """Threads read or write, strongly or atomically, what may be a flag."""
         self._blocks.clocks_changed()
         if traits.releases:
-            self._clocks.fence_flags(access.threads, narrow=traits.cta_scope)
-        self._clocks.flag(
+            self._clocks.fence(access.threads, cta_scope=traits.cta_scope)
+        self._clocks.access_flags(
             access.threads,
-            narrow=traits.cta_scope,
+            cta_scope=traits.cta_scope,
             reads=access.kind != "write" and access.instruction.parts[0] != "red",
             writes=access.kind != "read",
         )
@@ -63,7 +63,7 @@ class HappensBefore:
         if kind == "bar":
             self._barrier(event)
         elif kind == "bar.warp":
-            self._clocks.meet(event.threads)
+            self._clocks.sync_warps(event.threads)
         elif kind.startswith("barrier.cluster"):
             self._clusters.barrier(event)
         elif kind.startswith(("mbarrier", "cp.async.mbarrier")):
@@ -80,7 +80,7 @@ class HappensBefore:
         elif event.kind.startswith("fence.proxy.async"):
             self._proxies.fence(event)
         elif "proxy" not in parts:
-            self._clocks.fence_flags(event.threads, narrow="cta" in parts)
+            self._clocks.fence(event.threads, cta_scope="cta" in parts)
 
     def _group(self, event: Synchronisation) -> None:
         """Threads end groups of copies or wgmma, or wait for them."""

@@ -48,7 +48,7 @@ class ProxyFences:
 
     def fence(self, event: Synchronisation) -> None:
         """Threads execute fence.proxy.async."""
-        self._clocks.fence(event.threads)
+        self._clocks.fence_proxy(event.threads)
         if not any(part.startswith("shared") for part in event.instruction.parts):
             self._global_fence[event.threads] = self._time.now
 
@@ -61,8 +61,8 @@ class ProxyFences:
         writers = np.where(plain, touch.threads_of(before), 0)
         times = before >> TIME_SHIFT & TIME
         warpgroup = self._batch.size % 128 == 0 and touch.access.instruction.parts[0] == "wgmma"
-        fenced = self._clocks.fenced[writers] >= times
-        fenced |= self._clocks.fenced_after(touch.threads, writers, times, 128 if warpgroup else 1)
+        fenced = self._clocks.proxy_fenced[writers] >= times
+        fenced |= self._clocks.proxy_fence_covers(touch.threads, writers, times, 128 if warpgroup else 1)
         bad = np.flatnonzero(plain & ~fenced)
         if not len(bad):
             return
@@ -113,8 +113,8 @@ class ProxyFences:
             instruction, threads, times = self._initialised[place]
             here = places == place
             writers, when, issuers = threads[blocks[here]], times[blocks[here]], piece.threads[here]
-            fenced = np.maximum(clocks.fenced, clocks.init_fenced)[writers] >= when
-            fenced |= clocks.fenced_after(issuers, writers, when, 1)
+            fenced = np.maximum(clocks.proxy_fenced, clocks.init_fenced)[writers] >= when
+            fenced |= clocks.proxy_fence_covers(issuers, writers, when, 1)
             bad = np.flatnonzero(~fenced & (when > 0))
             if len(bad):
                 self._blocks.require_separate()

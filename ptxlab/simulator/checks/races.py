@@ -72,9 +72,9 @@ class RaceCheck:
             content = touch.content
             if content is None:
                 return
+            self._require_separate(touch)  # other blocks may write other values
             conflicting = (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if conflicting.any():
-            self._require_separate(touch)
             self._reports.conflicting_writes(touch, winner, np.flatnonzero(conflicting))
 
     def _require_separate(self, touch: ShadowTouch) -> None:
