@@ -102,19 +102,21 @@ def simulate(number: int, Q: _Halves, K: _Halves, V: _Halves, **constants: int) 
     >>> simulate(1, *(np.ones((64, 64), np.float16) for _ in range(3))).O[0, 0]
     np.float16(1.0)
     """
-    made = attention(number, **{**SMALL[number], **constants})
-    output, result = launched(made, made.source, Q, K, V)
-    return SimulatedAttention(number, output, result, first_own_line(made.source, made.row.file))
+    variant = attention(number, **{**SMALL[number], **constants})
+    output, result = launched(variant, variant.source, Q, K, V)
+    return SimulatedAttention(number, output, result, first_own_line(variant.source, variant.row.file))
 
 
-def launched(made: Attention, source: str, Q: _Halves, K: _Halves, V: _Halves) -> tuple[_Halves, Simulation]:
+def launched(
+    variant: Attention, source: str, Q: _Halves, K: _Halves, V: _Halves
+) -> tuple[_Halves, Simulation]:
     """O of one head, computed by a kernel with the given source, and what the simulator saw."""
     q, k, v = (np.ascontiguousarray(array, np.float16)[None] for array in (Q, K, V))
     output = np.full(q.shape, np.nan, np.float16)
-    arguments = made.arguments(q, k, v, output)
-    grid = made.grid(1, len(Q))
+    arguments = variant.arguments(q, k, v, output)
+    grid = variant.grid(1, len(Q))
     result = kernel(source).simulate(
-        grid, made.threads, *arguments, shared=made.shared, show=False, limit=200_000
+        grid, variant.threads, *arguments, shared=variant.shared, show=False, limit=200_000
     )
     return output[0], result
 
@@ -234,8 +236,8 @@ def broken(change: str) -> ChangedKernel:
     """
     chosen = BROKEN[change]
     source = _broken_source(chosen)
-    made = attention(chosen.number, **SMALL[chosen.number])
-    at = made.source[: made.source.index(chosen.before)].count("\n") + 1
+    variant = attention(chosen.number, **SMALL[chosen.number])
+    at = variant.source[: variant.source.index(chosen.before)].count("\n") + 1
     lines = range(at - 4, at + 6)
 
     def report(numbers: str, hazard: str) -> ChangedKernel:
@@ -243,7 +245,7 @@ def broken(change: str) -> ChangedKernel:
 
     right = unchanged(chosen.number)
     try:
-        output, result = launched(made, source, *problem())
+        output, result = launched(variant, source, *problem())
     except HazardError as error:
         return report("nothing was stored.", f"it stops: {_shortened(str(error))}.")
     wrong = output.view(np.uint16) != right.view(np.uint16)
@@ -597,10 +599,10 @@ def _quad(answer: object) -> Sentences:
 
 @checks("13.2")
 def _repack(answer: object) -> Sentences:
-    made = compiled(answer, "repack", _BEFORE, _REPACKED)
+    built = compiled(answer, "repack", _BEFORE, _REPACKED)
     S = np.arange(256, dtype=np.float32).reshape(16, 16) + np.float32(0.0625)
     registers = np.zeros((32, 4), np.uint32)
-    result = simulated(made, (1, 1), 32, (S, registers), "`s` has 8 elements, and `a` has 4.")
+    result = simulated(built, (1, 1), 32, (S, registers), "`s` has 8 elements, and `a` has 4.")
     right = INS.a.pack(S.astype(np.float16))
     f32 = INS.d.pack(S[:, :8])
     wrong = registers != right
@@ -687,7 +689,7 @@ def _stepped(flags: _StepFlags) -> tuple[_Floats, _Floats]:
 
 @checks("13.4")
 def _rescale(answer: object) -> Sentences:
-    made = compiled(answer, "rescale", _BEFORE, _ONLINE)
+    built = compiled(answer, "rescale", _BEFORE, _ONLINE)
     q, k, v = _small_problem()
     output = np.full((16, 16), np.nan, np.float32)
     M, L = np.zeros((2, 32, 2), np.float32)
@@ -701,7 +703,7 @@ def _rescale(answer: object) -> Sentences:
         np.int32(48),
         np.float32(math.log2(math.e) / 4),
     )
-    result = simulated(made, (1, 1), 32, arguments, "`s` and `o` have 8 elements, `m` and `l` have 2.")
+    result = simulated(built, (1, 1), 32, arguments, "`s` and `o` have 8 elements, `m` and `l` have 2.")
     rows = np.arange(32)[:, None] // 4 + np.array([0, 8])
     scores = q.astype(np.float64) @ k.astype(np.float64).T
     keys = np.arange(48)
@@ -811,13 +813,13 @@ _MASK_CASES = ((0, 0), (16, 16), (16, 0), (32, 24), (8, 16))  # first query, fir
 
 @checks("13.6")
 def _mask(answer: object) -> Sentences:
-    made = compiled(answer, "mask", _BEFORE, _MASKED)
+    built = compiled(answer, "mask", _BEFORE, _MASKED)
     scores = np.arange(1, 257, dtype=np.float32).reshape(16, 16)
     row, column = np.ogrid[:16, :16]
     masked = {}
     for query, key in _MASK_CASES:
         S = scores.copy()
-        result = simulated(made, (1, 1), 32, (S, np.int32(query), np.int32(key)), "`s` has 8 elements.")
+        result = simulated(built, (1, 1), 32, (S, np.int32(query), np.int32(key)), "`s` has 8 elements.")
         masked[query, key] = S
         if result.hazards:
             return reported(result)

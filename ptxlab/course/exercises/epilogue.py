@@ -334,12 +334,12 @@ _RIGHT_COLUMNS = (
 
 @checks("12.2")
 def _store(answer: object) -> Sentences:
-    made = compiled(answer, "store", _BEFORE, _PAIRS)
+    built = compiled(answer, "store", _BEFORE, _PAIRS)
     columns = 128
     A, B, bias, total = _launch_data(columns)
     D = np.full((64, columns), np.nan, np.float16)
     advice = "D has N elements in a row, two in each word: which word holds the elements of a lane?"
-    result = simulated(made, (2, 1), 128, (A, B, bias, D, columns, 16), advice)
+    result = simulated(built, (2, 1), 128, (A, B, bias, D, columns, 16), advice)
     biased = total + bias
     right = np.maximum(biased, 0).astype(np.float16)
     wrong = right != D
@@ -383,7 +383,7 @@ def _staged(
     answer: object, name: str, before: str, after: str
 ) -> tuple[Simulation, NDArray[np.float16], NDArray[np.float16]]:
     """A kernel with one part by the reader: result, D, and what D should be."""
-    made = compiled(answer, name, before, after)
+    built = compiled(answer, name, before, after)
     A, B, bias, total = _launch_data(128)
     D = np.full((64, 128), np.nan, np.float16)
     box = tensor_map(D, box=(64, 64), swizzle=128)
@@ -391,7 +391,7 @@ def _staged(
         "put": "A row of `stmatrix` begins at a multiple of 16, and a warp has 16 rows of 128 bytes.",
         "leave": "The tile begins at `tile`; columns of D are counted in elements.",
     }[name]
-    result = simulated(made, (2, 1), 128, (A, B, bias, box, 16), advice)
+    result = simulated(built, (2, 1), 128, (A, B, bias, box, 16), advice)
     return result, D, np.maximum(total + bias, 0).astype(np.float16)
 
 
@@ -497,12 +497,12 @@ def _which_wait(answer: object) -> Sentences:
 
 @checks("12.6")
 def _send(answer: object) -> Sentences:
-    made = compiled(answer, "send", _SHARED + _PUT, _WIDE)
+    built = compiled(answer, "send", _SHARED + _PUT, _WIDE)
     A, B, bias, total = _launch_data(256)
     D = np.full((64, 256), np.nan, np.float16)
     box = tensor_map(D, box=(64, 64), swizzle=128)
     advice = "There are two buffers of 8192 bytes; a warp has 2048 of them."
-    result = simulated(made, (1, 1), 128, (A, B, bias, box, 16), advice)
+    result = simulated(built, (1, 1), 128, (A, B, bias, box, 16), advice)
     right = np.maximum(total + bias, 0).astype(np.float16)
     wrong = right != D
     kinds = {hazard.kind for hazard in result.hazards}

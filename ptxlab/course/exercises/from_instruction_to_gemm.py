@@ -165,9 +165,9 @@ def between_tiles(number: int) -> float:
     >>> between_tiles(10) < between_tiles(9)
     True
     """
-    made = profile(number)
+    predicted = profile(number)
     tensor = np.array([row.unit == "tensor core" for row in made.code])[made.timeline[:, 1].astype(int)]
-    return float(np.diff(np.sort(made.timeline[tensor, 4])).max())
+    return float(np.diff(np.sort(predicted.timeline[tensor, 4])).max())
 
 
 def by_stages() -> Picture:
@@ -414,12 +414,12 @@ def _iteration(answer: object) -> Sentences:
     chosen = rung(5, None, result=None, **_SMALL)
     before, after = chosen.source.split(_LOOP)
     head = "    for (int i = 0; i < count; ++i) {\n"
-    made = compiled(answer, "gemm", before + head, after)
+    built = compiled(answer, "gemm", before + head, after)
     A, B = normal_numbers((32, 384), 11), normal_numbers((384, 32), 12)
     call = chosen.call(A, B)
     call.padded.fill(np.nan)
     advice = "Every stage has its place; `load` knows it."
-    result = simulated(made, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
+    result = simulated(built, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
     expected = matmul(A, B, instruction=MMA, show=False)
     wrong = expected != call.D
     text = "".join(str(answer).split())
