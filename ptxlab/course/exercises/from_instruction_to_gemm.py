@@ -166,8 +166,9 @@ def between_tiles(number: int) -> float:
     True
     """
     predicted = profile(number)
-    tensor = np.array([row.unit == "tensor core" for row in made.code])[made.timeline[:, 1].astype(int)]
-    return float(np.diff(np.sort(predicted.timeline[tensor, 4])).max())
+    by_row = np.array([row.unit == "tensor core" for row in predicted.code])
+    products = predicted.timeline[by_row[predicted.timeline[:, 1].astype(int)]]
+    return float(np.diff(np.sort(products[:, 4])).max())
 
 
 def by_stages() -> Picture:
