@@ -1,6 +1,6 @@
-"""Arrays in the GPU's memory, as others hold them: where they are and how they lie, without a copy.
+"""Arrays of other libraries in the GPU's memory: their address, shape and strides, without a copy.
 
-CuPy, Numba and torch say it through `__cuda_array_interface__` (Numba, "CUDA Array Interface (Version 3)").
+CuPy, Numba and torch state them in `__cuda_array_interface__` (Numba, "CUDA Array Interface (Version 3)").
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ArrayLayout(NamedTuple):
 
 
 def gpu_layout(array: object) -> ArrayLayout | None:
-    """How an array on a GPU lies in its memory; None for whatever says nothing of a GPU.
+    """How an array on a GPU lies in its memory; None for anything that is not on a GPU.
 
     >>> class OnGpu:
     ...     __cuda_array_interface__ = {"shape": (4, 8), "typestr": "<f4", "data": (1 << 32, False),
@@ -41,7 +41,7 @@ def gpu_layout(array: object) -> ArrayLayout | None:
     except Exception as error:
         if isinstance(error, KeyError):  # torch 2 has no typestr for float8
             return _of_torch(array)
-        raise PtxlabError(  # of a tensor that requires a gradient, e.g.
+        raise PtxlabError(  # such as that of a tensor which requires a gradient
             f"array: it does not say where it is on the GPU ({' '.join(str(error).split())[:120]})"
         ) from None
     if interface is None:

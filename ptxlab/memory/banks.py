@@ -4,12 +4,12 @@ Shared memory has 32 banks of 4 bytes; word w is in bank w % 32. A wavefront tak
 128 bytes at most, so that lanes are served in groups whose accesses make 128 bytes. In each group the bank
 with the most different words decides; lanes that want the same word share it. Measured on an H200, see
 `tests/golden/banks.npz`: cycles of a saturated memory pipe equal these wavefronts in every pattern tried.
-That instructions which only sm_100 and later have (ldmatrix m16n16 and m8n16 of 4 and 6 bits, stmatrix m16n8)
-are served in the same way is assumed, and `Conflicts.evidence` says so.
+Instructions that only sm_100 and later have (ldmatrix m16n16 and m8n16 of 4 and 6 bits, stmatrix m16n8) are
+assumed to be served in the same way; `Conflicts.evidence` says so.
 An atomic operation is served lane by lane in each bank (`tests/golden/updates.npz`), compare-and-swap in two
 cycles for each lane; cp.async of 16 bytes is served like that, eight lanes at a time.
-That loads of 8 and 16 bytes are served twice as fast where neighbours share addresses is also what NVIDIA's
-forum says of sm_70 ("Unexpected shared memory bank conflict").
+NVIDIA's forum also reports for sm_70 that loads of 8 and 16 bytes are served twice as fast where neighbours
+share addresses ("Unexpected shared memory bank conflict").
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ATOMIC_WIDTHS = (4, 8)
 #: How lanes of one access are served; cp.async of 16 bytes is served as an atomic operation.
 AccessKind = Literal["load", "store", "atomic"]
 
-_NOBODY = -1  # the word of a lane that takes no part
+_INACTIVE = -1  # the word of an inactive lane
 
 
 class Collision(NamedTuple):
-    """Lanes of one group that want different words of one bank: `words` wavefronts instead of one."""
+    """Lanes of one group that want different words of one bank: a wavefront for each of `words`."""
 
     group: int
     bank: int
@@ -57,11 +57,11 @@ class Collision(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Conflicts:
-    """How one warp-wide access goes through the banks, or a batch of them; `conflicts` makes it.
+    """How the banks serve one warp-wide access, or a batch of accesses; `conflicts` makes it.
 
-    `words` are the 4-byte words that each lane touches, [..., lanes, words], -1 for a lane that takes no
-    part; `groups` is the group in which each lane is served, [..., lanes]. Both are read-only; accesses that
-    are served in the same way are equal.
+    `words` are the 4-byte words that each lane touches, [..., lanes, words], -1 for an inactive lane;
+    `groups` is the group in which each lane is served, [..., lanes]. Both are read-only; accesses that are
+    served in the same way are equal.
 
     >>> print(conflicts(np.arange(32) * 128))   # a column of a matrix with rows of 128 bytes
     32 wavefronts where 1 would do: 32 lanes want 32 different words of bank 0.
@@ -69,8 +69,8 @@ class Conflicts:
 
     words: NDArray[np.int64]
     groups: NDArray[np.int64]
-    evidence: Literal["measured", "assumed"] = "measured"  # on an H200; no GPU at hand has the others
-    atomic: bool = False  # then lanes that want the same word wait for each other, too
+    evidence: Literal["measured", "assumed"] = "measured"  # on an H200, or not at all
+    atomic: bool = False  # then lanes that want the same word also wait for each other
 
     def __post_init__(self) -> None:
         for name in ("words", "groups"):
@@ -91,14 +91,14 @@ class Conflicts:
 
     @cached_property
     def _per_group(self) -> NDArray[np.int64]:
-        """Wavefronts of each group of each access, [accesses, groups]; 0 where nobody takes part."""
+        """Wavefronts of each group of each access, [accesses, groups]; 0 if all its lanes are inactive."""
         lanes, per_lane = self.words.shape[-2:]
         words = self.words.reshape(-1, lanes * per_lane)
         groups = np.broadcast_to(self.groups[..., None], self.words.shape).reshape(words.shape)
         count = int(groups.max(initial=0)) + 1
-        # equal words of one group become neighbours, and only the first of them counts
+        # sorting makes equal words of a group neighbours, of which only the first counts
         span = int(words.max(initial=0)) + 1
-        keys = np.sort(np.where(words < 0, _NOBODY, groups * span + words), axis=1)
+        keys = np.sort(np.where(words < 0, _INACTIVE, groups * span + words), axis=1)
         first = np.ones(keys.shape, dtype=np.bool_)
         if not self.atomic:
             first[:, 1:] = keys[:, 1:] != keys[:, :-1]
@@ -124,7 +124,7 @@ class Conflicts:
     def collisions(self) -> tuple[Collision, ...]:
         """Every bank of every group in which lanes wait for each other; empty without conflicts.
 
-        Of one access; in a batch, `conflicts(addresses[i])` has those of one.
+        Only for a single access: in a batch, take `conflicts(addresses[i])`.
         """
         if self.words.ndim != 2:
             raise PtxlabError(
@@ -134,7 +134,7 @@ class Conflicts:
         lanes_by_word: dict[tuple[int, int], dict[int, list[int]]] = {}  # of each group and bank
         for lane, (group, words) in enumerate(zip(self.groups.tolist(), self.words.tolist(), strict=True)):
             for word in words:
-                if word != _NOBODY:
+                if word != _INACTIVE:
                     by_word = lanes_by_word.setdefault((group, word % BANKS), {})
                     by_word.setdefault(word, []).append(lane)
         return tuple(
@@ -150,9 +150,9 @@ class Conflicts:
 
     @cached_property
     def schedule(self) -> NDArray[np.int64]:
-        """The wavefront in which each word of each lane is served, [lanes, words]; -1 for no part.
+        """The wavefront in which each word of each lane is served, [lanes, words]; -1 for inactive lanes.
 
-        Which of several words of a bank comes first is not known; here it is that of the lowest lane.
+        The order of the words of one bank is not known; here that of the lowest lane comes first.
         """
         if self.words.ndim != 2:
             raise PtxlabError(
@@ -160,12 +160,12 @@ class Conflicts:
             )
         starts = np.concatenate([[0], np.cumsum(self._per_group[0])])
         order: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
-        schedule = np.full(self.words.shape, _NOBODY)
+        schedule = np.full(self.words.shape, _INACTIVE)
         for lane, group in enumerate(self.groups.tolist()):
             for number, word in enumerate(self.words[lane].tolist()):
-                if word != _NOBODY:
+                if word != _INACTIVE:
                     ranks = order.setdefault((group, word % BANKS), {})
-                    request = (word, lane if self.atomic else _NOBODY)
+                    request = (word, lane if self.atomic else _INACTIVE)
                     schedule[lane, number] = starts[group] + ranks.setdefault(request, len(ranks))
         return schedule
 
@@ -201,13 +201,13 @@ def conflicts(
 ) -> Conflicts:
     """Bank conflicts of one ld.shared or st.shared: byte addresses [..., 32], `width` bytes a lane.
 
-    `active` are the lanes that take part, [..., 32]; all of them if left out. Lanes are served 32 at a time
-    for up to 4 bytes, 16 for 8 and 8 for 16. Loads of 8 and 16 bytes take twice as many lanes at a time where
-    the lanes i and i ^ 1, or i and i ^ 2, have the same address throughout. An `atomic` operation, of 4 or 8
-    bytes, is served lane by lane in each bank, also where lanes want the same word.
+    `active` are the lanes that take active_lanes, [..., 32]; by default all. Lanes are served 32 at a time
+    for up to 4 bytes, 16 for 8 and 8 for 16. Loads of 8 and 16 bytes take twice as many lanes at a time if
+    all lanes i and i ^ 1, or all lanes i and i ^ 2, have the same address. An `atomic` operation, of 4 or 8
+    bytes, is served lane by lane in each bank, even if lanes want the same word.
 
-    The addresses may be a CuTe layout from lanes to bytes, with a swizzle or without; those of elements
-    of a matrix are ``SharedLayout.read("Swizzle<3,3,3> o (64,64):(64,1)", bits=16).address(rows, columns)``.
+    The addresses may be a CuTe layout from lanes to bytes, with or without a swizzle; for elements of a
+    matrix, take ``SharedLayout.read("Swizzle<3,3,3> o (64,64):(64,1)", bits=16).address(rows, columns)``.
 
     >>> print(conflicts("Swizzle<3,4,3> o (8,4):(128,16)", width=16))   # 8 rows, 4 chunks of each
     4 wavefronts, no conflicts.
@@ -218,45 +218,47 @@ def conflicts(
     >>> conflicts(np.arange(32) * 33 * 4).collisions   # rows of 33 words: every lane has a bank of its own
     ()
     """
-    where = _as_addresses(addresses)
+    starts = _as_addresses(addresses)
     size = as_int(width, "width")
     if size not in WIDTHS:
         raise PtxlabError(f"width={quoted(size)}: a lane reads or writes {listing(WIDTHS)} bytes")
     store, atomic = as_flag(store, "store"), as_flag(atomic, "atomic")
     if atomic and size not in ATOMIC_WIDTHS:
         raise PtxlabError(f"width={quoted(size)}: an atomic operation has {listing(ATOMIC_WIDTHS)} bytes")
-    wrong = where % size != 0
-    part = np.ones(where.shape, dtype=np.bool_)
+    misaligned = starts % size != 0
+    active_lanes = np.ones(starts.shape, dtype=np.bool_)
     if active is not None:
         flags = as_array(active, "active")
         if flags.dtype.kind not in "biu" or not ((flags == 0) | (flags == 1)).all():
             raise PtxlabError("active: found other than True and False")
-        if flags.shape[-1:] != (_LANES,) or flags.ndim > where.ndim:
+        if flags.shape[-1:] != (_LANES,) or flags.ndim > starts.ndim:
             raise PtxlabError(f"active of shape {flags.shape}: it takes a flag for each of {_LANES} lanes")
         try:
-            part = np.broadcast_to(flags.astype(np.bool_), where.shape)
+            active_lanes = np.broadcast_to(flags.astype(np.bool_), starts.shape)
         except ValueError:
             raise PtxlabError(
-                f"active of shape {flags.shape} does not fit addresses of {where.shape}"
+                f"active of shape {flags.shape} does not fit addresses of {starts.shape}"
             ) from None
-    if (wrong & part).any():
+    misaligned &= active_lanes
+    if misaligned.any():
         raise PtxlabError(
-            f"address {where[wrong & part][0]}: an access of {size} bytes is aligned to {size} bytes"
+            f"address {starts[misaligned][0]}: an access of {size} bytes is aligned to {size} bytes"
         )
     kind: AccessKind = "load"
     if store or atomic:
         kind = "atomic" if atomic else "store"
-    return serve(where, size, kind, part)
+    return serve(starts, size, kind, active_lanes)
 
 
-def serve(where: NDArray[np.int64], size: int, kind: AccessKind, part: NDArray[np.bool_]) -> Conflicts:
-    """`conflicts` of addresses that are known to be right, [..., 32]; `part`: the lanes that take part."""
+def serve(
+    starts: NDArray[np.int64], size: int, kind: AccessKind, active_lanes: NDArray[np.bool_]
+) -> Conflicts:
+    """Like `conflicts`, for addresses [..., 32] and active lanes that are already checked."""
     lane = np.arange(_LANES)
-    groups = np.broadcast_to(lane // min(128 // size, _LANES), where.shape)
+    groups = np.broadcast_to(lane // min(128 // size, _LANES), starts.shape)
     if size > _BANK_BYTES and kind == "load":
-        together = _may_merge(where, part)
-        groups = np.where(together, lane // (256 // size), groups)
-    return Conflicts(_words(where, size, part), groups, atomic=kind == "atomic")
+        groups = np.where(_may_merge(starts, active_lanes), lane // (256 // size), groups)
+    return Conflicts(_words(starts, size, active_lanes), groups, atomic=kind == "atomic")
 
 
 def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:
@@ -274,14 +276,14 @@ def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:
 def row_conflicts(addresses: ArrayLike, lanes: int, row_bytes: int = 16) -> Conflicts:
     """Bank conflicts of ldmatrix or stmatrix, whose first `lanes` lanes supply the addresses of rows.
 
-    As many rows as make 128 bytes are served at a time: a matrix of 8 rows of 16 bytes, two of `.s8.s4`.
+    128 bytes of rows are served at a time: one matrix of 8 rows of 16 bytes, or two matrices of `.s8.s4`.
     """
-    where = _as_addresses(addresses)[..., :lanes]
-    wrong = where % row_bytes != 0
-    if wrong.any():
-        raise PtxlabError(f"address {where[wrong][0]}: rows begin at multiples of {row_bytes} bytes")
-    groups = np.broadcast_to(np.arange(lanes) // (128 // row_bytes), where.shape)
-    return Conflicts(_words(where, row_bytes, np.ones(where.shape, dtype=np.bool_)), groups)
+    starts = _as_addresses(addresses)[..., :lanes]
+    misaligned = starts % row_bytes != 0
+    if misaligned.any():
+        raise PtxlabError(f"address {starts[misaligned][0]}: rows begin at multiples of {row_bytes} bytes")
+    groups = np.broadcast_to(np.arange(lanes) // (128 // row_bytes), starts.shape)
+    return Conflicts(_words(starts, row_bytes, np.ones(starts.shape, dtype=np.bool_)), groups)
 
 
 def _as_addresses(addresses: ArrayLike) -> NDArray[np.int64]:
@@ -293,31 +295,31 @@ def _as_addresses(addresses: ArrayLike) -> NDArray[np.int64]:
                 " for a matrix, memory.SharedLayout.read(layout, bits=16).address(row, column) gives bytes"
             )
         addresses = layout.address(np.arange(_LANES))
-    where = as_integers(addresses, "addresses")
-    if where.shape[-1:] != (_LANES,):
+    starts = as_integers(addresses, "addresses")
+    if starts.shape[-1:] != (_LANES,):
         raise PtxlabError(
-            f"addresses of shape {where.shape}: a warp has {_LANES} lanes, so it takes [..., {_LANES}]"
+            f"addresses of shape {starts.shape}: a warp has {_LANES} lanes, so it takes [..., {_LANES}]"
         )
-    outside = (where < 0) | (where >= 1 << 18)
+    outside = (starts < 0) | (starts >= 1 << 18)
     if outside.any():
         raise PtxlabError(
-            f"address {where[outside][0]}: shared-memory addresses go from 0 to {(1 << 18) - 1}"
+            f"address {starts[outside][0]}: shared-memory addresses go from 0 to {(1 << 18) - 1}"
         )
-    check_room(4 * math.prod(where.shape), "addresses")
-    return where.astype(np.int64)
+    check_room(4 * math.prod(starts.shape), "addresses")
+    return starts.astype(np.int64)
 
 
-def _words(where: NDArray[np.int64], size: int, part: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _words(starts: NDArray[np.int64], size: int, active_lanes: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The words that each lane touches, [..., lanes, words]."""
-    words = where[..., None] // _BANK_BYTES + np.arange(max(size // _BANK_BYTES, 1))
-    return np.where(part[..., None], words, _NOBODY)
+    words = starts[..., None] // _BANK_BYTES + np.arange(max(size // _BANK_BYTES, 1))
+    return np.where(active_lanes[..., None], words, _INACTIVE)
 
 
-def _may_merge(where: NDArray[np.int64], part: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether twice as many lanes are served at a time, [..., 1]; the whole warp decides."""
-    merged = np.zeros((*where.shape[:-1], 1), dtype=np.bool_)
+def _may_merge(starts: NDArray[np.int64], active_lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether twice as many lanes are served at a time, [..., 1], for each whole warp."""
+    merged = np.zeros((*starts.shape[:-1], 1), dtype=np.bool_)
     for step in (1, 2):
         partner = np.arange(_LANES) ^ step
-        same = (where == where[..., partner]) | ~part | ~part[..., partner]
+        same = (starts == starts[..., partner]) | ~active_lanes | ~active_lanes[..., partner]
         merged |= same.all(axis=-1, keepdims=True)
     return merged

@@ -45,10 +45,10 @@ TCGEN05_SWIZZLES: dict[tuple[int, int], int] = {
 }
 _TCGEN05_SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in TCGEN05_SWIZZLES.items()}
 
-#: Fields whose codes count 16 bytes.
-_IN_CHUNKS = ("address", "leading", "stride")
+#: Fields whose codes count units of 16 bytes.
+_IN_UNITS_OF_16 = ("address", "leading", "stride")
 
-#: Along an axis of what is read: no wgmma reads more.
+#: Most elements along an axis; no wgmma reads more.
 _MAX_ELEMENTS = 1 << 10
 _MAX_INDEX = 1 << 32
 
@@ -71,8 +71,8 @@ offset (SBO) 1024 bytes.
     swizzle: int = 0
     base_offset: int = 0
 
-    family: ClassVar[str] = "wgmma"  # who reads through it
-    _of_whom: ClassVar[str] = ""
+    family: ClassVar[str] = "wgmma"  # the instructions that read through it
+    _owner_text: ClassVar[str] = ""
     _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (  # name, lowest bit, bits
         ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3),
         ("swizzle", 62, 2),
@@ -82,7 +82,7 @@ offset (SBO) 1024 bytes.
         set_integers(self, ("address", "leading", "stride", "swizzle", "base_offset"))
         for name, _, bits in self._fields:
             number = getattr(self, name)
-            if name in _IN_CHUNKS and (number % 16 or not 0 <= number < 16 << bits):
+            if name in _IN_UNITS_OF_16 and (number % 16 or not 0 <= number < 16 << bits):
                 raise PtxlabError(
                     f"{name}={quoted(number)}: a descriptor takes multiples of 16 bytes below 2^{bits + 4}"
                 )
@@ -112,7 +112,7 @@ offset (SBO) 1024 bytes.
         fields = []
         for name, low, bits in self._fields:
             value = getattr(self, name)
-            code = value >> 4 if name in _IN_CHUNKS else int(value)
+            code = value >> 4 if name in _IN_UNITS_OF_16 else int(value)
             if name == "swizzle":
                 code = self._swizzle_code
             fields.append(BitField(name, low, bits, code, value))
@@ -124,16 +124,16 @@ offset (SBO) 1024 bytes.
 
     @classmethod
     def _codes(cls, number: int) -> dict[str, int]:
-        """The fields of a 64-bit descriptor, quantities in bytes; bits that no field has are 0."""
+        """The fields of a 64-bit descriptor, quantities in bytes; refuses bits outside of the fields."""
         unused = number & ~sum((1 << bits) - 1 << low for _, low, bits in cls._fields)
         if unused:
             places = [str(low) if bits == 1 else f"{low}-{low + bits - 1}" for _, low, bits in cls._fields]
             raise PtxlabError(
                 f"descriptor 0x{number:x}: bit {(unused & -unused).bit_length() - 1} is 1, but belongs to no "
-                f"field{cls._of_whom}; the fields are bits {', '.join(places[:-1])} and {places[-1]}"
+                f"field{cls._owner_text}; the fields are bits {', '.join(places[:-1])} and {places[-1]}"
             )
         codes = {name: number >> low & (1 << bits) - 1 for name, low, bits in cls._fields}
-        return {name: code << 4 if name in _IN_CHUNKS else code for name, code in codes.items()}
+        return {name: code << 4 if name in _IN_UNITS_OF_16 else code for name, code in codes.items()}
 
     def __index__(self) -> int:
         return self.code
@@ -168,7 +168,7 @@ offset (SBO) 1024 bytes.
     def addresses(
         self, row: ArrayLike, k: ArrayLike, *, bits: int = 16, major: Literal["K", "MN"] = "K"
     ) -> NDArray[np.int64]:
-        """The byte that is read for an element: `row` along M or N, `k` from where the slice starts.
+        """The address of an element that is read: `row` along M or N, `k` from the slice's start.
 
         PTX ISA, "Strides", table of canonical layouts.
 
@@ -191,16 +191,15 @@ offset (SBO) 1024 bytes.
             line, inner = inner, line
         chunk, byte = inner * bits // 128, inner * bits // 8 % 16
         width = max(self.swizzle, 16)  # bytes of a row of the atom
-        deep = self._atom_lines
-        lines, eights = line % deep * width, line // deep
+        in_atom, atom = line % self._atom_lines * width, line // self._atom_lines
         if major == "K":
             across = chunk * (16 if self.swizzle else self.leading)
-            offset = lines + eights * self.stride + across
+            offset = in_atom + atom * self.stride + across
         elif self.swizzle:
             chunks = width // 16
-            offset = lines + eights * self.stride + chunk % chunks * 16 + chunk // chunks * self.leading
+            offset = in_atom + atom * self.stride + chunk % chunks * 16 + chunk // chunks * self.leading
         else:
-            offset = lines + eights * self.leading + chunk * self.stride
+            offset = in_atom + atom * self.leading + chunk * self.stride
         return self._swizzled(np.asarray(self.address + offset)) + byte
 
     @property
@@ -271,7 +270,7 @@ stride dimension offset (SBO) 512 bytes.
 
     family: ClassVar[str] = "tcgen05"
     version: ClassVar[int] = 1
-    _of_whom: ClassVar[str] = " of tcgen05's"
+    _owner_text: ClassVar[str] = " of tcgen05's"
     _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
         ("address", 0, 15), ("leading", 16, 15), ("stride", 32, 14), ("version", 46, 3),
         ("base_offset", 49, 3), ("absolute", 52, 1), ("segment", 53, 1), ("swizzle", 61, 3),
@@ -323,11 +322,11 @@ stride dimension offset (SBO) 512 bytes.
     def addresses(
         self, row: ArrayLike, k: ArrayLike, *, bits: int = 16, major: Literal["K", "MN"] = "K"
     ) -> NDArray[np.int64]:
-        """The byte that tcgen05 reads for an element: `row` along M or N, `k` from where the slice starts.
+        """The address of an element that tcgen05 reads: `row` along M or N, `k` from the slice's start.
 
-        With chunks of 32 bytes as CUTLASS has it (`Layout_MN_SW128_32B_Atom`): 128-byte rows of M or N,
-        four values of K to an atom. If `absolute`, K goes on at `leading` where a 128-byte row ends, as
-        in CUTLASS's kernels for sm_103.
+        Chunks of 32 bytes follow CUTLASS (`Layout_MN_SW128_32B_Atom`): 128-byte rows of M or N, four values
+        of K to an atom. If `absolute`, K continues at `leading` where a 128-byte row ends, as in CUTLASS's
+        kernels for sm_103.
 
         >>> Tcgen05Descriptor(0, 1024, 512, 128, chunk=32).addresses([0, 8], [[1], [4]], bits=32, major="MN")
         array([[160, 128],
@@ -342,11 +341,11 @@ stride dimension offset (SBO) 512 bytes.
             raise PtxlabError(
                 "absolute=True: the tile is K-major, with a swizzle of 128 bytes in chunks of 16"
             )
-        here = (128 - self.address % 128) * 8 // bits  # elements up to the end of a 128-byte row
+        count = (128 - self.address % 128) * 8 // bits  # elements up to the end of a 128-byte row
         along = as_integers(k, "k").astype(np.int64)
         rest = replace(self, address=self.leading, absolute=False)
-        beyond = rest.addresses(row, np.maximum(along - here, 0), bits=bits)
-        return np.where(np.broadcast_to(along, first.shape) < here, first, beyond)
+        beyond = rest.addresses(row, np.maximum(along - count, 0), bits=bits)
+        return np.where(np.broadcast_to(along, first.shape) < count, first, beyond)
 
     def faults(
         self, form: Tcgen05Mma, operand: Literal["A", "B"], target: str | None = None
@@ -381,7 +380,7 @@ stride dimension offset (SBO) 512 bytes.
             yield f"{operand} is transposed, with elements of {bits} bits: chunks are of 16 bytes"
         if self.absolute:
             if form.k // (2 if form.sparse else 1) * matrix.dtype.bits != 48 * 8:
-                yield "the leading dimension is an address: only who reads 48 bytes of K has one"
+                yield "the leading dimension is an address: only a read of 48 bytes of K takes one"
             if (self.swizzle, self.chunk) != (128, 16) or transposed or self.base_offset:
                 yield (
                     "the leading dimension is an address: the swizzle is of 128 bytes in chunks of 16, "
@@ -396,7 +395,7 @@ stride dimension offset (SBO) 512 bytes.
 
 
 def descriptor(code: int, *, family: Literal["wgmma", "tcgen05"] | None = None) -> Descriptor:
-    """The fields of a 64-bit matrix descriptor: of wgmma, or of tcgen05, whose bits 46-48 say 1.
+    """The fields of a 64-bit matrix descriptor of wgmma, or of tcgen05, if bits 46-48 are 1.
 
     >>> descriptor(0x4000004000010040)
     Descriptor(address=1024, leading=16, stride=1024, swizzle=128, base_offset=0)

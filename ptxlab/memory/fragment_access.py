@@ -1,4 +1,4 @@
-"""How a fragment comes from shared memory, or goes there: where its elements are, and by which accesses.
+"""How a fragment is loaded from shared memory, or stored there: the places of its elements, and the accesses.
 
 A matrix lies in lines (rows or columns) that are `pitch` bytes apart, swizzled or not; the registers of
 every lane follow from the operand's layout. From both follow the row addresses of ldmatrix and stmatrix
@@ -63,12 +63,12 @@ class Placement:
             np.bitwise_or.at(memory, self.offsets + byte, part)
         return memory
 
-    def load(self, memory: NDArray[np.uint8], own_bits: int) -> NDArray[np.uint64]:
-        """The codes that these bytes hold, of `own_bits` bits each: the inverse of `store`."""
+    def load(self, memory: NDArray[np.uint8], element_bits: int) -> NDArray[np.uint64]:
+        """The codes of `element_bits` bits that these bytes hold: the inverse of `store`."""
         numbers = np.zeros(self.offsets.shape, dtype=np.uint64)
         for byte in range(max(self.bits // 8, 1)):
             numbers |= memory[self.offsets + byte].astype(np.uint64) << np.uint64(8 * byte)
-        mask = np.uint64((1 << own_bits) - 1)
+        mask = np.uint64((1 << element_bits) - 1)
         return np.asarray(numbers >> self.low.astype(np.uint64) & mask)
 
 
@@ -117,7 +117,7 @@ def place_layout(operand: Operand, layout: SharedLayout) -> Placement:
 
 
 def place_tile(operand: Operand, tile: Tile, descriptor: Descriptor | None = None) -> Placement:
-    """A matrix that wgmma or tcgen05 reads from shared memory: the tile at 0, or where a descriptor says."""
+    """A matrix that wgmma or tcgen05 reads from shared memory: a tile at 0, or at a descriptor's address."""
     offsets = _tile_offsets(tile, descriptor)
     low = np.broadcast_to(np.arange(tile.k) * tile.bits % 8, offsets.shape)
     if operand.axes[0] == "m":
@@ -134,7 +134,7 @@ def _tile_offsets(tile: Tile, descriptor: Descriptor | None) -> NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class FragmentAccess:
-    """One warp-wide access: the registers of a warp that it loads or stores, and how it passes the banks.
+    """One warp-wide access: the registers of a warp that it loads or stores, and its bank conflicts.
 
     `first` and `count` are the elements of each lane; `addresses` are those that lanes supply, [lanes].
     """
@@ -161,7 +161,7 @@ def _lane_bits(operand: Operand, placement: Placement) -> NDArray[np.int64]:
 
 
 def _distinct(starts: NDArray[np.int64]) -> list[int]:
-    """Of [pieces, ...], the first of each that is the same in all lanes: copies are not fetched again."""
+    """Indices of the distinct pieces of [pieces, ...]: copies are not fetched again."""
     _, first = np.unique(starts.reshape(len(starts), -1), axis=0, return_index=True)
     return sorted(int(index) for index in first)
 
@@ -203,14 +203,14 @@ def lane_accesses(operand: Operand, placement: Placement, *, store: bool = False
 
 def _plain_name(operand: Operand, width: int, store: bool) -> str:
     verb = "st" if store else "ld"
-    own = operand.register_bits // 8
-    if width <= own:
+    register_bytes = operand.register_bits // 8
+    if width <= register_bytes:
         return f"{verb}.shared.b{8 * width}"
-    return f"{verb}.shared.v{width // own}.b{8 * own}"
+    return f"{verb}.shared.v{width // register_bytes}.b{8 * register_bytes}"
 
 
 def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = False) -> list[FragmentAccess]:
-    """The ldmatrix (stmatrix) that load (store) the registers, four at a time where there are so many.
+    """The ldmatrix (stmatrix) instructions that load (store) the registers, up to four at a time.
 
     >>> import ptxlab
     >>> b = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").b
@@ -232,12 +232,12 @@ def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = Fal
         )
     accesses = []
     for warp in range(operand.lanes // _WARP):
-        own = rows[warp]
-        registers = _distinct(own)
+        warp_rows = rows[warp]
+        registers = _distinct(warp_rows)
         while registers:
             loaded = registers[: next(size for size in (4, 2, 1) if size <= len(registers))]
             registers = registers[len(loaded) :]
-            addresses = own[loaded].reshape(-1)
+            addresses = warp_rows[loaded].reshape(-1)
             accesses.append(
                 FragmentAccess(
                     f"{verb}.sync.aligned.m8n8.x{len(loaded)}{trans}.shared.b16",
@@ -254,11 +254,11 @@ def matrix_accesses(operand: Operand, placement: Placement, *, store: bool = Fal
 
 def _matrix_rows(words: NDArray[np.int64], width: int) -> NDArray[np.int64] | None:
     """Addresses of the rows, [warps, registers, 8], if four lanes hold the 16 bytes of each."""
-    lanes, registers, each = words.shape
-    inside = (words - words[..., :1] == np.arange(each) * width).all()
+    lanes, registers, per_register = words.shape
+    contiguous = (words - words[..., :1] == np.arange(per_register) * width).all()
     quads = words[..., 0].reshape(lanes // _WARP, 8, 4, registers)
     steps = quads - quads[:, :, :1] == (np.arange(4) * 32)[:, None]
-    if not inside or not steps.all() or (quads[:, :, 0] % 128).any():
+    if not contiguous or not steps.all() or (quads[:, :, 0] % 128).any():
         return None
     return np.asarray(np.moveaxis(quads[:, :, 0] // 8, 2, 1))
 
@@ -276,9 +276,9 @@ def _transposed_rows(words: NDArray[np.int64]) -> NDArray[np.int64] | None:
 
 
 def core_matrix_access(tile: Tile, descriptor: Descriptor | None = None) -> Conflicts:
-    """wgmma's reading of a tile, core matrix by core matrix: its "lanes" are rows of 16 bytes, eight of each.
+    """How wgmma reads a tile, core matrix by core matrix: the "lanes" are the eight rows of 16 bytes of each.
 
-    In chunks of 32 bytes, of which four make 128, each is two such rows.
+    A chunk of 32 bytes counts as two such rows.
 
     >>> core_matrix_access(Tile(bits=16, rows=64, k=16, swizzle=32)).wavefronts   # 16 core matrices
     16

@@ -1,8 +1,8 @@
-"""Tensor maps of convolutions: what cuTensorMapEncodeIm2col is told, and which pixels TMA gathers.
+"""Tensor maps of convolutions: the arguments of cuTensorMapEncodeIm2col, and the pixels that TMA gathers.
 
-CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Im2col mode". A copy takes so many pixels, one
-after the other through the rows of a bounding box, and of each so many channels. The box is what the corner
-of a filter visits; the instruction's offsets say which element of the filter is meant.
+CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Im2col mode". A copy takes a number of
+pixels, row by row through a bounding box, and a number of channels of each. The box has the positions of the
+filter's corner; the instruction's offsets choose an element of the filter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Im2colMap(TensorMap):
 
     `box` has the pixels of a copy and the channels of each. `lower` and `upper` are the corners of the
     bounding box, in the array's order of axes without the first and the last, counted from the first and the
-    last pixel. Where `load` and `image` start has the offsets first, then the first pixel and channel.
+    last pixel. The start of `load` and `image` has the offsets first, then the first pixel and channel.
 
     >>> picture = np.arange(6 * 6 * 16, dtype=np.uint8).reshape(1, 6, 6, 16)
     >>> column = im2col_map(picture, 4, 16, lower=(-1, -1), upper=(-1, -1))   # a filter of 3 by 3, padded
@@ -88,7 +88,8 @@ class Im2colMap(TensorMap):
         last = self._last
         position, indices = list(first), []
         for _ in range(self.box[0]):
-            indices.append([position[0], *(at + by for at, by in zip(position[1:], offsets, strict=True))])
+            shifted = (pixel + offset for pixel, offset in zip(position[1:], offsets, strict=True))
+            indices.append([position[0], *shifted])
             for axis in reversed(range(spatial)):
                 position[1 + axis] += steps[axis]
                 if position[1 + axis] <= last[axis]:

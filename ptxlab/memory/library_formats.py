@@ -120,7 +120,7 @@ def metadata_registers(ins: MmaForm | str, metadata: ArrayLike) -> NDArray[Any]:
 
 
 def metadata_from_registers(ins: MmaForm | str, registers: ArrayLike) -> NDArray[Any]:
-    """Metadata as PyTorch and CUTLASS store it, of the E registers of a matrix; see `metadata_registers`."""
+    """E registers of a matrix -> metadata as PyTorch and CUTLASS store it; see `metadata_registers`."""
     form = parse_mma(ins)
     operand = _metadata_operand(form)
     rows, chunks = operand.shape
@@ -135,9 +135,9 @@ def metadata_from_registers(ins: MmaForm | str, registers: ArrayLike) -> NDArray
 def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
     """Nibbles [rows, chunks] as the lanes of mma.sp and wgmma.sp take them: [rows / 64, chunks / 16, 128].
 
-    A word of 32 bits for each lane of four warps, which have 16 rows each, for every 16 chunks of a row:
-    whatever the shape of the instruction, its lanes find their E there, and its selectors which lanes. Rows
-    and chunks that are missing keep the first groups, as those of zeros do.
+    Each lane of four warps, which have 16 rows each, has a word of 32 bits for every 16 chunks of a row. This
+    holds E for every shape of the instruction; selectors say which lanes supply it. Rows and chunks that are
+    missing get the nibble of zeros, which keeps the first groups.
 
     >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
     >>> words = pack_metadata(form, np.full((64, 16), 0b0100))
@@ -151,8 +151,8 @@ def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
         raise PtxlabError(f"nibbles of shape {codes.shape}: they are [rows, chunks]")
     check_room(codes.size, "nibbles")
     empty = next(iter(form.nibbles))  # of a chunk of zeros
-    more = [(0, -codes.shape[0] % _BLOCK_ROWS), (0, -codes.shape[1] % _BLOCK_CHUNKS)]
-    codes = np.pad(codes, more, constant_values=empty)
+    padding = [(0, -codes.shape[0] % _BLOCK_ROWS), (0, -codes.shape[1] % _BLOCK_CHUNKS)]
+    codes = np.pad(codes, padding, constant_values=empty)
     tile_rows, tile_chunks = operand.shape
     high, wide = codes.shape[0] // _BLOCK_ROWS, codes.shape[1] // _BLOCK_CHUNKS
     parts = codes.reshape(high, _BLOCK_ROWS // tile_rows, tile_rows, wide, len(form.selectors), tile_chunks)
@@ -181,25 +181,26 @@ def unpack_metadata(ins: MmaForm | str, words: ArrayLike) -> NDArray[np.uint8]:
     selectors, warps = len(form.selectors), _BLOCK_ROWS // operand.shape[0]
     bits = (integers.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
     registers = bits.reshape(high, wide, warps, 1, operand.lanes, 1)
-    every = np.broadcast_to(registers, (high, wide, warps, selectors, operand.lanes, 1)).copy()
-    for selector in range(selectors):  # lanes that another selector names hold nothing of this one
-        own = np.nonzero(_selected(form) == selector)[0]
-        every[..., selector, :, 0] = registers[..., 0, _supplying_lane(own, operand.lanes, selectors), 0]
-    codes = np.asarray(operand.unpack_codes(every))  # [high, wide, warps, selectors, rows, chunks]
+    by_selector = np.broadcast_to(registers, (high, wide, warps, selectors, operand.lanes, 1)).copy()
+    for selector in range(selectors):  # only the lanes that a selector names hold its metadata
+        named = np.nonzero(_selected(form) == selector)[0]
+        supplying = _supplying_lane(named, operand.lanes, selectors)
+        by_selector[..., selector, :, 0] = registers[..., 0, supplying, 0]
+    codes = np.asarray(operand.unpack_codes(by_selector))  # [high, wide, warps, selectors, rows, chunks]
     nibbles = codes.transpose(0, 2, 4, 1, 3, 5).reshape(high * _BLOCK_ROWS, wide * _BLOCK_CHUNKS)
     return np.asarray(nibbles, dtype=np.uint8)
 
 
 def _selected(form: MmaForm) -> NDArray[np.int64]:
-    """The selector that names each lane: of each four, all with one selector, two with two, one with four."""
+    """The selector that names each lane: one selector names all four lanes, two name two each, four one."""
     lane = np.arange(_metadata_operand(form).lanes) % 4
     return lane * len(form.selectors) // 4
 
 
-def _supplying_lane(own: NDArray[np.int64], lanes: int, selectors: int) -> NDArray[np.int64]:
-    """For each lane the one whose register the selector chooses in its place, within the same four."""
+def _supplying_lane(named: NDArray[np.int64], lanes: int, selectors: int) -> NDArray[np.int64]:
+    """For each lane, the lane of the same four, among those `named`, whose register the selector reads."""
     lane = np.arange(lanes)
-    return own.reshape(-1, 4 // selectors)[lane // 4, lane % (4 // selectors)]
+    return named.reshape(-1, 4 // selectors)[lane // 4, lane % (4 // selectors)]
 
 
 def _metadata_operand(form: MmaForm) -> Operand:
@@ -258,7 +259,7 @@ def scale_offset(row: ArrayLike, column: ArrayLike, columns: int) -> NDArray[np.
 def tile_scales(scales: ArrayLike) -> NDArray[Any]:
     """Scales [..., rows, columns], of one byte each, as tiles of 128x4 in memory, [..., bytes].
 
-    Rows beyond the last are 0, as are columns.
+    Rows and columns beyond the last are 0.
 
     >>> scales = np.arange(128 * 4, dtype=np.uint16).reshape(128, 4).astype(np.uint8)
     >>> tile_scales(scales)[:8]   # those of row 0, and of row 32
@@ -394,8 +395,8 @@ def weight_order(
 
     `bits` is the width in memory where weights are quantised and widened after the load, such as 4 for an f16
     operand. Fragments that share a load are neighbours along N (of B) or M (of A); loads follow each other
-    along N or M first, then along K. `interleave` reorders every so many elements of a lane, as fast
-    conversions from 4 bits want it. With strided tiles the tiles of one load take turns: of four, tile 1 has
+    along N or M first, then along K. `interleave` reorders every `len(interleave)` elements of a lane, as
+    fast conversions from 4 bits need. With strided tiles the tiles of one load alternate: of four, tile 1 has
     rows 1, 5, 9, ... of A.
 
     Marlin's order of 4-bit weights, 16 x 64 of them:
@@ -436,7 +437,7 @@ def weight_order(
 
 
 def _elements_per_lane(operand: Operand, rows: int, columns: int) -> int:
-    """Elements that a lane holds of a tile; refuses what does not consist of whole tiles, each held once."""
+    """Elements of a tile in a lane; refuses weights that are not whole tiles, and tiles with copies."""
     if operand.layout is None:
         raise PtxlabError(f"{operand.name} lies in shared memory: no lane loads a fragment of it")
     height, breadth = operand.shape
@@ -470,7 +471,7 @@ def _tile_indices(
 
 
 def _interleaved(by_load: NDArray[np.int64], interleave: Sequence[int]) -> NDArray[np.int64]:
-    """The elements of each lane, every so many of them in another order."""
+    """The elements of each lane, with every `len(interleave)` of them reordered."""
     places = [as_int(place, "interleave") for place in interleave] if is_a(interleave, list, tuple) else []
     if not places or sorted(places) != list(range(len(places))) or by_load.shape[-1] % len(places):
         raise PtxlabError(

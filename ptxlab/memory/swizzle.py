@@ -1,8 +1,8 @@
 """Swizzles: how chunks of 16 bytes change places in shared memory, so that columns meet no bank conflicts.
 
-`swizzled` has the formula of wgmma, tcgen05 and TMA, and `TmaSwizzle` what TMA has beyond it. CUDA C++
-restates it: `swizzling` of `ptxlab/gpu/codegen/cpp.py`, for generated kernels, and the kernels in
-`ptxlab/gemm/sources/*.cu`.
+`swizzled` has the formula of wgmma, tcgen05 and TMA; `TmaSwizzle` adds the other modes of TMA. The same
+formula is in CUDA C++ in `swizzling` of `ptxlab/gpu/codegen/cpp.py`, for generated kernels, and in the
+kernels of `ptxlab/gemm/sources/*.cu`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SWIZZLES: dict[int, int] = {0: 0, 128: 1, 64: 2, 32: 3}
 def swizzled(
     addresses: NDArray[np.int64], swizzle: int, base_offset: int = 0, chunk: int = 16
 ) -> NDArray[np.int64]:
-    """Where the bytes at these addresses are under a swizzle: bits 4 and up, XORed with those from 7 on.
+    """Where a swizzle puts the bytes at these addresses: bits from 4 on are XORed with bits from 7 on.
 
-    With a base offset the pattern starts that many 128-byte rows later. Chunks are of 16 bytes; of 32
-    in one swizzle of tcgen05 and TMA, which XORs from bit 5 on.
+    With a base offset the pattern starts that many 128-byte rows later. Chunks have 16 bytes; one swizzle
+    of tcgen05 and TMA has chunks of 32 and XORs from bit 5 on.
 
     >>> swizzled(np.arange(0, 1024, 128), 128) % 128 // 16   # the first chunk of each 128-byte row
     array([0, 1, 2, 3, 4, 5, 6, 7])
@@ -44,9 +44,9 @@ def swizzled(
 
 
 class TmaSwizzle(NamedTuple):
-    """What TMA can do: chunks of `atom` bytes change places within `width`.
+    """A swizzle of TMA: chunks of `atom` bytes change places within `width` bytes.
 
-    `flip`: 8 bytes in every other line, too.
+    With `flip`, the 8-byte halves of every 16 bytes also change places in every other 128-byte row.
     """
 
     width: int
@@ -66,7 +66,7 @@ class TmaSwizzle(NamedTuple):
         return self.width // self.atom * 128 if self.width else 0
 
 
-#: Swizzles by what `tensor_map` calls them: bytes, or the rest of CU_TENSOR_MAP_SWIZZLE_...
+#: Swizzles by their name in `tensor_map`: bytes, or what follows CU_TENSOR_MAP_SWIZZLE_
 TMA_SWIZZLES: dict[int | str, TmaSwizzle] = {
     **{width: TmaSwizzle(width) for width in sorted(SWIZZLES)},
     "128B_ATOM_32B": TmaSwizzle(128, 32),
@@ -94,7 +94,7 @@ class CuteSwizzle(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> CuteSwizzle:
-        """As CuTe prints it: ``Swizzle<3,3,4>`` or ``Sw<3,3,4>``."""
+        """Read what CuTe prints: ``Swizzle<3,3,4>`` or ``Sw<3,3,4>``."""
         numbers = _SWIZZLE.fullmatch(re.sub(r"[\s_]", "", as_text(text, "swizzle")))
         if numbers is None:
             raise PtxlabError(f"swizzle {quoted(text)}: it is written Swizzle<3,3,4>: bits, base, shift")
@@ -111,9 +111,10 @@ class CuteSwizzle(NamedTuple):
         return offsets ^ offsets >> self.shift & mask
 
     def of_bytes(self, bits: int) -> CuteSwizzle:
-        """The same on byte addresses, of one that counts elements of so many bits.
+        """The swizzle of byte addresses that equals this one of elements of `bits` bits.
 
-        wgmma's, of base 4 and shift 3, counts bytes already: so do `Tile.cute`, and CuTe after ``smem_ptr``.
+        That of wgmma, with base 4 and shift 3, already counts bytes, as in `Tile.cute` and in CuTe after
+        ``smem_ptr``.
 
         >>> CuteSwizzle(3, 3, 4).of_bytes(16), CuteSwizzle(3, 4, 3).of_bytes(16)
         (CuteSwizzle(bits=3, base=4, shift=4), CuteSwizzle(bits=3, base=4, shift=3))
@@ -127,16 +128,18 @@ class CuteSwizzle(NamedTuple):
 
     @property
     def row_bytes(self) -> int:
-        """Of one on bytes, how long rows are if the number of the row is what it XORs in."""
+        """Bytes of a row if the swizzle, of byte addresses, XORs the number of the row."""
         return 1 << self.base + max(self.shift, 0)
 
     @property
     def sentence(self) -> str:
-        """What one on bytes does to an address."""
+        """What the swizzle, of byte addresses, does, in words."""
         if not self.bits:
             return "addresses stay as they are"
         low, high = self.base - min(self.shift, 0), self.base + max(self.shift, 0)
-        target, source = (f"{at}-{at + self.bits - 1}" if self.bits > 1 else f"{at}" for at in (low, high))
+        target, source = (
+            f"{bit}-{bit + self.bits - 1}" if self.bits > 1 else f"{bit}" for bit in (low, high)
+        )
         return f"address bits {target} are XORed with bits {source}"
 
     def __str__(self) -> str:
@@ -184,7 +187,7 @@ class SharedLayout:
         return tile
 
     def address(self, *index: ArrayLike) -> NDArray[np.int64]:
-        """Byte addresses of elements: of one index, or of one for each of the outermost modes."""
+        """Byte addresses of elements, by one index or by an index for each of the outermost modes."""
         offsets = self.layout.offsets()
         if len(index) == 1:
             offsets = offsets.reshape(-1, order="F")  # CuTe counts the leftmost mode fastest
@@ -192,12 +195,12 @@ class SharedLayout:
             raise PtxlabError(
                 f"layout {self.layout}: it takes one index, or one for each of {offsets.ndim} modes"
             )
-        places = [as_integers(each, "index") for each in index]
-        for place, size in zip(places, offsets.shape, strict=True):
-            outside = (place < 0) | (place >= size)
+        indices = [as_integers(numbers, "index") for numbers in index]
+        for numbers, size in zip(indices, offsets.shape, strict=True):
+            outside = (numbers < 0) | (numbers >= size)
             if outside.any():
                 raise PtxlabError(
-                    f"layout {self.layout}: index {place[outside][0]} of a mode that has {size}"
+                    f"layout {self.layout}: index {numbers[outside][0]} of a mode that has {size}"
                 )
-        addresses = offsets[tuple(places)] * self.bits // 8
+        addresses = offsets[tuple(indices)] * self.bits // 8
         return np.asarray(addresses if self.swizzle is None else self.swizzle(addresses))

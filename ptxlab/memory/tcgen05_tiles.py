@@ -2,16 +2,16 @@
 
 PTX ISA 9.4, "Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory": elements of 4 and 6
 bits are contiguous, with padding after 16 of them at K = 32, and without any at K = 64 (twice that of a
-sparse A). The latter is a picture for 6 bits; that the lowest bits come first there too is assumed. For 4
-bits Triton and FlashInfer, which run on such a chip, have it so.
+sparse A). The latter is a picture for 6 bits; there the lowest bits are assumed to come first, too. For 4
+bits Triton and FlashInfer, which run on such a chip, do the same.
 
 B of tcgen05.mma with .decompress::lut::b: indices of 3 bits into a table of eight values of e4m3.
 
 PTX ISA 9.4, "Decompression of input matrices" and "Shared memory descriptor": every 8 columns of B share
 eight values, and a column of B is 48 bytes of indices for 128 values of K, of which an instruction uses the
-first or the second 24. Where the table is in tensor memory is a picture. Assumed is what the text allows: two
-columns, in which lane i has the values of columns 8 i to 8 i + 7 of a CTA's part of B, again in each 32
-lanes, as `tcgen05.cp.32x128b.warpx4` brings them there; indices and values lie from the lowest bit on.
+first or the second 24. The place of the table in tensor memory is a picture. The assumption here agrees with
+the text: two columns, in which lane i has the values of columns 8 i to 8 i + 7 of a CTA's part of B, repeated
+in each 32 lanes, as `tcgen05.cp.32x128b.warpx4` copies them; indices and values begin at the lowest bit.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def pack_lookup(form: Tcgen05Mma, codes: ArrayLike) -> tuple[NDArray[np.uint8], 
     b = form.b.check_codes(codes)
     batch = b.shape[:-2]
     count = math.prod(batch)
-    apart = np.moveaxis(b.reshape(count, form.k, form.n // _SHARING, _SHARING), 2, 1)
-    slices = apart.reshape(count, form.n // _SHARING, form.k * _SHARING)
+    by_slice = np.moveaxis(b.reshape(count, form.k, form.n // _SHARING, _SHARING), 2, 1)
+    slices = by_slice.reshape(count, form.n // _SHARING, form.k * _SHARING)
     table = np.zeros((*slices.shape[:2], _SHARING), dtype=np.uint8)
     indices = np.empty(slices.shape, dtype=np.uint8)
     for place in np.ndindex(*slices.shape[:2]):
@@ -80,8 +80,8 @@ def pack_lookup(form: Tcgen05Mma, codes: ArrayLike) -> tuple[NDArray[np.uint8], 
     columns[..., : used.shape[-1]] = used
     words = np.zeros((len(used), form.cta_group, LANES // _COPIES, _COPIES, 2), dtype=np.uint32)
     slices_of_cta = form.n // _SHARING // form.cta_group
-    own = table.reshape(len(used), form.cta_group, 1, slices_of_cta, _SHARING)
-    words[..., :slices_of_cta, :] = np.ascontiguousarray(own).view("<u4")
+    by_cta = table.reshape(len(used), form.cta_group, 1, slices_of_cta, _SHARING)
+    words[..., :slices_of_cta, :] = np.ascontiguousarray(by_cta).view("<u4")
     return columns.reshape(*batch, form.n, COLUMN_BYTES), words.reshape(*batch, LANES * form.cta_group, 2)
 
 
@@ -109,11 +109,11 @@ def unpack_lookup(
     slices = form.n // _SHARING // form.cta_group
     lanes = (np.arange(form.cta_group)[:, None] * LANES + np.arange(slices)).reshape(-1)
     values = np.ascontiguousarray(table[..., lanes, :]).view(np.uint8)  # [..., slices, 8]
-    of_columns = np.repeat(values, _SHARING, axis=-2)
+    by_column = np.repeat(values, _SHARING, axis=-2)
     batch = broadcast("columns and words", {"columns": stored.shape[:-2], "words": table.shape[:-2]})
-    of_columns = np.broadcast_to(of_columns, (*batch, *of_columns.shape[-2:]))
+    by_column = np.broadcast_to(by_column, (*batch, *by_column.shape[-2:]))
     indices = np.broadcast_to(indices, (*batch, *indices.shape[-2:]))
-    codes = np.take_along_axis(of_columns, indices.astype(np.intp), axis=-1)
+    codes = np.take_along_axis(by_column, indices.astype(np.intp), axis=-1)
     return np.swapaxes(codes, -1, -2)
 
 
@@ -130,11 +130,11 @@ def _sized(array: ArrayLike, name: str, shape: tuple[int, int], size: int) -> ND
     return integers.astype(f"<u{size}")
 
 
-_TOGETHER = 16  # narrow elements that 16 bytes hold, where padding follows them
+_PER_CHUNK = 16  # narrow elements in 16 bytes, with padding after them
 
 
 class SharedPlace(NamedTuple):
-    """Bits of an element in the shared memory of a CTA: from its byte, counted from the tile's first, on."""
+    """Where an element is in the shared memory of a CTA; `byte` counts from the start of the tile."""
 
     cta: int
     byte: int
@@ -150,7 +150,7 @@ def is_transposed(form: Tcgen05Mma, operand: Operand) -> bool:
 
 
 def is_index(form: Tcgen05Mma, operand: Operand) -> bool:
-    """Whether shared memory has indices into a table for it: B with .decompress::lut::b."""
+    """Whether shared memory holds indices into a table instead of it: B with .decompress::lut::b."""
     return form.decompress and operand.name == "B"
 
 
@@ -179,7 +179,7 @@ def is_padded(form: Tcgen05Mma, operand: Operand) -> bool:
 
 
 def shared_source(form: Tcgen05Mma, operand: Operand) -> str:
-    """Who says how the elements of A or B lie in shared memory.
+    """The source for how the elements of A or B lie in shared memory.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
@@ -194,7 +194,7 @@ def shared_source(form: Tcgen05Mma, operand: Operand) -> str:
 
 
 def line_bits(form: Tcgen05Mma, operand: Operand, count: int) -> NDArray[np.int64]:
-    """Where in its line, of K or if transposed of M or N, each of so many elements begins, in bits.
+    """The first bit in its line (along K, or M or N if transposed) of each of the first `count` elements.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
@@ -203,7 +203,7 @@ def line_bits(form: Tcgen05Mma, operand: Operand, count: int) -> NDArray[np.int6
     """
     index = np.arange(as_int(count, "count"))
     if is_padded(form, operand):
-        return index // _TOGETHER * 128 + index % _TOGETHER * operand.dtype.bits
+        return index // _PER_CHUNK * 128 + index % _PER_CHUNK * operand.dtype.bits
     return index * stored_bits(form, operand)
 
 
@@ -264,8 +264,8 @@ def shared_places(
     lines = operand.shape[0 if operand.name == "A" else 1] // form.cta_group
     cta, outer = divmod(outer, lines)
     by_k = tile.major == "K"
-    line, at = (outer, along) if by_k else (along, outer)
-    first, low = divmod(int(line_bits(form, operand, at + 1)[at]), 8)
+    line, index = (outer, along) if by_k else (along, outer)
+    first, low = divmod(int(line_bits(form, operand, index + 1)[index]), 8)
     high = low + stored_bits(form, operand) - 1
 
     def byte(number: int) -> int:

@@ -1,4 +1,4 @@
-"""Tensor maps: what cuTensorMapEncodeTiled is told, and where TMA puts the elements of a box.
+"""Tensor maps: the arguments of cuTensorMapEncodeTiled, and where TMA puts the elements of a box.
 
 CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Tensors" and "Swizzling Modes". TMA copies a box of
 a tensor into shared memory with cp.async.bulk.tensor, row by row, and swizzles the addresses: rows follow
@@ -44,12 +44,12 @@ _DATA_TYPES: dict[str, str] = {
     "float8_e5m2": "UINT8",
     "float8_e8m0fnu": "UINT8",
 }
-#: Types that must be asked for, and the bits of an element.
+#: Types that only `data_type` chooses, and the bits of an element.
 _OTHER_TYPES = {"FLOAT32_FTZ": 32, "TFLOAT32": 32, "TFLOAT32_FTZ": 32}
 
 
 class _Packing(NamedTuple):
-    """Elements of 4 or 6 bits: 16 of them are packed in global memory, and take up `room` bytes in shared."""
+    """Elements of 4 or 6 bits: 16 are packed in global memory, and take up `room` bytes in shared memory."""
 
     bits: int
     room: int
@@ -68,21 +68,21 @@ _PADDED_ROW = 128  # elements along the last axis of a box, and unit of the arra
 
 #: Bytes of a slice of channels in interleaved layouts: CU_TENSOR_MAP_INTERLEAVE_...
 _INTERLEAVES = (0, 16, 32)
-_FEWEST_INTERLEAVED_AXES = 3  # that the driver is told, without the slice
+_FEWEST_INTERLEAVED_AXES = 3  # for the driver, without the slice
 
 _MAX_AXES = 5
-#: Bytes that one copy takes at most, so on an H200: its shared memory, 228 KiB.
+#: Most bytes of one copy on an H200: its shared memory, 228 KiB.
 _MAX_BYTES = 228 << 10
 _MAX_BOX = 256  # elements along an axis of the box
 _MAX_ELEMENT_STRIDE = 8
-#: What `fill="nan"` puts into every 16 bits outside the array, on an H200.
+#: What `fill="nan"` writes into every 16 bits outside the array, on an H200.
 _NAN = 0x7FF7
-#: What becomes of a NaN in a copy as TFLOAT32, on an H200.
+#: What a NaN becomes in a copy as TFLOAT32, on an H200.
 _TF32_NAN = 0x7FFFE000
 _FILLS = ("zero", "nan")
 #: Bytes that one miss of the L2 cache fetches: CU_TENSOR_MAP_L2_PROMOTION_..., 0 for none.
 _PROMOTIONS = (0, 64, 128, 256)
-#: What the address of a box in shared memory is a multiple of (PTX ISA, cp.async.bulk.tensor).
+#: The address of a box in shared memory is a multiple of this (PTX ISA, cp.async.bulk.tensor).
 _BOX_ALIGNMENT = 128
 
 
@@ -101,18 +101,18 @@ class TensorMap:
     array(144)
     """
 
-    array: Any = field(repr=False)  # as it was given: NumPy's, or one on a GPU
+    array: Any = field(repr=False)  # of NumPy, or on a GPU
     box: tuple[int, ...]
-    swizzle: int  # bytes within which it moves chunks
+    swizzle: int  # bytes within which chunks move
     element_strides: tuple[int, ...]
     fill: str
     l2_promotion: int
-    data_type: str  # as the driver names it: what follows CU_TENSOR_MAP_DATA_TYPE_
+    data_type: str  # what follows CU_TENSOR_MAP_DATA_TYPE_ in the driver
     swizzle_mode: int | str
     interleave: int
     layout: ArrayLayout = field(repr=False)
 
-    # -- what the driver takes -------------------------------------------------------------------------------
+    # -- arguments of the driver -----------------------------------------------------------------------------
 
     @property
     def axes(self) -> int:
@@ -121,7 +121,7 @@ class TensorMap:
 
     @property
     def rank(self) -> int:
-        """Number of axes that the driver is told: without the slice of channels in interleaved layouts."""
+        """Number of axes for the driver: without the slice of channels in interleaved layouts."""
         return self.axes - 1 if self.interleave else self.axes
 
     @property
@@ -172,9 +172,10 @@ class TensorMap:
         return 32 if self._has_gaps or self.interleave == 32 else 16
 
     def supports(self, target: str) -> bool:
-        """Whether a target copies such a box: sm_90 and later do; the rest came with sm_100.
+        """Whether a target copies such a box: sm_90 and later, or sm_100 and later for the newer features.
 
-        That is elements of 4 and 6 bits, which sm_120 and sm_121 do not load, and swizzles of larger chunks.
+        These are elements of 4 and 6 bits, which sm_120 and sm_121 do not load, and swizzles of larger
+        chunks.
 
         >>> tensor_map(np.zeros((8, 32), dtype=np.float32), (8, 32), "128B_ATOM_32B").supports("sm_90a")
         False
@@ -201,14 +202,14 @@ class TensorMap:
 
     @property
     def copied(self) -> tuple[int, ...]:
-        """Elements that arrive along each axis: fewer than the box has where the element stride is not 1."""
+        """Elements that arrive along each axis: fewer than in the box if the element stride is not 1."""
         return tuple(-(-size // step) for size, step in zip(self.box, self.element_strides, strict=True))
 
     @property
     def expect_tx(self) -> int:
-        """Bytes that one copy transfers, also beyond the array's edge: what the mbarrier waits for.
+        """Bytes that one copy transfers, even beyond the array's edge: what the mbarrier waits for.
 
-        Gaps of the packed types do not count (DeepGEMM's FP4 kernels wait for half of what e4m3 has).
+        Gaps of the packed types do not count (DeepGEMM's FP4 kernels wait for half the bytes of e4m3).
         """
         return math.prod(self.copied) * self.bits // 8
 
@@ -230,17 +231,17 @@ class TensorMap:
 
     @property
     def size(self) -> int:
-        """Bytes of shared memory that the box takes, with what a short row leaves unused."""
+        """Bytes of shared memory that the box takes, including what short rows leave unused."""
         size = math.prod(self.copied[:-1]) * self.pitch
         return -(-size // self.swizzle) * self.swizzle if self.swizzle else size
 
     @property
     def alignment(self) -> int:
-        """What the box's address is best a multiple of: there the swizzle pattern starts with the box."""
+        """If the box's address is a multiple of this, the swizzle pattern starts with the box."""
         return max(self._pattern.period, _BOX_ALIGNMENT)
 
     def _along_row(self, elements: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The byte of a row, as it is before the swizzle, in which each of these elements begins."""
+        """The byte of a row, before the swizzle, in which each of these elements begins."""
         packing = self._packing
         if packing is None:
             return elements * self.layout.itemsize
@@ -249,8 +250,8 @@ class TensorMap:
     def offset(self, *index: int | NDArray[Any], address: int = 0) -> NDArray[np.int64]:
         """Bytes from the start of the box to where TMA puts the element at this index of the box.
 
-        `address` is where the box is in shared memory: the swizzle goes by addresses. Of elements narrower
-        than a byte it is the byte that has the lowest bit.
+        `address` is where the box is in shared memory, on which the swizzle depends. For an element narrower
+        than a byte this is the byte with its lowest bit.
 
         >>> tma = tensor_map(np.zeros((8, 32), dtype=np.float32), box=(8, 8), swizzle=32)
         >>> tma.offset(np.arange(8), 0)   # rows of 32 bytes; from the fifth on their halves are swapped
@@ -281,16 +282,15 @@ class TensorMap:
     def offsets(self) -> NDArray[np.int64]:
         """The offset of every element of the box, for an address that is a multiple of `alignment`."""
         offsets = self.offset(*np.ogrid[tuple(slice(size) for size in self.copied)])
-        offsets.flags.writeable = False  # it is kept for the next call
+        offsets.flags.writeable = False  # it is cached
         return offsets
 
     def load(self, *start: int, address: int = 0) -> NDArray[np.uint8]:
         """The bytes that TMA writes for the box that starts at this element of the array.
 
-        What lies outside the array arrives as 0 or, with ``fill="nan"``, as 0x7FF7 in every 16 bits, a NaN of
-        each type (so on an H200; the manual does not say); `start` may be negative. The result, [size],
-        begins at the box's address; bytes that TMA leaves as they are, those between short rows and in gaps,
-        are 0.
+        Elements outside the array arrive as 0 or, with ``fill="nan"``, as 0x7FF7 in every 16 bits, a NaN of
+        each type (measured on an H200; the manual does not say). `start` may be negative. The result, [size],
+        begins at the box's address; bytes that TMA does not write, between short rows and in gaps, are 0.
 
         >>> tma = tensor_map(np.arange(64, dtype=np.uint8).reshape(2, 32), box=(2, 32), swizzle=32)
         >>> tma.load(1, 0)[[0, 31, 32]]
@@ -330,7 +330,7 @@ class TensorMap:
         return memory, written
 
     def _gathered(self, starts: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The elements of a box, bytes of those narrower than a byte, and which lie inside of the array."""
+        """The elements of a box (bytes, if elements are packed), and which lie inside the array."""
         packing = self._packing
         inside = np.ones((), dtype=np.bool_)
         indices = []
@@ -345,7 +345,7 @@ class TensorMap:
         return self.array[np.ix_(*indices)], inside
 
     def _filled(self, elements: NDArray[Any], inside: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """The bytes [elements, itemsize] of elements on their way; what is not inside the array is filled."""
+        """The bytes [elements, itemsize] that arrive; elements outside the array are filled."""
         content = (
             converted(self.data_type, np.ascontiguousarray(elements))
             .view(np.uint8)
@@ -358,13 +358,13 @@ class TensorMap:
 
     @property
     def start_unit(self) -> int:
-        """Elements of which a box's start along the last axis is a multiple: 16 bytes, or 128 elements."""
+        """A box starts at a multiple of this many elements of the last axis: 16 bytes, or 128 elements."""
         if self.interleave:
             return 1 << 31  # slices are copied from 0
         return _PADDED_ROW if self._has_gaps else 128 // self.bits
 
     def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
-        """Where a box may begin, as numbers, or an error that says which those are."""
+        """The start of a box as whole numbers; an error says where boxes may begin."""
         if not is_a(start, tuple, list) or len(start) != self.axes:
             raise PtxlabError(f"start {quoted(start)}: the array has {self.axes} axes")
         starts = tuple(as_int(first, f"start of axis {axis}") for axis, first in enumerate(start))
@@ -390,7 +390,7 @@ class TensorMap:
         return starts
 
     def as_address(self, address: object) -> int:
-        """An address that TMA writes to, or an error that says which those are."""
+        """The address of a box as a number; an error says where TMA writes."""
         number = as_int(address, "address")
         if number % _BOX_ALIGNMENT or not 0 <= number < 1 << 18:
             raise PtxlabError(
@@ -428,7 +428,7 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class MapPointer:
-    """A tensor map in global memory, whose address the kernel gets."""
+    """A tensor map in global memory, passed to the kernel by its address."""
 
     tensor: TensorMap
 
@@ -439,10 +439,10 @@ def places_of(tensor: TensorMap, plain: NDArray[np.int64], address: int) -> NDAr
 
 
 def converted(data_type: str, elements: NDArray[Any]) -> NDArray[Any]:
-    """What TMA makes of values on the way.
+    """Values as TMA converts them.
 
-    An H200 rounds TFLOAT32 to nearest even, and a NaN becomes 0x7FFFE000. What FTZ adds does not show in
-    loads: subnormals arrive as they are.
+    An H200 rounds TFLOAT32 to nearest even, and a NaN becomes 0x7FFFE000. FTZ has no effect on loads:
+    subnormals arrive unchanged.
     """
     if not data_type.startswith("TFLOAT32"):
         return elements
@@ -527,7 +527,7 @@ def _as_interleave(interleave: object, driver_type: str) -> int:
 
 
 def _as_steps(element_strides: object, rank: int) -> tuple[int, ...]:
-    """The element stride of each axis: 1 where none is named."""
+    """The element stride of each axis, 1 by default."""
     if element_strides is None:
         return (1,) * rank
     steps = _as_sizes(element_strides, "element_strides", rank, _MAX_ELEMENT_STRIDE)
@@ -548,15 +548,15 @@ def _check_fill(fill: object, driver_type: str, layout: ArrayLayout) -> None:
 
 
 def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
-    """The driver's name of the type: the array's own, or one of the same size that was asked for."""
-    own = _DATA_TYPES.get(layout.type_name)
+    """The driver's name of the type: that of the array, or another of the same size."""
+    array_type = _DATA_TYPES.get(layout.type_name)
     if data_type is None:
-        if own is None:
+        if array_type is None:
             raise PtxlabError(f"array of {layout.type_name}: TMA copies {listing(_DATA_TYPES, 20)}")
-        return own
-    known = {name: 8 * np.dtype(_plain(name)).itemsize for name in _DATA_TYPES.values()} | _OTHER_TYPES
-    if not is_name(data_type, (*known, *_PACKED)):
-        raise PtxlabError(f"data_type={quoted(data_type)}: there are {listing((*known, *_PACKED), 20)}")
+        return array_type
+    bits = {name: 8 * np.dtype(_plain(name)).itemsize for name in _DATA_TYPES.values()} | _OTHER_TYPES
+    if not is_name(data_type, (*bits, *_PACKED)):
+        raise PtxlabError(f"data_type={quoted(data_type)}: there are {listing((*bits, *_PACKED), 20)}")
     name = str(data_type)
     if name in _PACKED:
         if layout.itemsize != 1:
@@ -564,9 +564,9 @@ def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
                 f"data_type='{name}' of {layout.type_name}: elements of 4 and 6 bits are packed into bytes, "
                 "an array of uint8"
             )
-    elif known[name] != 8 * layout.itemsize:
+    elif bits[name] != 8 * layout.itemsize:
         raise PtxlabError(
-            f"data_type='{name}' of {layout.type_name}: it has {known[name] // 8} bytes an element, not "
+            f"data_type='{name}' of {layout.type_name}: it has {bits[name] // 8} bytes an element, not "
             f"{layout.itemsize}"
         )
     return name
@@ -618,7 +618,7 @@ def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, driver_type: str, mo
 def _check_slices(
     sizes: tuple[int, ...], steps: tuple[int, ...], layout: ArrayLayout, mode: int | str, slices: int
 ) -> None:
-    """The rules about a box of slices; what an H200 copies of several numbers of slices is the first."""
+    """The rules about a box of slices; of several slice numbers an H200 copies only the first."""
     if sizes[-1] != layout.shape[-1] or sizes[1] != 1 or steps[1] != 1:
         raise PtxlabError(
             f"box={quoted(sizes)}: a copy takes whole slices, {layout.shape[-1]} elements of axis "

@@ -29,7 +29,7 @@ from .._util.arguments import (
     set_integers,
 )
 from ..errors import PtxlabError, listing, quoted
-from ..isa.cute import coalesced
+from ..isa.cute import coalesced, cute_text
 from ..isa.dtypes import dtype
 from ..isa.operand import Operand, as_operand
 from .descriptors import Descriptor, Tcgen05Descriptor
@@ -54,12 +54,12 @@ _SLICE_BYTES = 32
 #: Bits of an element -> how many of them a byte holds, in words.
 _SHARING = {1: "eight", 2: "four", 4: "two"}
 
-#: Along an axis of a tile: as many single bits as the 18 bits of a shared-memory address reach.
+#: Most elements along an axis: as many single bits as the 18 bits of a shared-memory address reach.
 _MAX_ELEMENTS = 8 << 18
 
 
 class Judgement(NamedTuple):
-    """What `Tile.judge` says of a descriptor: what is wrong with it, and what is worth knowing."""
+    """What `Tile.judge` finds in a descriptor: problems, and notes that are worth knowing."""
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
@@ -75,10 +75,10 @@ class Tile:
 
     A tile larger than an atom consists of several. `order` says along which axis they follow each other
     first: "MN" (CUTLASS's `tile_to_shape`, and a K-major tile that TMA writes 128 bytes of K at a time) or
-    "K" (an MN-major tile that TMA writes 128 bytes of M or N at a time, as DeepGEMM does). Left out, it is
-    "MN", and "K" in a K-major tile without swizzle.
+    "K" (an MN-major tile that TMA writes 128 bytes of M or N at a time, as DeepGEMM does). The default is
+    "MN", but "K" for a K-major tile without swizzle.
 
-    `chunk` is what the swizzle moves as a whole: 16 bytes; 32 in one that tcgen05 has for MN-major tf32.
+    `chunk` is what the swizzle moves as a whole: 16 bytes, or 32 in the swizzle of tcgen05 for MN-major tf32.
 
     >>> tile = Tile(bits=16, rows=8, k=64, swizzle=128)
     >>> tile.offset([0, 1, 2, 3], 0)   # column 0 of four rows: 128 bytes apart, and one chunk further each
@@ -111,7 +111,7 @@ class Tile:
                 f"MN-major tile also 32, for tcgen05"
             )
         if self.order is None:
-            object.__setattr__(self, "order", self._usual_order)
+            object.__setattr__(self, "order", self._default_order)
         elif not is_name(self.order, ("K", "MN")):
             raise PtxlabError(f"order={quoted(self.order)}: atoms follow each other along 'MN' or 'K' first")
         if self.bits not in _CODE_TYPES:
@@ -128,11 +128,11 @@ class Tile:
             self._check_mn_major()
 
     @property
-    def _usual_order(self) -> Literal["MN", "K"]:
+    def _default_order(self) -> Literal["MN", "K"]:
         return "K" if self.major == "K" and not self.swizzle else "MN"
 
     def __repr__(self) -> str:
-        order = "" if self.order == self._usual_order else f", order={self.order!r}"
+        order = "" if self.order == self._default_order else f", order={self.order!r}"
         chunk = "" if self.chunk == 16 else f", chunk={self.chunk}"
         return (
             f"Tile(bits={self.bits}, rows={self.rows}, k={self.k}, major={self.major!r}, "
@@ -167,8 +167,8 @@ class Tile:
                 f"{self.atom_width} elements of {self.bits} bits{remedy}"
             )
         if self.k % self.atom_lines:
-            what = "core matrices are 8" if self.chunk == 16 else "atoms with chunks of 32 bytes are 4"
-            raise PtxlabError(f"an MN-major tile of K = {self.k}: {what} deep in K")
+            depth = "core matrices are 8" if self.chunk == 16 else "atoms with chunks of 32 bytes are 4"
+            raise PtxlabError(f"an MN-major tile of K = {self.k}: {depth} deep in K")
 
     @classmethod
     def of(cls, operand: Operand, swizzle: int = 0, transposed: bool | int = False) -> Tile:
@@ -226,10 +226,10 @@ class Tile:
 
     @property
     def alignment(self) -> int:
-        """What the tile's address must be a multiple of, where the swizzle pattern starts.
+        """The tile's address must be a multiple of this, so that the swizzle pattern starts with the tile.
 
         PTX ISA, "Shared memory descriptor": 1024 bytes with a swizzle of 128. With chunks of 32 bytes the
-        pattern repeats after 512 (CUTLASS: Swizzle<2,5,2>), which is no reason to align it less.
+        pattern repeats after 512 (CUTLASS: Swizzle<2,5,2>), but the alignment is the same.
 
         >>> Tile(bits=32, rows=32, k=8, major="MN", swizzle=128, chunk=32).alignment
         1024
@@ -240,7 +240,7 @@ class Tile:
 
     @property
     def modes(self) -> tuple[Modes, Modes]:
-        """How the row and how k move through the tile, in elements and before the swizzle.
+        """The modes of the row and of k, in elements and before the swizzle.
 
         PTX ISA, "Strides", table of canonical layouts; `order` says which atoms are neighbours.
 
@@ -248,16 +248,16 @@ class Tile:
         (((8, 8), (2, 128)), ((8, 1), (2, 64)))
         """
         core, width = self.core_width, self.atom_width
-        deep = self.atom_lines
-        atom = deep * width
+        lines = self.atom_lines
+        atom = lines * width
         row_atoms, k_atoms = self.rows // 8, -(-self.k // width)
         if self.major == "MN":
-            row_atoms, k_atoms = self.rows // width, self.k // deep
+            row_atoms, k_atoms = self.rows // width, self.k // lines
         row_step, k_step = (atom, row_atoms * atom) if self.order == "MN" else (k_atoms * atom, atom)
         if self.major == "MN":
             return (
                 ((core, 1), (width // core, core), (row_atoms, row_step)),
-                ((deep, width), (k_atoms, k_step)),
+                ((lines, width), (k_atoms, k_step)),
             )
         rows = ((8, width), (row_atoms, row_step))
         if not self.swizzle:
@@ -273,11 +273,9 @@ class Tile:
         >>> Tile(bits=16, rows=32, k=16, major="MN", swizzle=32).cute
         'Swizzle<1,4,3> o ((8,2,2),(8,2)):((1,8,128),(16,256))'
         """
-        shape = ",".join(f"({','.join(str(size) for size, _ in modes)})" for modes in self.modes)
-        strides = ",".join(f"({','.join(str(stride) for _, stride in modes)})" for modes in self.modes)
         chunks = max(self.swizzle // 16, 1)
         pattern = "2,5,2" if self.chunk == 32 else f"{chunks.bit_length() - 1},4,3"
-        return f"Swizzle<{pattern}> o ({shape}):({strides})"
+        return f"Swizzle<{pattern}> o {cute_text(*self.modes)}"
 
     def offset(self, row: ArrayLike, k: ArrayLike) -> NDArray[np.int64]:
         """Byte offset of an element from the start of the tile.
@@ -313,7 +311,7 @@ class Tile:
                [ 16, 144]])
         """
         offsets = self.offset(np.arange(self.rows)[:, None], np.arange(self.k)[None, :])
-        offsets.flags.writeable = False  # it is kept for the next call
+        offsets.flags.writeable = False  # it is cached
         return offsets
 
     # -- contents ----------------------------------------------------------------------------------------
@@ -358,9 +356,9 @@ class Tile:
             raise PtxlabError(f"memory of shape {memory.shape}: this tile takes [..., {self.size}] bytes")
         if memory.dtype != np.uint8:
             memory = as_integers(memory, "memory")
-            wrong = (memory < 0) | (memory > 255)
-            if wrong.any():
-                raise PtxlabError(f"memory: found {memory[wrong][0]}; bytes go from 0 to 255")
+            outside = (memory < 0) | (memory > 255)
+            if outside.any():
+                raise PtxlabError(f"memory: found {memory[outside][0]}; bytes go from 0 to 255")
             memory = memory.astype(np.uint8)
         content = np.ascontiguousarray(memory[..., self._byte_offsets])
         if self.bits < 8:
@@ -370,7 +368,7 @@ class Tile:
 
     @property
     def _shifts(self) -> NDArray[np.uint8]:
-        """Where elements smaller than a byte are in it, the first one lowest."""
+        """The lowest bits of elements that share a byte, the first one lowest."""
         return np.arange(0, 8, self.bits, dtype=np.uint8)
 
     # -- descriptor --------------------------------------------------------------------------------------
@@ -379,7 +377,7 @@ class Tile:
     def leading(self) -> int:
         """Leading dimension byte offset of the descriptor.
 
-        K-major: from one core matrix to the next along K; with a swizzle it is not used, and 16. MN-major:
+        K-major: from one core matrix to the next along K; with a swizzle it is ignored, and 16. MN-major:
         from one atom to the next along M or N; without a swizzle, along K.
         """
         row_modes, k_modes = self.modes
@@ -406,7 +404,7 @@ class Tile:
 
         A slice is what one wgmma reads: 32 bytes along K. Within a swizzle atom its descriptor is that of the
         tile with an address 32 bytes further. `row` is where it starts along M or N. A swizzled tile that is
-        not aligned to its pattern (`alignment`) but to 128 bytes gets a base offset.
+        aligned only to 128 bytes, not to its pattern (`alignment`), gets a base offset.
 
         >>> hex(Tile(bits=8, rows=8, k=64).descriptor(0x400))   # leading 8 and stride 32 in units of 16 bytes
         '0x2000080040'
@@ -417,7 +415,7 @@ class Tile:
         return self.slice(address, k, row=row).code
 
     def slice(self, address: int = 0, k: int = 0, *, row: int = 0) -> Descriptor:
-        """As `descriptor`, with the fields apart.
+        """Like `descriptor`, with its fields.
 
         >>> Tile(bits=16, rows=64, k=64, major="MN", swizzle=128).slice(0x400, 16)
         Descriptor(address=3072, leading=1024, stride=1024, swizzle=128, base_offset=0)
@@ -462,9 +460,9 @@ class Tile:
     def judge(
         self, descriptor: Descriptor | int, k: int = 0, *, row: int = 0, address: int | None = None
     ) -> Judgement:
-        """Whether wgmma finds the slice at `k` through this descriptor, and what is wrong if it does not.
+        """Whether wgmma reads the slice at `k` through this descriptor, and what is wrong if it does not.
 
-        `address` is where the tile is; left out, it is taken from the descriptor.
+        `address` is where the tile is; by default it follows from the descriptor.
 
         >>> tile = Tile(bits=16, rows=64, k=64, swizzle=128)
         >>> tile.judge(Descriptor(0x400, leading=0, stride=512, swizzle=128))
@@ -476,15 +474,15 @@ class Tile:
         notes = []
         if self.major == "K" and self.swizzle and fields.swizzle:
             notes.append("LBO is ignored for swizzled K-major")
-        at = fields.address - offset if address is None else as_int(address, "address")
+        start = fields.address - offset if address is None else as_int(address, "address")
         unit = 128 if self.swizzle else 16
-        if at < 0 or at % unit:
+        if start < 0 or start % unit:
             return Judgement((self._misplaced(fields.address, k, offset, unit),), tuple(notes))
-        expected = self.slice(at, k, row=row)
+        expected = self.slice(start, k, row=row)
         rows, depth = min(self.rows - row, 256), min(_SLICE_BYTES * 8 // self.bits, self.k)
         indices = np.arange(rows)[:, None], np.arange(depth)
         read, stored = (
-            each.addresses(*indices, bits=self.bits, major=self.major) for each in (fields, expected)
+            slice_.addresses(*indices, bits=self.bits, major=self.major) for slice_ in (fields, expected)
         )
         if (read == stored).all():
             return Judgement((), tuple(notes))
@@ -495,7 +493,7 @@ class Tile:
             problems.append(f"address must be 0x{expected.address:x}, found 0x{fields.address:x}")
         if fields.base_offset != expected.base_offset and self.swizzle:
             problems.append(
-                f"base offset must be {expected.base_offset} for a tile at 0x{at:x}, found "
+                f"base offset must be {expected.base_offset} for a tile at 0x{start:x}, found "
                 f"{fields.base_offset}"
             )
         if fields.leading != expected.leading and not notes:
@@ -505,7 +503,7 @@ class Tile:
         return Judgement(tuple(problems), tuple(notes))
 
     def _misplaced(self, address: int, k: int, offset: int, unit: int) -> str:
-        """That no tile can be where the descriptor's address puts it, and for which k one could."""
+        """A sentence: no tile can start where the address implies, but perhaps it fits another k."""
         sentence = (
             f"address 0x{address:x} is not where a slice at k={k} starts: it is {offset} bytes into the "
             f"tile, and a tile starts at a multiple of {unit}"
@@ -519,7 +517,7 @@ class Tile:
 
     @classmethod
     def parse(cls, text: str) -> Tile:
-        """A tile as its constructor is called, or as CuTe prints its layout.
+        """Read a tile, written like a call of its constructor or as CuTe prints its layout.
 
         >>> Tile.parse("dtype=f16, rows=64, k=128, swizzle=128")
         Tile(bits=16, rows=64, k=128, major='K', swizzle=128)
@@ -534,9 +532,9 @@ class Tile:
             numbers.setdefault("bits", dtype(type_name).bits)
         missing = [name for name in ("bits", "rows", "k") if name not in numbers]
         if missing or both:
-            wrong = f"{missing[0]} is missing" if missing else "bits and dtype say the same"
+            problem = f"{missing[0]} is missing" if missing else "bits and dtype say the same"
             raise PtxlabError(
-                f"tile {quoted(text)}: {wrong}; a tile is spelt bits=16,rows=64,k=64,swizzle=128"
+                f"tile {quoted(text)}: {problem}; a tile is spelt bits=16,rows=64,k=64,swizzle=128"
             )
         return cls(**numbers, **names)  # type: ignore[arg-type]  # the constructor checks them
 
@@ -554,7 +552,7 @@ class Tile:
         swizzle, stated, modes = _read_cute(as_text(text, "layout"), where)
         size = stated if bits is None else as_int(bits, "bits")
         if size is None:
-            sizes = [each for each in _CODE_TYPES if cls._fitting(each, swizzle, modes)]
+            sizes = [candidate for candidate in _CODE_TYPES if cls._fitting(candidate, swizzle, modes)]
             if len(sizes) > 1:
                 raise PtxlabError(f"{where}: it fits elements of {listing(sizes)} bits; say which, bits=16")
             size = sizes[0] if sizes else 16
@@ -567,15 +565,15 @@ class Tile:
 
     @classmethod
     def _fitting(cls, bits: int, swizzle: int, modes: tuple[Modes, Modes]) -> list[Tile]:
-        """The tiles whose layout this is, that in its usual order first."""
-        rows, k = (math.prod(size for size, _ in each) for each in modes)
+        """The tiles that have this layout, the one in its default order first."""
+        rows, k = (math.prod(size for size, _ in axis) for axis in modes)
         tiles = []
         for major, order in product(_MAJORS, _ORDERS):
             try:
                 tile = cls(bits, rows, k, major, swizzle, order)
             except PtxlabError:
                 continue
-            if [coalesced(each) for each in tile.modes] == [coalesced(each) for each in modes]:
+            if [coalesced(axis) for axis in tile.modes] == [coalesced(axis) for axis in modes]:
                 tiles.append(tile)
         return tiles
 
@@ -585,14 +583,14 @@ _NAMES = ("major", "order", "dtype")
 
 
 def _read_settings(words: str, where: str) -> tuple[dict[str, int], dict[str, str]]:
-    """What the call of the constructor names: numbers, and the rest."""
+    """The arguments of a constructor call: numbers, and names."""
     numbers: dict[str, int] = {}
     names: dict[str, str] = {}
     for word in re.sub(r"^Tile\((.*)\)$", r"\1", words).replace(",", " ").split():
         name, equals, value = word.partition("=")
         value = value.strip("'\"")
-        known = name in (*_NUMBERS, *_NAMES) and name not in (*numbers, *names)
-        if not known or not equals or not value:
+        is_new = name in (*_NUMBERS, *_NAMES) and name not in (*numbers, *names)
+        if not is_new or not equals or not value:
             raise PtxlabError(
                 f"{where}: found {quoted(word)}; a tile is spelt bits=16,rows=64,k=64,major=K,swizzle=128 "
                 "(dtype=f16 also gives the bits), or as CuTe prints its layout"
@@ -623,7 +621,7 @@ def _read_cute(text: str, where: str) -> tuple[int, int | None, tuple[Modes, Mod
         raise PtxlabError(f"{where}: a tile has two modes, as in Swizzle<3,4,3> o ((8,8),64):((64,512),1)")
     modes = []
     for sizes, strides in zip(*(axis or [] for axis in axes), strict=True):
-        numbers = [[int(number) for number in re.findall(r"\d+", each)] for each in (sizes, strides)]
+        numbers = [[int(number) for number in re.findall(r"\d+", text)] for text in (sizes, strides)]
         if len(numbers[0]) != len(numbers[1]) or 0 in numbers[0]:
             raise PtxlabError(f"{where}: sizes {sizes} and strides {strides} do not go together")
         modes.append(tuple(zip(*numbers, strict=True)))
@@ -643,7 +641,7 @@ _LONGEST_LAYOUT = 400
 
 
 def _split(text: str) -> list[str] | None:
-    """The parts of a tuple as CuTe prints it, nested ones whole; None where it is not a tuple."""
+    """The elements of a tuple that CuTe printed, nested tuples as text; None if it is not a tuple."""
     if not re.fullmatch(r"\([\d(),]+\)", text):
         return None
     parts, depth = [""], 0

@@ -22,7 +22,7 @@ from .swizzle import CuteSwizzle, SharedLayout
 
 _Bases = list[tuple[int, int]]
 
-#: Gluon's classes, as the compiler calls them, and what it calls their attributes.
+#: Gluon's classes -> the compiler's names, and the compiler's fields -> Gluon's attributes.
 _CLASSES = {
     "BlockedLayout": "blocked",
     "NVMMADistributedLayout": "nvidia_mma",
@@ -41,11 +41,11 @@ _ATTRIBUTES = {
     "colStride": "col_stride", "twoCTAs": "two_ctas",
 }  # fmt: skip
 _DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "linear")
-_LARGEST = 1 << 16  # number in a layout
+_MOST = 1 << 16  # in a layout
 _MAX_BASES = 16  # of registers, lanes or warps each
 _SHARED = ("nvmma_shared", "swizzled_shared")
 _TEXT = re.compile(r"#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.(\w+)\s*<\s*\{?(.*?)\}?\s*>", re.DOTALL)
-_TYPES = {8: "tf32", 16: "f16", 32: "e4m3"}  # of wgmma and mma by their depth, as one example
+_TYPES = {8: "tf32", 16: "f16", 32: "e4m3"}  # K of wgmma and mma -> one type that has it
 
 
 def is_triton_layout(layout: object) -> bool:
@@ -78,11 +78,11 @@ class TritonLayout:
 
     @classmethod
     def read(cls, layout: object) -> TritonLayout:
-        """From the text of a dump, or from Gluon's object."""
+        """Read the text of a dump, or an object of Gluon."""
         kind, fields = _read_text(layout) if isinstance(layout, str) else _read_object(layout)
-        known = (*_DISTRIBUTED, *_SHARED, "tensor_memory_encoding")
-        if kind not in known:
-            raise PtxlabError(f"Triton's layout {quoted(kind)}: there are {listing(known)}")
+        kinds = (*_DISTRIBUTED, *_SHARED, "tensor_memory_encoding")
+        if kind not in kinds:
+            raise PtxlabError(f"Triton's layout {quoted(kind)}: there are {listing(kinds)}")
         return cls(kind, fields)
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class TritonLayout:
         return self._checked(name, self._field(name))
 
     def _numbers(self, name: str, count: int = 2) -> list[int]:
-        """A list of at least so many numbers."""
+        """A field that is a list of at least `count` numbers."""
         values = self._field(name)
         if not isinstance(values, list | tuple) or len(values) < count:
             raise PtxlabError(
@@ -108,8 +108,8 @@ class TritonLayout:
 
     def _checked(self, name: str, value: object) -> int:
         number = as_int(value, f"Triton's layout {self}: {name}")
-        if not 0 <= number <= _LARGEST:
-            raise PtxlabError(f"Triton's layout {self}: {name} = {quoted(number)}; it is at most {_LARGEST}")
+        if not 0 <= number <= _MOST:
+            raise PtxlabError(f"Triton's layout {self}: {name} = {quoted(number)}; it is at most {_MOST}")
         return number
 
     def _order(self) -> tuple[int, int]:
@@ -134,12 +134,12 @@ class TritonLayout:
 
     @property
     def version(self) -> int:
-        """Of the tensor cores: 2 is `mma`, 3 `wgmma`; 0 for other layouts."""
+        """The version of the tensor cores: 2 is `mma`, 3 is `wgmma`; 0 for other layouts."""
         return self._number("versionMajor") if self.kind == "nvidia_mma" else 0
 
     @property
     def instruction(self) -> str:
-        """The instruction whose operand it is, in PTX's words; "" if any load or store has it."""
+        """The instruction whose operand it is, in PTX's words; "" if it belongs to none."""
         if self.kind == "nvidia_mma":
             shape = self._numbers("instrShape", 3 if self.version == 3 else 2)
             if self.version == 3:
@@ -156,7 +156,7 @@ class TritonLayout:
 
     @property
     def role(self) -> str:
-        """What it is to that instruction, in words."""
+        """Its role in that instruction, in words."""
         if self.kind == "dot_op":
             return "A" if self._field("opIdx") == 0 else "B"
         roles = {"nvidia_mma": "C and D", "nvmma_shared": "A or B in shared memory",
@@ -166,7 +166,7 @@ class TritonLayout:
 
     @property
     def bits(self) -> int | None:
-        """Of an element, if the layout says it."""
+        """Bits of an element; None if the layout does not say."""
         return self._number("elementBitWidth") if "elementBitWidth" in self.fields else None
 
     def bases(self, shape: tuple[int, int]) -> dict[str, _Bases]:
@@ -175,14 +175,14 @@ class TritonLayout:
         if self.kind == "linear":
             return {name: self._pairs(name) for name in _INPUTS}
         if self.kind == "blocked":
-            found, order = self._blocked(), self._order()
+            tile, order = self._blocked(), self._order()
         elif self.kind == "nvidia_mma":
-            found, order = self._mma(), (1, 0)
+            tile, order = self._mma(), (1, 0)
         elif self.kind == "dot_op":
-            found, order = self._operand()
+            tile, order = self._operand()
         else:
             raise PtxlabError(f"Triton's layout {self}: it is not in registers")
-        return _repeated(found, (rows, columns), order)
+        return _repeated(tile, (rows, columns), order)
 
     def _pairs(self, name: str) -> _Bases:
         """The bases that a linear layout states for registers, lanes or warps."""
@@ -201,12 +201,12 @@ class TritonLayout:
     def _blocked(self) -> dict[str, _Bases]:
         order = self._order()
         names = dict(zip(_INPUTS, ("sizePerThread", "threadsPerWarp", "warpsPerCTA"), strict=True))
-        found: dict[str, _Bases] = {}
+        bases: dict[str, _Bases] = {}
         step = [1, 1]
         for name, field in names.items():
             sizes = self._warps() if name == "warp" else self._numbers(field)
-            found[name] = _bits(sizes, step, order)
-        return found
+            bases[name] = _bits(sizes, step, order)
+        return bases
 
     def _mma(self) -> dict[str, _Bases]:
         if self.version not in (2, 3):
@@ -227,16 +227,16 @@ class TritonLayout:
         far: _Bases = [(0, 4 * width)] if is_b else [(8, 0), (0, 4 * width)]
         order = (0, 1) if parent.version == 3 else (1, 0)
         counts = parent._warps()
-        warp = [  # along the axis that the operand lacks, all have the same
+        warp = [  # warps along the axis that the operand lacks hold the same
             (row, 0) if not is_b else (column, 0) for row, column in _bits(counts, [16, 8], order)
         ]
-        found = {"register": [*along, *far], "lane": lane, "warp": warp}
+        bases = {"register": [*along, *far], "lane": lane, "warp": warp}
         if is_b:  # its rows are k
-            found = {name: [(column, row) for row, column in pairs] for name, pairs in found.items()}
-        return found, (0, 1) if is_b else (1, 0)
+            bases = {name: [(column, row) for row, column in pairs] for name, pairs in bases.items()}
+        return bases, (0, 1) if is_b else (1, 0)
 
     def shared(self, shape: tuple[int, int], bits: int = 16) -> SharedLayout:
-        """Where a tensor's elements are in shared memory, as CuTe says it: a layout, then a swizzle."""
+        """Where a tensor's elements are in shared memory, in CuTe's terms: a layout, then a swizzle."""
         rows, columns = as_shape(shape, "shape")
         if self.kind not in _SHARED:
             raise PtxlabError(f"Triton's layout {self}: it is not in shared memory")
@@ -268,20 +268,20 @@ _LANES = ((0, 2), (0, 4), (1, 0), (2, 0), (4, 0))  # of C of every mma
 
 
 def _bits(sizes: Sequence[int], step: list[int], order: Sequence[int]) -> _Bases:
-    """A basis for each bit of sizes along the axes, `order[0]` fastest; `step` is where each axis goes on."""
-    found: _Bases = []
+    """A basis for each bit of the sizes, `order[0]` fastest; updates `step`, where each axis continues."""
+    bases: _Bases = []
     for axis in order:
         for _ in range(int(sizes[axis]).bit_length() - 1):
-            found.append((step[axis], 0) if axis == 0 else (0, step[axis]))
+            bases.append((step[axis], 0) if axis == 0 else (0, step[axis]))
             step[axis] *= 2
-    return found
+    return bases
 
 
-def _repeated(found: dict[str, _Bases], shape: tuple[int, int], order: Sequence[int]) -> dict[str, _Bases]:
-    """The tile over a whole tensor: bits beyond it go nowhere, and what is left goes to more registers."""
+def _repeated(tile: dict[str, _Bases], shape: tuple[int, int], order: Sequence[int]) -> dict[str, _Bases]:
+    """Repeat a tile over a whole tensor in further registers; bits beyond the tensor move nothing."""
     inside = {
         name: [(row if row < shape[0] else 0, column if column < shape[1] else 0) for row, column in pairs]
-        for name, pairs in found.items()
+        for name, pairs in tile.items()
     }
     inside["register"] = [pair for pair in inside["register"] if pair != (0, 0)]
     reached = [max((pair[axis] for pairs in inside.values() for pair in pairs), default=0) for axis in (0, 1)]
