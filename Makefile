@@ -15,7 +15,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser matrix release clean
+.PHONY: help lab test hosts exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser matrix release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -29,7 +29,11 @@ test:  ## create the environment and run ruff, mypy and the tests, long sweeps w
 
 .PHONY: sampled-tests
 sampled-tests: loops lint bytecode browser
-	$(PYTEST) $(TEST_ARGS)
+	$(PYTEST) -m "not host" $(TEST_ARGS)
+
+hosts: $(VENV)/test.stamp browser  ## the tests in what shows the Explorer and the course: JupyterLab, JupyterLite, the site, Python in a tab (minutes)
+	@$(MAKE) --no-print-directory loops
+	$(PYTEST) -m host $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, and those that `make test` leaves out because others cover them (half an hour)
 	@$(MAKE) --no-print-directory loops
