@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
 
 
 def explore(ins: Form | str, **options: Any) -> Explorer:
-    """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
+    """The widget on an instruction or on a link; users call `ptxlab.explore`."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise PtxlabError(

@@ -32,12 +32,12 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[\w./]+)";\n', re.MULTILINE)
 
 @lru_cache
 def script(first: str = "main") -> str:
-    """A module joined with all that it imports, dependencies first; it exports what that module exports.
+    """A module joined with everything it imports, dependencies first; it keeps the exports of that module.
 
     >>> script().count("\\nexport "), "import " in script()
     (1, False)
     """
-    joined: dict[Path, str] = {}  # empty while a module's imports are added
+    joined: dict[Path, str] = {}  # "" marks a module whose imports are still being added
 
     def add(path: Path) -> None:
         if path in joined:
@@ -48,8 +48,8 @@ def script(first: str = "main") -> str:
         text = path.read_text(encoding="utf-8")
         for other in _IMPORT.findall(text):
             add((path.parent / other).resolve())
-        code = _COMMENT.sub("", _IMPORT.sub("", text))  # comments are for those who read the files
-        del joined[path]  # it stands after what it imports
+        code = _COMMENT.sub("", _IMPORT.sub("", text))  # comments stay in the files
+        del joined[path]  # inserted again after what it imports
         joined[path] = _without_indentation(
             re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip()
         )
@@ -59,7 +59,7 @@ def script(first: str = "main") -> str:
 
 
 def _without_indentation(code: str) -> str:
-    """A twelfth less in every saved page and notebook; texts of several lines stay as they are.
+    """Code without its indentation, which would be a twelfth of a saved page; template literals keep theirs.
 
     >>> _without_indentation("{\\n  a(`x\\n  y`);\\n  b();\\n}")
     '{\\na(`x\\n  y`);\\nb();\\n}'
@@ -73,7 +73,7 @@ def _without_indentation(code: str) -> str:
 
 @lru_cache
 def style(*more: str) -> str:
-    """The style sheet, joined from one for each part of the view, and from `more` of them.
+    """The style sheets of all parts of the view, and `more` of them, joined.
 
     >>> ".ptx-explorer" in style()
     True

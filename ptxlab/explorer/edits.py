@@ -1,10 +1,10 @@
-"""Every change of the Explorer's state: one frozen dataclass each, with `apply(state)`.
+"""Every edit of the Explorer's state: a frozen dataclass with `apply(state)`.
 
-An edit is made whole or refused with a `PtxlabError`, the state as it was. Those that the page can send are
-listed in `ptxlab.explorer.session.MESSAGES`; the last few take arrays and come from Python only.
+An edit is made whole, or refused with a `PtxlabError` that leaves the state as it was. `session.MESSAGES`
+lists the edits that the page can send; the last few take arrays and come from Python only.
 
-Its path: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply`, where `Operation` packs the
-registers → `state.commit`, which computes D → `Presenter` sends what has changed → `front/app.js` draws it.
+The path of an edit: page → `decode_message` → `Presenter.apply` → `make_edits` → `apply`, where `Operation`
+packs the registers → `state.commit`, which computes D → `Presenter` sends what changed → `front/app.js`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PLAIN_TYPES = {int, bool, str, types.NoneType}
 
 @dataclass(frozen=True)
 class Message:
-    """What a page or a program asks for. Its numbers may be of any integer type; other types are refused.
+    """What a page or a program asks for. Integer fields accept any integer type and refuse others.
 
     >>> FlipBit("A", np.int64(4), np.array(3), bit=20)
     FlipBit(name='A', lane=4, register=3, bit=20)
@@ -56,7 +56,7 @@ class Message:
     ptxlab.errors.PtxlabError: bit of FlipBit: found 2.5; it takes a whole number
     """
 
-    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its numbers, flags and texts, by name
+    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its integers, flags and texts, by name
 
     def __init_subclass__(cls) -> None:
         cls._checked_fields = {
@@ -74,7 +74,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Edit(Message):
-    """A change of the state."""
+    """An edit of the state."""
 
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
@@ -82,7 +82,7 @@ class Edit(Message):
 
 
 def _as_type(value: object, hint: Any, what: str) -> object:
-    """The value as the type of a field, or a refusal."""
+    """The value converted to the type of a field, or a refusal."""
     if typing.get_origin(hint) is Literal:
         words = typing.get_args(hint)
         if isinstance(value, str) and value in words:
@@ -132,10 +132,10 @@ class SetCell(Edit):
 
 @dataclass(frozen=True)
 class Paste(Edit):
-    """Write a block of cells from text as people copy it; empty cells stay as they are.
+    """Write a block of cells from copied text; empty cells stay as they are.
 
-    From a spreadsheet, a CSV file, a terminal, a NumPy print or a list. Over a range that is a multiple of
-    the block in size, the block is repeated.
+    The text may come from a spreadsheet, a CSV file, a terminal, a NumPy print or a list. A range that is a
+    multiple of the block in size is filled with copies of it.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -171,7 +171,7 @@ def _write_words(
 
 @dataclass(frozen=True)
 class ClearCells(Edit):
-    """Write into a range what its cells start with."""
+    """Reset a range to the value that cells start with."""
 
     name: MatrixName
     row: int
@@ -228,7 +228,7 @@ class FillMatrix(Edit):
 
 @dataclass(frozen=True)
 class PruneChunks(Edit):
-    """Make the edit that was refused last, pruned so that A keeps its structure."""
+    """Make the last refused edit, pruned so that A keeps its structure."""
 
     def apply(self, state: ExplorerState) -> None:
         if isinstance(state.refusal, BrokenStructure):
@@ -292,7 +292,7 @@ class FlipBit(Edit):
 
 
 def _operand(state: ExplorerState, name: str) -> MatrixOperand:
-    """The operand of that name; of a sparse A the compressed one."""
+    """The operand of that name; for a sparse A, the compressed one."""
     if not is_name(name, (*state.operation.arrays, "D")):
         names = listing([*state.operation.arrays, "D"])
         raise PtxlabError(f"{state.ins.mnemonic} has no operand {quoted(name)}; it has {names}")
@@ -300,7 +300,7 @@ def _operand(state: ExplorerState, name: str) -> MatrixOperand:
 
 
 def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
-    """The place of a register, or of a word of tensor memory, in words; refused if there is none."""
+    """A register, or a word of tensor memory, in words; refused if it does not exist."""
     if isinstance(operand, Operand):
         next(operand.holds(lane, register), None)
         return f"{operand.name}, {operand.holder} {lane}, register {register}"
@@ -315,13 +315,13 @@ def _check_register(operand: MatrixOperand, lane: int, register: int) -> str:
 
 @dataclass(frozen=True)
 class SetWord(Edit):
-    """Write `size` bytes of the shared memory that is shown, from hexadecimal; the lowest byte is first.
+    """Write `size` bytes of the displayed shared memory from a hexadecimal text, little-endian.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.state import MemoryRequest
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
     >>> state.memory = MemoryRequest("A", swizzle=128)
-    >>> SetWord(address=144, size=4, text="0x40003c00").apply(state)   # row 1 is one chunk further
+    >>> SetWord(address=144, size=4, text="0x40003c00").apply(state)   # row 1 is swizzled
     >>> state.values("A")[1, :2].tolist()
     [1.0, 2.0]
     """
@@ -374,7 +374,7 @@ class SetOption(Edit):
 
 @dataclass(frozen=True)
 class SetMask(Edit):
-    """Set a mask of tcgen05.mma from a text: lanes of D that stay, or columns of B that count as zeros.
+    """Set a mask of tcgen05.mma from a text: lanes of D that keep their content, or columns of B read as 0.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=8))
@@ -398,7 +398,7 @@ class SetMask(Edit):
 
 @dataclass(frozen=True)
 class SetChips(Edit):
-    """Choose whose D is shown, and whose it is compared with."""
+    """Choose the chip whose D is shown, and the one that it is compared with."""
 
     chip: str
     against: str | None
@@ -409,11 +409,11 @@ class SetChips(Edit):
 
 @dataclass(frozen=True)
 class ChooseInstruction(Edit):
-    """Go on with another instruction; what fits it stays, and `state.notices` says what changed.
+    """Switch to another instruction; matrices that fit are kept, and `state.notices` says what changed.
 
-    Any name will do that `ptxlab.instruction` takes. By itself the name decides where wgmma has A: in
-    registers, unless it is an atom of CUTLASS that says otherwise. tcgen05.mma has it in shared memory, or in
-    "tensor" memory, and keeps as much of its descriptor as its new kind has.
+    Any name that `ptxlab.instruction` takes will do. "as named" leaves A of wgmma in registers, unless the
+    name is a CUTLASS atom that reads it from shared memory. tcgen05.mma has A in "shared" or "tensor" memory,
+    and keeps as much of its descriptor as the new kind has.
     """
 
     mnemonic: str
@@ -437,7 +437,7 @@ class ChooseInstruction(Edit):
 
 @dataclass(frozen=True)
 class SetDescriptor(Edit):
-    """Go on with another instruction descriptor of tcgen05.mma, from its 32 bits in hexadecimal.
+    """Switch to another instruction descriptor of tcgen05.mma, from its 32 bits in hexadecimal.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16))
@@ -454,7 +454,7 @@ class SetDescriptor(Edit):
 
 @dataclass(frozen=True)
 class SetDescriptorField(Edit):
-    """Write one field of the instruction descriptor of tcgen05.mma: its value, as the field shows it."""
+    """Write one field of the instruction descriptor of tcgen05.mma, as the field shows its value."""
 
     name: str
     text: str
@@ -465,10 +465,10 @@ class SetDescriptorField(Edit):
 
 @dataclass(frozen=True)
 class SetMove(Edit):
-    """Choose a part of an instruction that moves words, or where it begins: its name, and a text of it.
+    """Choose one part of a transfer by name: of its mnemonic, or of where it accesses memory.
 
-    Parts are "shape", "count", "pack", "operation" and others that the instruction has, "lane", "column" and
-    "split" of an address in tensor memory, "stride" of rows in other memory, and "element", the type that
+    Names are "shape", "count", "pack", "operation" and other parts of the mnemonic; "lane", "column" and
+    "split" of an address in tensor memory; "stride" of rows in other memory; and "element", the type that
     words are read as.
 
     >>> import ptxlab
@@ -516,7 +516,7 @@ def _tensor_form(state: ExplorerState) -> Tcgen05Mma:
 
 
 def change_instruction(state: ExplorerState, ins: Explorable) -> None:
-    """Go on with another instruction, keeping what fits it; the same one changes nothing."""
+    """Switch to another instruction, keeping what fits it; the same instruction changes nothing."""
     if ins == state.form:
         state.refusal, state.notices = None, ()
     elif not isinstance(ins, Product):
@@ -536,7 +536,7 @@ def change_instruction(state: ExplorerState, ins: Explorable) -> None:
 
 @dataclass(frozen=True)
 class Undo(Edit):
-    """Take back the last edit, if there is one."""
+    """Undo the last edit, if there is one."""
 
     def apply(self, state: ExplorerState) -> None:
         state.undo()
@@ -544,7 +544,7 @@ class Undo(Edit):
 
 @dataclass(frozen=True)
 class Redo(Edit):
-    """Take back the last undo, if there is one."""
+    """Redo the last undone edit, if there is one."""
 
     def apply(self, state: ExplorerState) -> None:
         state.redo()
@@ -555,7 +555,7 @@ class Redo(Edit):
 
 @dataclass(frozen=True, eq=False)
 class SetValues(Edit):
-    """Write a whole matrix of values; dense A of a sparse instruction is compressed afresh."""
+    """Write a whole matrix of values; the dense A of a sparse instruction is compressed again."""
 
     name: str
     values: ArrayLike
@@ -581,7 +581,7 @@ class SetValues(Edit):
 
 @dataclass(frozen=True, eq=False)
 class SetCodes(Edit):
-    """Write a whole matrix of codes; dense A of a sparse instruction is compressed afresh."""
+    """Write a whole matrix of codes; the dense A of a sparse instruction is compressed again."""
 
     name: str
     codes: ArrayLike
@@ -605,13 +605,13 @@ class SetRegisters(Edit):
         state.commit(state.shown.with_registers(self.name, self.registers))
 
 
-#: Edits of instructions that move words.
-_OF_TRANSFERS = (SetRegister, SetCell, SetValues, SetCodes, SetRegisters, FillMatrix, SetMove,
+#: Edits that apply to instructions that move data.
+_TRANSFER_EDITS = (SetRegister, SetCell, SetValues, SetCodes, SetRegisters, FillMatrix, SetMove,
                  ChooseInstruction, DismissRefusal, Undo, Redo)  # fmt: skip
 
 
 def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
-    """Make edits of what is shown as one step to undo, or none of them.
+    """Make several edits as one undo step, or none of them.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x1.b32"))
@@ -619,9 +619,11 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
     >>> hex(state.transfer.result[5, 0]), state.undo(), hex(state.transfer.result[5, 0])
     ('0xabc', True, '0x50000')
     """
-    with state.all_or_nothing() if len(edits) == 1 else state.one_step():  # undo is no step of its own
+    with (
+        state.all_or_nothing() if len(edits) == 1 else state.one_step()
+    ):  # a single Undo must not become a step itself
         for edit in edits:
-            if state.transfer is not None and not isinstance(edit, _OF_TRANSFERS):
+            if state.transfer is not None and not isinstance(edit, _TRANSFER_EDITS):
                 raise PtxlabError(
                     f"{type(edit).__name__} is an edit of instructions that multiply; "
                     f"{state.form.mnemonic} takes SetRegister, SetCell, SetValues, FillMatrix and SetMove"

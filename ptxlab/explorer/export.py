@@ -26,18 +26,18 @@ from ..views.drawing import static_image
 from .fills import random_range
 from .masks import MASKS
 from .matrix_transfer import MatrixTransfer
-from .state import GPU, NOBODY, ExplorerState
+from .state import GPU, NO_CHIP, ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
 from .tensor_view import tensor_load
 from .transfer import TransferOperation
 
 # -- Python code -----------------------------------------------------------------------------------------
 
-_WRITTEN_OUT = 1024  # numbers that are written out; more are packed
+_MAX_WRITTEN_OUT = 1024  # numbers; larger matrices are packed
 
 
 def python_code(state: ExplorerState) -> str:
-    """Python that computes this D: matrices by a formula if there is one, else written out or packed.
+    """Python that computes the same D, with a formula for each matrix that has one; others are written out.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import FillMatrix
@@ -68,7 +68,7 @@ def python_code(state: ExplorerState) -> str:
     for name, value in state.options.items():
         if value != getattr(Modifiers, name):
             arguments.append(f"{name}={hex(value) if name in MASKS else repr(value)}")
-    by_model = chip not in (GPU, NOBODY)  # what no model computes, only a GPU does
+    by_model = chip not in (GPU, NO_CHIP)  # without a model only a GPU computes D
     if by_model:
         arguments.append(f'model="{chip}"')
     method = "emulate" if by_model else "run"
@@ -93,7 +93,7 @@ def _program(lines: Sequence[str]) -> str:
 
 
 def _transfer_code(transfer: TransferOperation) -> str:
-    """Python that computes the D of an instruction that moves words or elements."""
+    """Python that computes the D of a transfer."""
     lines = [f'ins = ptxlab.instruction("{transfer.ins.mnemonic}")']
     lines += [f"{name} = {_words_literal(codes)}" for name, codes in transfer.arrays.items()]
     if isinstance(transfer, MatrixTransfer):
@@ -122,7 +122,7 @@ def _transfer_code(transfer: TransferOperation) -> str:
 
 
 def _matrix_transfer_lines(transfer: MatrixTransfer) -> list[str]:
-    """Lines that put A into memory, or into registers, run the instruction, and take D from where it is."""
+    """Lines that put A into memory or registers, run the instruction, and read D."""
     ins = transfer.ins
     lines = [f'matrix = ins.operand("{ins.register_operand.name}")']
     stride = f", stride={transfer.stride}" if ins.wmma else ""
@@ -163,7 +163,7 @@ def _words_literal(codes: NDArray[Any]) -> str:
 
 
 class _CodeWriter:
-    """Lines that make every operand, and for each the expression of its registers."""
+    """Lines that make every operand, and the expression for the registers of each."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state, self.ins = state, state.ins
@@ -183,7 +183,7 @@ class _CodeWriter:
                 self._write(name)
 
     def _write_random(self, name: str) -> None:
-        """The random fill that a state starts with."""
+        """Write the random fill that a state starts with."""
         operand = self.state.operation.operand(name)
         low, high = random_range(operand.dtype)
         self.lines.append(f"{name} = random.integers({low}, {high + 1}, {operand.shape})")
@@ -198,7 +198,7 @@ class _CodeWriter:
         self.packed["A"], self.packed["E"] = "ins.a.pack(stored)", "ins.e.pack_codes(nibbles)"
 
     def _write(self, name: str) -> None:
-        """An operand from its values if they determine it, from its codes, or from its registers."""
+        """Write an operand by its values if they determine it, else by its codes or its registers."""
         argument, registers = self.arguments[name], self.arrays[name]
         operand = self.ins.inputs[argument]
         if name == "A" and self.ins.sparse and self._write_dense_a():
@@ -218,7 +218,7 @@ class _CodeWriter:
             self.packed[name] = name
 
     def _write_dense_a(self) -> bool:
-        """Sparse A from the dense matrix, if compressing that gives the same registers."""
+        """Write sparse A as a dense matrix, if compressing that gives the same registers."""
         ins = self.ins
         for text, values in _formulas(self.state.operation.operand("A"), self.state.values("A")):
             try:
@@ -241,7 +241,7 @@ def _packs_to(operand: MatrixOperand, values: NDArray[Any], registers: NDArray[A
 
 
 def _formulas(operand: MatrixOperand, values: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Texts for a matrix of values, the shortest first, each with the array it evaluates to."""
+    """Expressions for a matrix, the shortest first, each with the array that it evaluates to."""
     shape, first = operand.shape, values.flat[0]
     if (values == first).all():
         number = _number_literal(float(first) if operand.dtype.is_float else int(first))
@@ -254,7 +254,7 @@ def _formulas(operand: MatrixOperand, values: NDArray[Any]) -> Iterator[tuple[st
     if np.isfinite(values).all() and 0 < values.max() < values.size:
         limit = int(values.max()) + 1
     yield f"np.arange({values.size}).reshape{shape} % {limit}", count % limit
-    if values.size <= _WRITTEN_OUT:
+    if values.size <= _MAX_WRITTEN_OUT:
         if operand.dtype.is_float:  # a NaN is written without its payload
             with np.errstate(invalid="ignore"):
                 wide = values.astype(np.float64)
@@ -281,7 +281,7 @@ def _array_literal(rows: list[list[str]], dtype: str = "") -> str:
 def _code_literal(codes: NDArray[Any]) -> str:
     """Unsigned integers: in hexadecimal, or packed if there are many."""
     dtype = f"np.{codes.dtype.name}"
-    if codes.size <= _WRITTEN_OUT:
+    if codes.size <= _MAX_WRITTEN_OUT:
         return _array_literal([[hex(value) for value in row] for row in codes.tolist()], f", {dtype}")
     packed = base64.b64encode(zlib.compress(np.ascontiguousarray(codes).tobytes(), 9)).decode()
     content = f'zlib.decompress(base64.b64decode("{packed}"))'
@@ -290,7 +290,11 @@ def _code_literal(codes: NDArray[Any]) -> str:
 
 # -- figures ---------------------------------------------------------------------------------------------
 
-_FIGURES = {"E": "metadata", "SFA": "scales", "SFB": "scales"}  # matrices whose figure has another name
+_FIGURES = {
+    "E": "metadata",
+    "SFA": "scales",
+    "SFB": "scales",
+}  # the figure of a matrix, where its name differs
 
 
 def figure_names(state: ExplorerState) -> tuple[str, ...]:
@@ -309,7 +313,7 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     return ("product", *matrices, "lane", "trace")
 
 
-#: Options of a figure that the state does not decide: what a cell shows, and what is emphasised.
+#: The options that each figure takes; the state decides everything else.
 _FIGURE_OPTIONS = {
     "product": ("shown", "colour", "lane", "element", "rows", "columns"),
     "lane": ("lane",),
@@ -333,14 +337,13 @@ def check_figure_options(what: str, options: Mapping[str, Any], *, tensor: bool 
     known = _TENSOR_OPTIONS if tensor else _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
     unknown = [name for name in options if name not in known]
     if unknown:
-        options_there_are = listing(known) or "none"
         raise PtxlabError(
-            f"the figure {what!r} has no option {quoted(unknown[0])}; it has {options_there_are}"
+            f"the figure {what!r} has no option {quoted(unknown[0])}; it has {listing(known) or 'none'}"
         )
 
 
 def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) -> None:
-    """Refuse a figure that there is not, and an option that it does not have."""
+    """Refuse a figure that does not exist, or an option that it does not have."""
     if not is_name(what, figure_names(state)):
         raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
     tensor = isinstance(state.ins, Tcgen05Mma) and what in state.ins.tensors
@@ -348,7 +351,7 @@ def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) ->
 
 
 def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> str:
-    """The figure of the matrix in which a cell is selected; of the whole product, or of D, if none is.
+    """The figure of the matrix with the selected cell; without one, of the whole product or of D.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
@@ -373,7 +376,7 @@ def picture(
 ) -> Picture:
     """The picture of that name: a matrix with its values, metadata, scales, a lane, the trace of a cell of D.
 
-    `display` says what the cells show (label), what the colours mean (colour), whether C is shown (show_c).
+    `display` has what cells show (label), what colours mean (colour), and whether C is shown (show_c).
     Options go to the function of `ptxlab.views` that draws it (`warp=1`, `lane=5` to emphasise one ...).
 
     >>> import ptxlab
@@ -391,10 +394,10 @@ def picture(
     if isinstance(ins, Tcgen05Mma) and (what == "load" or what in ins.tensors):
         return _tensor_picture(state, ins, what, chosen_lane, options)
     if what == "lane":
-        every = [name for name, operand in ins.operands.items() if operand.layout is not None]
+        names = [name for name, operand in ins.operands.items() if operand.layout is not None]
         if isinstance(ins, Tcgen05Mma):
-            every = [name for name in ins.tensors if name != "D" or state.chip_choice.is_known]
-        registers = {name: state.registers(name) for name in every}
+            names = [name for name in ins.tensors if name != "D" or state.chip_choice.has_result]
+        registers = {name: state.registers(name) for name in names}
         return views.registers(ins, **{"lane": chosen_lane, "held": registers, **options})
     if what == "metadata":
         return views.metadata(ins, state.codes("E"), operation.copy_index("E"), **options)
@@ -404,7 +407,7 @@ def picture(
         }
         return views.scales(ins, state.values("SFA"), state.values("SFB"), **selectors, **options)
     shown = {"label": "value", "colour": "lane", "show_c": False, **(display or {})}
-    # A map of lanes would say nothing about the values.
+    # "auto" colours by lane where the numbers fit the cells, else by value
     colour = "auto" if shown["colour"] == "lane" else shown["colour"]
     if not is_name(colour, get_args(Colour)) or (colour == "bank" and not _in_shared_memory(state, what)):
         colour = "auto"  # registers have no banks, and tensor memory has colours of its own
@@ -431,7 +434,7 @@ def picture(
 
 
 def static_html(state: ExplorerState, display: Mapping[str, Any]) -> str:
-    """All matrices, or the fragment of a transfer, as an image; "" for what no picture is drawn of."""
+    """All matrices, or the fragment of a transfer, as an image; "" where there is no picture."""
     try:
         is_product = state.transfer is None
         drawn = picture(state, "product", display=display) if is_product else form_picture(state.form)
@@ -447,7 +450,7 @@ def _tensor_picture(
     load = tensor_load(state)
     if what == "load" and load is not None:
         return views.tensor_registers(load.form, thread % LANES)
-    is_empty = what == "D" and not state.chip_choice.is_known
+    is_empty = what == "D" and not state.chip_choice.has_result
     return views.tensor_memory(ins, what, words=None if is_empty else state.registers(what), **options)
 
 
@@ -459,6 +462,6 @@ def _in_shared_memory(state: ExplorerState, what: str) -> bool:
 
 
 def gpu_note(state: ExplorerState, trace: Trace) -> str:
-    """A note if the D on the screen is not the one that is explained."""
+    """A note if the D on the screen is not the D that the trace explains."""
     code = int(state.codes("D")[trace.row, trace.col])
     return "" if code == trace.code else f"the GPU gave 0x{code:x}; this explains the emulator's result"

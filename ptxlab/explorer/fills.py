@@ -4,7 +4,7 @@ The last three patterns are for floats, whose sums chips do not all compute in t
 
 normal          the standard normal distribution, rounded to the type
 wide exponents  exponents all over the type's range, but near enough in each sum that alignment cuts bits off
-cancelling      large products that cancel, so that what was cut off the small ones is seen (fill A and B)
+cancelling      large products that cancel, which exposes what was cut off small ones (fill A and B)
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .parse_cell import value_range
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
 _WIDE, _CANCELLING = "wide exponents", "cancelling"  # of floats only
 _SCALES = ("SFA", "SFB")
-_RUN = 8  # rows of B that are equal when products cancel: any two of those that sparse metadata can select
-_GAP = 8  # powers of two between the numbers that cancel and the largest of the small ones
+_RUN = 8  # equal rows of B, so that products cancel whichever of them sparse metadata selects
+_GAP = 8  # powers of two between the cancelling numbers and the largest small one
 
 
-_FIRST_NIBBLE = 0b0100  # legal for every structure; metadata has no 0
+_FIRST_NIBBLE = 0b0100  # legal for every structure, which 0 is not
 
 
 def check_seed(seed: object) -> int:
@@ -74,7 +74,7 @@ def patterns(name: str, dtype: DType) -> tuple[str, ...]:
 
 
 def _why_not(name: str, dtype: DType, pattern: object) -> str:
-    """Why a matrix does not take a pattern that others take; "" where that needs no reason."""
+    """Why a matrix does not take a pattern that others take, or ""."""
     if not is_name(pattern, ("normal", _WIDE, _CANCELLING)) or name in ("D", "E"):
         return ""
     if pattern == _CANCELLING and name == "C":
@@ -107,7 +107,7 @@ def fill_values(
     column: int = 0,
     result: DType | None = None,
 ) -> NDArray[Any]:
-    """The values of a fill; one-hot puts its 1 at `row`, `column`. Sums stay in the range of `result`.
+    """The values of a fill; one-hot has its 1 at `row`, `column`. Sums stay in the range of `result`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -155,10 +155,10 @@ def pattern_values(
 
 
 def _normal(dtype: DType, numbers: NDArray[np.float64]) -> NDArray[Any]:
-    """Normal numbers as a type holds them.
+    """Normally distributed numbers that a type can hold.
 
-    Integers are three times as wide where they fit, and unsigned ones the magnitudes; scale factors of ue8m0
-    are powers of two with such exponents, and no scale factor is 0.
+    The standard deviation of integers is a third of the largest, unsigned numbers are magnitudes, scale
+    factors of ue8m0 have normally distributed exponents, and no scale factor is 0.
     """
     if dtype.name == "ue8m0":
         return np.asarray(2.0 ** np.rint(numbers))
@@ -170,10 +170,9 @@ def _normal(dtype: DType, numbers: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def _wide_exponents(operand: MatrixOperand, random: np.random.Generator, result: DType) -> NDArray[Any]:
-    """Every row of A and column of B has a centre; its elements are as far from it as alignment reaches.
+    """Numbers with exponents around a centre for each row of A or column of B, within alignment's reach.
 
-    So exponents are spread over the type's range, and yet the terms of one sum overlap. C and scale factors
-    have one centre, 1.
+    Exponents spread over the type's range, but the terms of each sum overlap. C and scales lie around 1.
     """
     dtype, shape = operand.dtype, operand.shape
     reach = (result.fraction_bits + 5) // 2
@@ -193,10 +192,10 @@ def _wide_exponents(operand: MatrixOperand, random: np.random.Generator, result:
 
 
 def _cancelling(operand: MatrixOperand, random: np.random.Generator, result: DType) -> NDArray[Any]:
-    """Rows of A have x and -x among far smaller numbers; rows of B are equal in runs, so that x b - x b = 0.
+    """Rows of A hold x and -x among far smaller numbers; runs of rows of B are equal, so that x b - x b = 0.
 
-    In fours: x, small, -x, small, then four small ones. Each of the three kinds of structured sparsity keeps
-    x and -x or neither of them.
+    Eight columns of A are x, small, -x, small and four small ones. Each kind of structured sparsity keeps
+    both x and -x, or neither.
     """
     dtype, shape = operand.dtype, operand.shape
     if not _is_a(operand):
@@ -219,7 +218,7 @@ def _is_a(operand: MatrixOperand) -> bool:
 
 
 def _exponent_range(operand: MatrixOperand, result: DType) -> tuple[int, int]:
-    """Smallest and largest exponent of factors whose products, and the sums of these, `result` can hold."""
+    """The range of exponents of factors whose products and their sums `result` can hold."""
     dtype = operand.dtype
     depth = operand.shape[1] if _is_a(operand) else operand.shape[0]
     # a product of two significands is below 4, and compressed A has at least half of the columns
@@ -238,7 +237,7 @@ def _floats(dtype: DType, random: np.random.Generator, exponents: NDArray[np.int
 def filled(
     operation: Operation, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
 ) -> Operation:
-    """The operation with a matrix filled; sparse A is pruned and compressed afresh.
+    """The operation with a matrix filled; sparse A is pruned and compressed again.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

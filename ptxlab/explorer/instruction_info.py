@@ -1,4 +1,4 @@
-"""What the page is told about an instruction once: sizes, types, where each cell is, colours."""
+"""What the page needs to know of an instruction once: sizes, types, where each cell is, colours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .masks import disabled_lanes, mask_text, zero_columns
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
-from .state import GPU, NOBODY, ExplorerState
+from .state import GPU, NO_CHIP, ExplorerState
 from .tensor_view import instruction_descriptor_info, tensor_info
 from .transfer import PATTERNS
 
@@ -53,12 +53,12 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
 
 
 def _accumulates_in_place(ins: Product) -> bool:
-    """Whether D is also what is added to: wgmma and tcgen05.mma have no operand C."""
+    """Whether D is also the accumulator: wgmma and tcgen05.mma have no operand C."""
     return isinstance(ins, Tcgen05Mma) or ins.family.startswith("wgmma")
 
 
 def accumulator_label(ins: Product) -> str:
-    """What the matrix that products are added to is called."""
+    """The name of the accumulator."""
     return "D before" if _accumulates_in_place(ins) else "C"
 
 
@@ -76,7 +76,7 @@ def lane_colours() -> dict[str, list[list[str]]]:
 
 
 def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
-    """Of tcgen05: what its mnemonic does not say, where its matrices are, its descriptor."""
+    """For tcgen05.mma: shape and types, the places of its matrices, masks and the descriptor."""
     if not isinstance(ins, Tcgen05Mma):
         return {}
     modifiers = state.operation.modifiers
@@ -107,7 +107,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "note": "",
         "in_memory": has_memory_view(ins, name),
     }
-    if name == "D" and not state.chip_choice.is_known:
+    if name == "D" and not state.chip_choice.has_result:
         info["unknown"] = f"D is empty: {state.chip_choice.why_no_model}"
     if isinstance(operand, TensorOperand):
         info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
@@ -117,12 +117,12 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     if operand.layout is not None:
         return info | _register_info(state, name, operand, operand.layout)
     info["note"] = "in shared memory, held by no lane"
-    is_dense_a = name == "A" and ins.sparse  # only its compressed half is anywhere
+    is_dense_a = name == "A" and ins.sparse  # only its compressed half is stored
     return info if is_dense_a else info | _shared_memory_info(state, operand)
 
 
 def _register_info(state: ExplorerState, name: str, operand: Operand, layout: Layout) -> dict[str, Any]:
-    """Which lane holds every element, in which register, and from which bit on."""
+    """The lane that holds each element, its register, and its lowest bit there."""
     lane, element = np.divmod(layout.scatter(state.operation.copy_index(name)), layout.elements)
     maps = register_maps(operand, lane, element)
     return {
@@ -137,7 +137,7 @@ def _register_info(state: ExplorerState, name: str, operand: Operand, layout: La
 
 
 def _note(state: ExplorerState, name: str, operand: Operand) -> str:
-    """Which of several copies is read, or where the others are."""
+    """Which copy the instruction reads, or where other copies are."""
     copies = operand.layout.copies if operand.layout else 1
     selector = selected_by(state.ins, operand, state.operation.copy_index(name))
     if selector:
@@ -146,12 +146,12 @@ def _note(state: ExplorerState, name: str, operand: Operand) -> str:
 
 
 def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any]:
-    """Where every element of a tile in shared memory is without a swizzle: byte, core matrix, row in it."""
+    """The byte, core matrix and row of each element of a tile in shared memory without a swizzle."""
     if operand.space != "shared":
         return {}
     try:
         tile = shown_tile(state.ins, operand, transposed=is_transposed(state, operand.name))
-    except PtxlabError:  # elements narrower than a byte, which lie in parts of 16 bytes
+    except PtxlabError:  # narrow elements, padded to 16 bytes
         return {}
     m_first = operand.axes[0] == "m"
     byte = tile.offsets if m_first else tile.offsets.T
@@ -170,11 +170,11 @@ def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any
 
 
 def _core_tints(cores: NDArray[Any]) -> list[int]:
-    """The lane whose colour each core matrix has, as in figures: a hue along m or n, a shade along k."""
+    """The lane whose colour each core matrix borrows, as in figures: hues along m or n, shades along k."""
     first = np.unique(cores, return_index=True)[1]
     outer, along_k = np.unravel_index(first, cores.shape)
-    groups, pieces = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
-    return [core_matrix_tint(int(group), int(piece)) for group, piece in zip(groups, pieces, strict=True)]
+    groups, chunks = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
+    return [core_matrix_tint(int(group), int(chunk)) for group, chunk in zip(groups, chunks, strict=True)]
 
 
 def _core_key(tints: list[int]) -> Grid:
@@ -187,13 +187,13 @@ def _core_key(tints: list[int]) -> Grid:
 
 
 def _legend(key: Grid) -> dict[str, Any]:
-    """A key to colours as plain data: a text, the lane whose colour it has, and a tip for each."""
+    """A key to colours as plain data: for each colour a text, the lane that has it, and a tooltip."""
     cells = [[cell.text, cell.lane, str(key.hover[cell.row, cell.column])] for cell in key.cells]
     return {"title": key.title, "cells": cells}
 
 
 def _stacked_products(state: ExplorerState) -> dict[str, Any]:
-    """The column of B behind each cell of D, if it has another number; lanes of several stacked products."""
+    """The column of B for each cell of D, if its number differs; the lanes of each stacked product."""
     ins, layout = state.ins, state.ins.d.layout
     shift = state.operation.modifiers.column_shift
     if shift:
@@ -211,7 +211,7 @@ def _stacked_products(state: ExplorerState) -> dict[str, Any]:
 
 
 def bit_parts(dtype: DType) -> list[tuple[str, int]]:
-    """What the bits of a code are, from the highest down: role and count."""
+    """The fields of a code from the highest bit down: role and number of bits."""
     if not dtype.is_float:
         return [("value", dtype.bits)]
     parts = [
@@ -227,7 +227,7 @@ def bit_parts(dtype: DType) -> list[tuple[str, int]]:
 # -- what can be chosen above the matrices: chips, fills, modifiers, how things are shown ------------------
 
 
-#: How things are shown, which changes no number: the view's trait, and the control that sets it.
+#: Controls of how values are shown, by the trait of the view that each sets.
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "label": {
         "label": "Show",
@@ -250,7 +250,7 @@ DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "zoom": {
         "label": "Zoom",
         "hint": "From the whole scene to single bits (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
-        "range": {"min": 50, "max": 400, "step": 25},  # below 100 as in older links: the whole scene
+        "range": {"min": 50, "max": 400, "step": 25},  # older links have less than 100, for the whole scene
     },
 }
 
@@ -258,7 +258,7 @@ DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
 def toolbar(
     state: ExplorerState, chips: tuple[str, ...], working: str = "", gpu_time: str = ""
 ) -> dict[str, Any]:
-    """Everything in the toolbar: chips, fill patterns, modifiers, undo, and what is chosen.
+    """Everything in the toolbar: chips, fill patterns, modifiers, undo, and the current choices.
 
     `working` is what the GPU is doing now, `gpu_time` how long its last run took.
     """
@@ -274,7 +274,7 @@ def toolbar(
         "redo": bool(state.history.future),
         "gpu": {"available": False, "status": "", "busy": False},
     }
-    if state.transfer is not None:  # the rest belongs to instructions that multiply
+    if state.transfer is not None:  # the rest is for instructions that multiply
         return data | {"patterns": {name: list(PATTERNS) for name in state.transfer.inputs}}
     ins, matrices = state.ins, state.operation
     fill_patterns = {name: list(patterns(name, matrices.operand(name).dtype)) for name in matrices.names}
@@ -282,7 +282,7 @@ def toolbar(
     gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
     return data | {
         "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
-        "chips": [[_chip_label(chip), chip] for chip in chips or (NOBODY,)],
+        "chips": [[_chip_label(chip), chip] for chip in chips or (NO_CHIP,)],
         "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
         "options": [
             _option(name, ins.modifiers.get(name, ()), value) for name, value in state.options.items()
@@ -315,7 +315,7 @@ _OPTION_HINTS = {
 
 
 def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A modifier with its legal values; a mask, which has none to choose from, as a text."""
+    """A modifier with its legal values; a mask has too many to list and is a text."""
     return {
         "name": name,
         "label": name.replace("_", "-"),

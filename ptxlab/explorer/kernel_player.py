@@ -1,4 +1,4 @@
-"""A simulated kernel with a slider through time: the line, the registers and shared memory of one warp."""
+"""A simulated kernel with a slider through time: the line, registers and shared memory of one warp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .kernel_steps import first_state, player_style, step_state
 
 
 class KernelPlayer(StaticFallback, anywidget.AnyWidget):
-    """The annotated source, and every step of the traced warp; `step` is the one that is shown.
+    """The annotated source, and every step of the traced warp; `step` selects the one shown.
 
     >>> import numpy as np, ptxlab
     >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -36,9 +36,7 @@ class KernelPlayer(StaticFallback, anywidget.AnyWidget):
     lines = traitlets.List(traitlets.Int()).tag(sync=True)  # the source line of every step
     shown = traitlets.Dict().tag(sync=True)
     words = traitlets.Bytes().tag(sync=True)  # of shared memory, as uint32
-    states = traitlets.Bytes().tag(
-        sync=True
-    )  # a byte for each word: unwritten, data, changed by this step ...
+    states = traitlets.Bytes().tag(sync=True)  # a byte for each word: EMPTY, DATA, CHANGED, READ or WRITTEN
 
     def __init__(self, result: Result) -> None:
         self._result = result

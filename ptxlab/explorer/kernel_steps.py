@@ -1,4 +1,4 @@
-"""What the page of a simulated kernel shows, for a notebook's widget and for a browser tab alike."""
+"""What the player of a simulated kernel shows, in a notebook or in a browser tab."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .bundle import sheet
 
 _MAX_REGISTERS = 24  # of an instruction that are shown
 _MAX_WORDS = 1 << 14  # of shared memory: 64 KiB
-#: What is known of a word of shared memory: nothing, data, and what this step does with it.
+#: The state of a word of shared memory: never written, data, or what this step does with it.
 EMPTY, DATA, CHANGED, READ, WRITTEN = range(5)
 
 
 def first_state(result: Result) -> dict[str, Any]:
-    """The annotated source, which steps there are, and the first of them."""
+    """The annotated source, the steps, and the state at the first."""
     trace = result.trace
     steps = [] if trace is None else trace.steps
     cut = "" if trace is None or trace.complete else ", the first steps"
@@ -93,7 +93,7 @@ def _shown_line(result: Result, instruction: PtxInstruction) -> int:
 
 
 def _notes(trace: WarpTrace, number: int) -> list[str]:
-    """What the accesses of a step cost."""
+    """The sectors and wavefronts that the accesses of a step take."""
     step = trace.steps[number]
     notes = []
     for access in step.accesses:
@@ -116,7 +116,7 @@ def _notes(trace: WarpTrace, number: int) -> list[str]:
 
 
 def _type_of(parts: tuple[str, ...]) -> str:
-    """The type in which the instruction's operands read best."""
+    """The last type of a mnemonic, in which its operands read best; "" without one."""
     return next(
         (part for part in reversed(parts) if part in _FLOATS or (part[:1] in "su" and part[1:].isdigit())), ""
     )
@@ -134,7 +134,7 @@ _FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 
 
 def _texts(values: NDArray[Any] | None, register_type: str, type_name: str) -> list[str]:
-    """Values of the lanes: floats and signed numbers as such where the sizes agree, else hexadecimal."""
+    """The values of all lanes: decimal where the type has the size of the register, else hexadecimal."""
     if values is None:
         return [""] * 32
     if values.dtype == np.bool_:

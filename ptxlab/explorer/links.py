@@ -1,8 +1,8 @@
-"""Links: the Explorer's state as a text to send.
+"""Links: the Explorer's state as a text to share.
 
-A link names the fills that make the operands, with the seed, instead of every register. Nothing is remembered
-of how a matrix came about but the fills that took random numbers. The fills are found by comparing registers,
-and what they make is compared once more, so a recipe is right or it holds the data.
+A link names the seed and the fills that make the operands instead of every register. The state remembers only
+the fills that drew random numbers; others are found by comparing registers. Their result is compared with the
+operands once more, and what differs is stored as edits or as data.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from .start import FIRST_DRAWS, first_transfer
 from .state import GPU, ExplorerState, History, with_option
 from .transfer import TransferOperation
 
-MAX_FILLS = 128  # of a recipe; later random numbers are not followed
+MAX_FILLS = 128  # of a recipe; operands of later random fills are stored as data
 _PREFIX = "ptxlab:"
-#: The page with Python in it, at the address of the site; a class without internet has its own.
+#: The page with Python in it, on the site; PTXLAB_PAGE names another, e.g. for a class without internet.
 PAGE = "https://ptxlab.github.io/ptxlab/try/"
-_ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page that opens the link after it
-_ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register; the second is the one written
+_ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page, before the link
+_ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register, the second is written now
 _LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
 _LARGEST_HEAD = 1 << 13  # bytes of its line of JSON, several times those of the longest
@@ -83,7 +83,7 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
     recipe, choice = find_recipe(state), state.chip_choice
     tensor = state.ins if isinstance(state.ins, Tcgen05Mma) else None
     first_options = ExplorerState(state.ins).options
-    parts: dict[str, tuple[Any, Any]] = {  # with what each of them is if it is left out
+    parts: dict[str, tuple[Any, Any]] = {  # each with its default, which is left out
         "a": (state.ins.a_space, "shared" if tensor else "register"),
         "idesc": (tensor and tensor.descriptor.code, None),
         "options": (state.options, first_options),
@@ -103,7 +103,7 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
 
 
 def _share_transfer(transfer: TransferOperation, seed: int, view_traits: Mapping[str, Any]) -> str:
-    """The link of a transfer: its instruction, its address, and the words that it did not start with."""
+    """The link of a transfer: its instruction, its location, and the matrices that were edited."""
     first = first_transfer(transfer.ins, seed=seed)
     changed = {
         name: codes for name, codes in transfer.arrays.items() if not np.array_equal(codes, first.codes(name))
@@ -167,7 +167,7 @@ def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState,
         transfer = transfer.with_location(*location).with_element(element)
         for name, codes in _words_of_link(transfer, names, body).items():
             transfer = transfer.with_codes(name, codes)
-        _ = transfer.result  # or a refusal
+        _ = transfer.result  # raises PtxlabError if words and location do not fit
     except PtxlabError as error:
         raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.show(transfer)
@@ -183,7 +183,7 @@ def _words_of_link(first: TransferOperation, names: list[Any], body: bytes) -> d
 def _read_arrays(
     body: bytes, like: Mapping[str, NDArray[Any]], what: str, mnemonic: str
 ) -> dict[str, NDArray[Any]]:
-    """Arrays that are one after the other in the bytes of a link, each like another one."""
+    """Consecutive arrays in the bytes of a link, each with the shape and type of one in `like`."""
     size = sum(array.nbytes for array in like.values())
     if len(body) != size:
         raise PtxlabError(f"it holds {len(body)} bytes of {what}; {mnemonic} has {size}")
@@ -197,11 +197,11 @@ def _read_arrays(
 
 @dataclass(frozen=True)
 class _Head:
-    """The line of JSON of a link, every part of its type."""
+    """The line of JSON of a link, validated."""
 
     instruction: str
-    a_space: Literal["register", "shared", "tensor"] | None  # None for where the mnemonic has it
-    options: dict[str, Any] | None  # None for those that the Explorer starts with
+    a_space: Literal["register", "shared", "tensor"] | None  # None for the default of the mnemonic
+    options: dict[str, Any] | None  # None for the defaults
     chip: str | None
     against: str | None
     seed: int
@@ -213,7 +213,7 @@ class _Head:
 
     @classmethod
     def of(cls, data: object, version: str) -> _Head:
-        """The parts of a link, or a refusal of one that was made by somebody else or got damaged."""
+        """The parts of a link; one that was damaged, or made by other software, is refused."""
         if version == _WITH_FILLS and isinstance(data, dict):
             data = {**_LEFT_OUT, **_WITHOUT_FILLS, "data": [], **data}
         elif isinstance(data, dict):
@@ -247,7 +247,7 @@ class _Head:
         raise PtxlabError(DAMAGED_LINK)
 
 
-#: What a link has if it does not say so, and what links of the first version never have.
+#: Defaults of what a link leaves out, and of what links of the first version never have.
 _LEFT_OUT: dict[str, Any] = {"a": None, "options": None, "chip": None, "against": None, "seed": 0, "look": {}}
 _WITHOUT_FILLS: dict[str, Any] = {"idesc": None, "fills": [], "skipped": [], "edits": {}, "data": None}
 
@@ -270,7 +270,7 @@ def _edits_of(words: object) -> list[tuple[int, int]]:
 
 
 def _unpack_line(text: str) -> tuple[str, object, bytes]:
-    """The version of a link, its line of JSON, and the bytes that follow that."""
+    """The version of a link, its line of JSON, and the bytes that follow."""
     if not is_link(text):
         raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
     if len(text) > _LONGEST_LINK:
@@ -286,7 +286,7 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
     try:
         packed = base64.b64decode(word[1:] + padding, altchars=b"-_", validate=True)
         data = unpacker.decompress(packed, _LARGEST)
-        if not unpacker.eof or unpacker.unused_data:  # its end holds the checksum
+        if not unpacker.eof or unpacker.unused_data:  # a damaged link fails its checksum
             raise ValueError
         line, _, body = data.partition(b"\n")
         if len(line) > _LARGEST_HEAD:
@@ -297,7 +297,7 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
 
 
 def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
-    """The state that a link describes; a sentence if there is no such state."""
+    """The state that a link describes, or a refusal."""
     try:
         form = _form_of_link(head)
         state = ExplorerState(form, head.seed)
@@ -320,7 +320,7 @@ def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
 
 
 def _form_of_link(head: _Head) -> Product:
-    """The instruction that a link names, with A where it has it, and its descriptor if it has one."""
+    """The instruction of a link, with the place of A and the descriptor that it states."""
     try:
         form = parse_any(head.instruction)
     except PtxlabError:
@@ -341,7 +341,7 @@ def _form_of_link(head: _Head) -> Product:
 
 
 def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str, NDArray[Any]]:
-    """The registers of every operand: by fills, by edits of those, or as data, in the order of names."""
+    """The registers of every operand: made by fills and edits, or stored as data in the order of names."""
     arrays = make_arrays(state, head.fills)
     for name, words in head.edits.items():
         if name not in arrays:
@@ -367,14 +367,14 @@ def _edited(array: NDArray[Any], words: list[tuple[int, int]]) -> NDArray[Any]:
 
 # -- which fills make the operands of a state --------------------------------------------------------------
 
-_MAX_EDITS = 16  # registers of an operand that differ from its fill; with more of them it is data
+_MAX_EDITS = 16  # registers that may differ from a fill; with more, the operand is stored as data
 
 Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Fill:
-    """A fill of a matrix; one that is not kept only took its random numbers."""
+    """A fill of a matrix; one that was overwritten later is not kept and only draws its random numbers."""
 
     name: str
     pattern: str
@@ -385,7 +385,7 @@ class Fill:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Fills from the seed on, then words of registers by their flat index; other operands are data."""
+    """How to make operands: fills from the seed on, then registers by flat index; `data` names the rest."""
 
     fills: tuple[Fill, ...]
     edits: Mapping[str, list[tuple[int, int]]]
@@ -393,7 +393,7 @@ class Recipe:
 
 
 def make_arrays(first: ExplorerState, fills: Sequence[Fill]) -> Arrays:
-    """The registers that fills make from a state that was not edited yet; it goes on with random numbers.
+    """The registers that fills make from an unedited state, whose random generator advances.
 
     >>> import ptxlab
     >>> first = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
@@ -406,7 +406,7 @@ def make_arrays(first: ExplorerState, fills: Sequence[Fill]) -> Arrays:
         written = _written(first, fill)
         if fill.kept:
             (metadata if fill.name == "E" else arrays).update(written)
-    return arrays | metadata  # a fill of A brings its own metadata, and one of E comes after it
+    return arrays | metadata  # a fill of A writes metadata, which a fill of E replaces
 
 
 def _written(first: ExplorerState, fill: Fill) -> Arrays:
@@ -423,7 +423,7 @@ def _operands_of(ins: Product, matrix: str) -> tuple[str, ...]:
 
 
 def find_recipe(state: ExplorerState) -> Recipe:
-    """The fills and the few edits that make the operands; data where there are none.
+    """The fills and few edits that make the operands; an operand without them is data.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import FillMatrix
@@ -435,42 +435,42 @@ def find_recipe(state: ExplorerState) -> Recipe:
     target = state.operation.arrays
     first = ExplorerState(state.ins, state.seed)
     draws = [Fill(*draw) for draw in state.draws[len(FIRST_DRAWS) :][:MAX_FILLS]]
-    drawn = [_written(first, fill) for fill in draws]
+    drawn_arrays = [_written(first, fill) for fill in draws]
     kept: set[int] = set()
-    patterned: list[Fill] = []
+    constant_fills: list[Fill] = []
     arrays = dict(first.operation.arrays)
-    for name in target:  # E after A, whose fill writes both
+    for name in target:  # A before E, since a fill of A writes both
         operands = _operands_of(state.ins, name)
         least = [_difference(arrays[each], target[each]) for each in operands]
         best: int | Fill | None = None
         made: Arrays = {}
-        offers: list[tuple[int | Fill, Arrays]] = [
-            (index, drawn[index])
+        candidates: list[tuple[int | Fill, Arrays]] = [
+            (index, drawn_arrays[index])
             for index, fill in enumerate(draws)
             if _operands_of(state.ins, fill.name)[0] == name
         ]
         if any(least):
-            offers += [(fill, _written(first, fill)) for fill in _constant_fills(state, name)]
-        for offer, written in offers:  # A decides, then its metadata, which may have been filled since
+            candidates += [(fill, _written(first, fill)) for fill in _constant_fills(state, name)]
+        for candidate, written in candidates:  # A counts first: its metadata may have been filled later
             difference = [_difference(written.get(each, arrays[each]), target[each]) for each in operands]
             if difference < least:
-                least, best, made = difference, offer, written
+                least, best, made = difference, candidate, written
         if best is None or least[0] > _MAX_EDITS:
             continue
         arrays |= made
         if isinstance(best, Fill):
-            patterned.append(best)
+            constant_fills.append(best)
         else:
             kept.add(best)
     needed = draws[: max(kept, default=-1) + 1]
     fills = tuple(
         Fill(fill.name, fill.pattern, kept=index in kept) for index, fill in enumerate(needed)
-    ) + tuple(patterned)
+    ) + tuple(constant_fills)
     return _with_edits(state, fills)
 
 
 def _with_edits(state: ExplorerState, fills: tuple[Fill, ...]) -> Recipe:
-    """The recipe with these fills: what they really make, and what is missing."""
+    """The recipe with these fills, completed by edits and data where their result differs."""
     made = make_arrays(ExplorerState(state.ins, state.seed), fills)
     edits: dict[str, list[tuple[int, int]]] = {}
     data: list[str] = []
@@ -489,7 +489,7 @@ def _difference(registers: NDArray[Any], target: NDArray[Any]) -> int:
 
 
 def _constant_fills(state: ExplorerState, name: str) -> Iterator[Fill]:
-    """Fills of an operand that take no random numbers; one-hot where the only other value than 0 is."""
+    """Fills of an operand without random numbers; one-hot at the only value that is not 0."""
     for matrix in ("A", "stored") if name == "A" and state.ins.sparse else (name,):
         for pattern in patterns(matrix, state.operation.operand(matrix).dtype):
             if pattern in ("zeros", "ones", "identity", "counting"):

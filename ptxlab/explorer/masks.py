@@ -1,4 +1,4 @@
-"""The masks of tcgen05.mma as somebody types them: lanes of D that stay, columns of B that are zeros."""
+"""The masks of tcgen05.mma as text: lanes of D that keep their content, columns of B read as zeros."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def mask_names(ins: ProductForm) -> tuple[str, ...]:
 
 
 def option_names(ins: ProductForm) -> tuple[str, ...]:
-    """Modifiers with a choice that the Explorer offers; swizzles only move bytes in shared memory."""
+    """Modifiers with several values, which the Explorer offers; a swizzle changes no result."""
     listed = (name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "swizzle")
     return (*listed, *mask_names(ins))
 
 
 def mask_text(name: str, mask: int) -> str:
-    """A mask as it is typed: ranges of lanes, or runs of columns; a descriptor that says more as its bits.
+    """A mask as text: ranges of lanes, or a run of columns; any other descriptor in hexadecimal.
 
     >>> mask_text("disable_output_lane", 0x1000F), mask_text("zero_column_mask", 0x3028000000000)
     ('0..3, 16', 'use 4, skip 3')
@@ -50,7 +50,7 @@ def mask_text(name: str, mask: int) -> str:
 
 
 def parse_mask(ins: Tcgen05Mma, name: str, text: str) -> int:
-    """The mask that a text means; what is empty masks nothing.
+    """The mask that a text means; an empty text masks nothing.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
@@ -92,12 +92,12 @@ def _runs(text: str) -> int:
 
 
 def disabled_lanes(mask: int) -> list[int]:
-    """The lanes of D that stay as they were, those of a second CTA from 128 on."""
+    """The lanes of D that keep their content; those of a second CTA count from 128."""
     return [lane for lane in range(mask.bit_length()) if mask >> lane & 1]
 
 
 def zero_columns(ins: Tcgen05Mma, mask: int) -> list[int]:
-    """The columns of D whose column of B counts as zeros."""
+    """The columns of D whose column of B is read as zeros."""
     if not mask:
         return []
     return [int(column) for column in ZeroColumnMask.decode(mask).zeros(ins.m, ins.n).nonzero()[0]]

@@ -1,7 +1,6 @@
-"""The matrix descriptor by which wgmma and tcgen05.mma read A or B from shared memory, to see and to change.
+"""The matrix descriptor with which wgmma and tcgen05.mma read A or B from shared memory, shown and edited.
 
-What is typed or flipped becomes another descriptor, and the memory view shows the bytes that it reads; or a
-sentence says why it cannot be the descriptor of this tile.
+The memory view shows the bytes that an edited descriptor reads, or says why it does not describe the tile.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
 from .parse_cell import parse_descriptor_bits
 
-_MAX_BYTES = 227 << 10  # of shared memory that a block can have
+_MAX_BYTES = 227 << 10  # of shared memory per block
 _IN_BYTES = ("address", "leading", "stride")
 
 
 @dataclass(frozen=True, eq=False)
 class SharedTile:
-    """A matrix in shared memory that is read through a descriptor: where its elements are."""
+    """A matrix in shared memory that is read through a descriptor, with the place of its elements."""
 
     ins: Product
     operand: Operand
@@ -41,16 +40,16 @@ class SharedTile:
     reads: Conflicts  # core matrix by core matrix
 
     @property
-    def is_plain(self) -> bool:
+    def is_whole_tile(self) -> bool:
         """Whether it is the whole tile at address 0."""
-        return self.descriptor == _plain(self.ins, self.tile)
+        return self.descriptor == _whole_tile(self.ins, self.tile)
 
 
 def has_tile(ins: Tcgen05Mma, name: str) -> bool:
-    """Whether an operand of tcgen05.mma is a tile in shared memory, in whole bytes or in pairs."""
+    """Whether an operand of tcgen05.mma is a tile in shared memory without padding."""
     operand = ins.operands.get(name)
     if operand is None or is_padded(ins, operand) or is_index(ins, operand):
-        return False  # narrow elements lie in parts of 16 bytes, with gaps; indices are no elements
+        return False  # narrow elements are padded to 16 bytes; indices are no elements
     return operand.dtype.bits in (4, 8, 16, 32)
 
 
@@ -59,7 +58,7 @@ def shown_tile(
 ) -> Tile:
     """The tile that wgmma or tcgen05.mma reads from shared memory, as the view shows it.
 
-    Of a pair of CTAs it has the rows of both; `ptxlab.memory.tcgen05_tiles.shared_tile` is that of one CTA.
+    For a pair of CTAs it has the rows of both; `ptxlab.memory.tcgen05_tiles.shared_tile` is that of one.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
@@ -85,7 +84,7 @@ def shown_tile(
     return tile
 
 
-def _plain(ins: Product, tile: Tile) -> Descriptor:
+def _whole_tile(ins: Product, tile: Tile) -> Descriptor:
     descriptor = tile.slice(0)
     return descriptor.tcgen05() if isinstance(ins, Tcgen05Mma) else descriptor
 
@@ -105,7 +104,7 @@ def place_shared(
     """
     if code is None:
         tile = shown_tile(ins, operand, swizzle, transposed)
-        descriptor = _plain(ins, tile)
+        descriptor = _whole_tile(ins, tile)
     else:
         descriptor = _parse(ins, code)
         chunk = descriptor.chunk if isinstance(descriptor, Tcgen05Descriptor) else None
@@ -116,7 +115,7 @@ def place_shared(
             f"descriptor 0x{descriptor.code:x}: {operand.name} would reach byte 0x{placement.size - 1:x}; "
             f"a block has at most {_MAX_BYTES} bytes of shared memory"
         )
-    _check_apart(ins, operand, tile, descriptor, placement)
+    _check_disjoint(ins, operand, tile, descriptor, placement)
     reads = core_matrix_access(tile, descriptor)
     return SharedTile(ins, operand, transposed, tile, descriptor, placement, reads)
 
@@ -127,22 +126,22 @@ def _parse(ins: Product, text: str) -> Descriptor:
     return decode(code, family=family)
 
 
-def _check_apart(
+def _check_disjoint(
     ins: Product, operand: Operand, tile: Tile, descriptor: Descriptor, placement: Placement
 ) -> None:
-    """Refuses a descriptor that reads two elements from one place: no memory holds both."""
+    """Refuse a descriptor that reads two elements from the same place."""
     bits = (placement.offsets * 8 + placement.low).reshape(-1)
     order = np.argsort(bits, kind="stable")
     same = np.flatnonzero(bits[order][1:] == bits[order][:-1])
     if not same.size:
         return
     cells = [divmod(int(each), operand.shape[1]) for each in order[same[0] : same[0] + 2]]
-    one, other = (f"{operand.name}[{row}][{column}]" for row, column in cells)
-    right = _plain(ins, tile)
+    first, second = (f"{operand.name}[{row}][{column}]" for row, column in cells)
+    plain = _whole_tile(ins, tile)
     raise PtxlabError(
-        f"descriptor 0x{descriptor.code:x}: {one} and {other} would both be read from byte "
-        f"0x{int(bits[order][same[0]]) // 8:x}; with this swizzle the tile has LBO {right.leading}, "
-        f"SBO {right.stride} bytes"
+        f"descriptor 0x{descriptor.code:x}: {first} and {second} would both be read from byte "
+        f"0x{int(bits[order][same[0]]) // 8:x}; with this swizzle the tile has LBO {plain.leading}, "
+        f"SBO {plain.stride} bytes"
     )
 
 
@@ -150,7 +149,7 @@ def _check_apart(
 
 
 def _swizzle_names(ins: Product) -> dict[str, int]:
-    """What each code of a swizzle is called."""
+    """The codes of the swizzle field by name."""
     if not isinstance(ins, Tcgen05Mma):
         return {f"{swizzle}B" if swizzle else "none": code for swizzle, code in sorted(SWIZZLES.items())}
     return {
@@ -160,16 +159,16 @@ def _swizzle_names(ins: Product) -> dict[str, int]:
 
 
 def _codes(ins: Product, field: BitField) -> dict[str, int]:
-    """The codes of a field that is chosen, by what they are called."""
+    """The codes of a field by name."""
     if field.name == "swizzle":
         return _swizzle_names(ins)
     return {str(code): code for code in range(1 << field.bits)}
 
 
 def set_field(shared: SharedTile, name: str, text: str) -> str:
-    """The descriptor with another value of a field, as it was typed, in hexadecimal.
+    """The descriptor in hexadecimal, with a field set to a typed value.
 
-    With another swizzle a tile has other offsets, and takes them unless they were changed before.
+    Another swizzle also changes LBO and SBO to those of the tile, unless they were edited before.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
@@ -185,7 +184,7 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
         )
     field, word = fields[name], text.strip()
     if name in _IN_BYTES:
-        return _hex(_with_code(descriptor.code, field, _code_of_bytes(field, word)))
+        return _hex(_with_code(descriptor.code, field, _code_from_bytes(field, word)))
     codes = _codes(ins, field)
     known = {each.lower(): code for each, code in codes.items()}
     if word.lower() not in known:
@@ -195,11 +194,11 @@ def set_field(shared: SharedTile, name: str, text: str) -> str:
     code = _with_code(descriptor.code, field, known[word.lower()])
     if name != "swizzle":
         return _hex(code)
-    plain = _plain(ins, shared.tile)
+    plain = _whole_tile(ins, shared.tile)
     if (descriptor.leading, descriptor.stride) == (plain.leading, plain.stride):
         changed = _parse(ins, _hex(code))
         chunk = changed.chunk if isinstance(changed, Tcgen05Descriptor) else None
-        usual = _plain(ins, shown_tile(ins, shared.operand, changed.swizzle, shared.transposed, chunk))
+        usual = _whole_tile(ins, shown_tile(ins, shared.operand, changed.swizzle, shared.transposed, chunk))
         for each in ("leading", "stride"):
             code = _with_code(code, fields[each], getattr(usual, each) // 16)
     return _hex(code)
@@ -214,7 +213,7 @@ def _with_code(code: int, field: BitField, value: int) -> int:
     return code & ~(mask << field.low) | value << field.low
 
 
-def _code_of_bytes(field: BitField, word: str) -> int:
+def _code_from_bytes(field: BitField, word: str) -> int:
     try:
         number = int(word, 0)
     except ValueError:
@@ -231,7 +230,7 @@ def _code_of_bytes(field: BitField, word: str) -> int:
 
 
 def matrix_descriptor_info(shared: SharedTile) -> dict[str, Any]:
-    """The descriptor for the page: its bits, each field with what it can be, and what is wrong with it.
+    """The descriptor for the page: its bits, its fields with their choices, and what is wrong with it.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=64)
@@ -249,7 +248,7 @@ def matrix_descriptor_info(shared: SharedTile) -> dict[str, Any]:
 
 
 def _problems(shared: SharedTile) -> list[str]:
-    """What is wrong with it for the instruction; and a pattern that does not start where the tile does."""
+    """What the instruction does not accept, and a base offset that does not match the start address."""
     ins, descriptor, tile = shared.ins, shared.descriptor, shared.tile
     problems: list[str] = []
     if isinstance(ins, Tcgen05Mma) and isinstance(descriptor, Tcgen05Descriptor):
@@ -280,7 +279,7 @@ def _field_info(shared: SharedTile, field: BitField) -> dict[str, Any]:
 
 
 def _obstacle(shared: SharedTile, field: BitField, text: str) -> str:
-    """Why a field cannot have a value; "" if it can."""
+    """Why a field cannot have a value, or ""."""
     try:
         place_shared(shared.ins, shared.operand, shared.transposed, code=set_field(shared, field.name, text))
     except PtxlabError as error:

@@ -1,8 +1,8 @@
-"""The memory view: a matrix of the instruction as it lies in shared memory, and the accesses that move it.
+"""The memory view: a matrix of the instruction in shared memory, and the accesses that move it.
 
-wgmma reads A and B through descriptors; for mma the view shows the ldmatrix or ld.shared that would load the
-registers, for D the stmatrix or st.shared, for wmma the wmma.load or wmma.store. What is sent to the page are
-places, wavefronts and sentences; what is in memory the page knows from the matrix itself.
+wgmma and tcgen05.mma read A and B through descriptors. For mma the view shows the ldmatrix or ld.shared that
+would load the registers, and the stmatrix or st.shared that would store D; for wmma, wmma.load or wmma.store.
+The page gets places, wavefronts and sentences; it has the content of memory from the matrix itself.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from ..views.labels import index_runs
 from .memory_descriptor import SharedTile, has_tile, matrix_descriptor_info, place_shared, shown_tile
 from .state import ExplorerState, MemoryRequest
 
-_LINE = 128  # bytes of all banks
+_LINE = 128  # bytes: one word of every bank
 _MAX_PITCH = 1024
-_MAX_PITCHES = 9  # that are tried for one without conflicts
+_MAX_PITCHES = 9  # tried in the search for one without conflicts
 _MAJORS: tuple[Major, ...] = ("row", "column")
 
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """What is shown: the choices that were made, where the elements are, and how they are moved."""
+    """A matrix in shared memory: the choices made, the places of its elements, and how they are moved."""
 
     name: str  # of the matrix: A, stored, B, C, D
     operand: Operand
@@ -53,7 +53,7 @@ class MemoryLayout:
     placement: Placement
     accesses: tuple[FragmentAccess, ...]
     shared: SharedTile | None = None  # of wgmma and tcgen05.mma, with its descriptor
-    cute: str = ""  # the layout of CuTe that it lies in, as it was given
+    cute: str = ""  # its layout in CuTe's notation, if one was given
 
     @property
     def wavefronts(self) -> int:
@@ -62,7 +62,7 @@ class MemoryLayout:
 
     @property
     def least(self) -> int:
-        """As many without conflicts."""
+        """Wavefronts without conflicts."""
         return sum(int(each.least) for each in self._conflicts)
 
     @property
@@ -76,7 +76,7 @@ class MemoryLayout:
 
 
 def has_memory_view(ins: Product, name: str) -> bool:
-    """Whether a matrix can be shown in memory: not dense A of a sparse instruction, which is nowhere."""
+    """Whether a matrix can be shown in memory; the dense A of a sparse instruction is never stored."""
     own_a = "stored" if ins.sparse else "A"
     if isinstance(ins, Tcgen05Mma):
         return name in (own_a, "B") and has_tile(ins, "A" if name == "stored" else name)
@@ -84,15 +84,15 @@ def has_memory_view(ins: Product, name: str) -> bool:
 
 
 def is_transposed(state: ExplorerState, name: str) -> bool:
-    """Whether A or B lies in shared memory with m or n contiguous, as a modifier or the descriptor says."""
+    """Whether A or B has m or n contiguous in shared memory, by a modifier or the instruction descriptor."""
     ins, modifiers = state.ins, state.operation.modifiers
     if isinstance(ins, Tcgen05Mma):
         return ins.descriptor.transpose_a if name == "A" else ins.descriptor.transpose_b
     return bool(modifiers.imm_trans_a if name == "A" else modifiers.imm_trans_b)
 
 
-def _ways(ins: Product, operand: Operand) -> tuple[str, ...]:
-    """The instructions that can move it, the usual one first."""
+def _movers(ins: Product, operand: Operand) -> tuple[str, ...]:
+    """The instructions that can move an operand, the usual one first."""
     if isinstance(ins, Tcgen05Mma):
         return ("tcgen05.mma",)
     if operand.space == "shared":
@@ -105,15 +105,15 @@ def _ways(ins: Product, operand: Operand) -> tuple[str, ...]:
     return ("ldmatrix", "ld.shared")
 
 
-def _usual_way(ins: Product, operand: Operand, major: Major) -> str:
-    """The first that is possible; if none is, the plain one, which says why."""
-    ways = _ways(ins, operand)
-    plain = next((way for way in ways if way.endswith(".shared")), ways[0])
-    return next((way for way in ways if not _obstacle(operand, way, major)), plain)
+def _usual_mover(ins: Product, operand: Operand, major: Major) -> str:
+    """The first instruction that can move it; if none can, the plain one, whose refusal says why."""
+    movers = _movers(ins, operand)
+    plain = next((mover for mover in movers if mover.endswith(".shared")), movers[0])
+    return next((mover for mover in movers if not _obstacle(operand, mover, major)), plain)
 
 
 def _majors(ins: Product, operand: Operand, transposed: bool) -> dict[Major, str]:
-    """Which index may be contiguous, the usual one first: why not, or ""."""
+    """Which index may be contiguous, the usual one first, each with why it may not, or ""."""
     is_column = operand.axes == ("k", "n")
     obstacle = ""
     if isinstance(ins, Tcgen05Mma):
@@ -149,7 +149,7 @@ def _line_bytes(operand: Operand, major: Major) -> int:
 
 @lru_cache(maxsize=256)
 def _obstacle(operand: Operand, by: str, major: Major) -> str:
-    """Why it cannot be moved like this; "" if it can, or if it is not moved at all."""
+    """Why an instruction cannot move an operand stored like this, or ""; tiles of wgmma are not moved."""
     if operand.space == "shared":
         return ""
     pitch = -(-_line_bytes(operand, major) // 16) * 16
@@ -160,7 +160,7 @@ def _obstacle(operand: Operand, by: str, major: Major) -> str:
     return ""
 
 
-#: One of several: its text, its value, and why it cannot be chosen, or "".
+#: A choice: its text, its value, and why it cannot be chosen, or "".
 _Choice = tuple[str, str | int, str]
 
 
@@ -174,10 +174,10 @@ def _major_text(operand: Operand, major: Major) -> str:
 def _choices(
     ins: Product, operand: Operand, by: str, major: Major, transposed: bool
 ) -> dict[str, list[_Choice]]:
-    """What can be chosen for an operand, given what is chosen already."""
+    """What can be chosen for an operand, given the current choices."""
     majors = _majors(ins, operand, transposed)
     return {
-        "by": [(way, way, _obstacle(operand, way, major)) for way in _ways(ins, operand)],
+        "by": [(mover, mover, _obstacle(operand, mover, major)) for mover in _movers(ins, operand)],
         "major": [
             (_major_text(operand, each), each, majors[each] or _obstacle(operand, by, each))
             for each in _MAJORS
@@ -186,15 +186,15 @@ def _choices(
             (
                 f"{swizzle} bytes" if swizzle else "none",
                 swizzle,
-                _no_swizzle(ins, operand, by, swizzle, transposed),
+                _swizzle_obstacle(ins, operand, by, swizzle, transposed),
             )
             for swizzle in sorted(SWIZZLES)
         ],
     }
 
 
-def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
-    """Why there cannot be this swizzle."""
+def _swizzle_obstacle(ins: Product, operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
+    """Why an operand cannot have this swizzle, or ""."""
     if by.startswith("wmma") and swizzle:
         return f"{by} takes lines at equal distances: it cannot follow a swizzle"
     if operand.space != "shared":
@@ -210,12 +210,12 @@ def _no_swizzle(ins: Product, operand: Operand, by: str, swizzle: int, transpose
 
 
 def memory_layout(state: ExplorerState) -> MemoryLayout | None:
-    """What the state asks to show; None for nothing."""
+    """The layout that the state requests; None for none."""
     return None if state.memory is None else lay_out(state, state.memory)
 
 
 def lay_out(state: ExplorerState, request: MemoryRequest) -> MemoryLayout:
-    """A matrix of the state as it was asked for. Refused where the instruction has no such memory."""
+    """A matrix of the state, laid out as requested; refused if the instruction has no such memory."""
     return _layout(state.ins, is_transposed(state, "A"), is_transposed(state, "B"), request)
 
 
@@ -234,7 +234,7 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
         raise PtxlabError(f"major={quoted(request.major)}: there are {listing(_MAJORS)}")
     usual = next(iter(_majors(ins, operand, transposed)))
     major = next((each for each in _MAJORS if each == request.major), usual)
-    by = _usual_way(ins, operand, major) if request.by is None else request.by
+    by = _usual_mover(ins, operand, major) if request.by is None else request.by
     swizzle = 0 if request.swizzle is None else request.swizzle
     if request.descriptor is not None:
         return _described_layout(ins, name, operand, major, transposed, request)
@@ -265,7 +265,7 @@ def _layout(ins: Product, trans_a: bool, trans_b: bool, request: MemoryRequest) 
 def _described_layout(
     ins: Product, name: str, operand: Operand, major: Major, transposed: bool, request: MemoryRequest
 ) -> MemoryLayout:
-    """As a matrix descriptor says, which leaves nothing else to choose."""
+    """The layout that a matrix descriptor states, which leaves nothing else to choose."""
     if operand.space != "shared":
         raise PtxlabError(f"{request.name} of {ins.mnemonic} is in registers: no descriptor says where")
     for what, value in (("by", request.by), ("major", request.major), ("pitch", request.pitch)):
@@ -277,12 +277,12 @@ def _described_layout(
     swizzle = shared.descriptor.swizzle
     if request.swizzle not in (None, swizzle):
         raise PtxlabError(f"swizzle={quoted(request.swizzle)}: the descriptor says {swizzle}")
-    by = _ways(ins, operand)[0]
+    by = _movers(ins, operand)[0]
     return MemoryLayout(name, operand, by, major, None, swizzle, shared.placement, (), shared)
 
 
 def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryRequest) -> MemoryLayout:
-    """As a layout of CuTe says, of the matrix or of a larger one whose first rows and columns it is."""
+    """The layout that CuTe's notation states, of the matrix or of a larger one that it is the corner of."""
     text = request.layout or ""
     if operand.space == "shared":
         raise PtxlabError(
@@ -296,9 +296,9 @@ def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryReque
     placement = place_layout(operand, layout)
     along_rows, along_columns = (np.diff(placement.offsets, axis=axis).ravel()[:1] for axis in (0, 1))
     major: Major = "row" if np.abs(along_columns).sum() <= np.abs(along_rows).sum() else "column"
-    by = _usual_way(ins, operand, major) if request.by is None else request.by
-    if by not in _ways(ins, operand):
-        raise PtxlabError(f"by={quoted(by)}: there are {listing(_ways(ins, operand))}")
+    by = _usual_mover(ins, operand, major) if request.by is None else request.by
+    if by not in _movers(ins, operand):
+        raise PtxlabError(f"by={quoted(by)}: there are {listing(_movers(ins, operand))}")
     if by.startswith("wmma"):
         raise PtxlabError(f"layout={quoted(text)}: {by} takes lines at equal distances: give a pitch")
     accesses = _accesses(operand, placement, by)
@@ -306,7 +306,7 @@ def _cute_layout(ins: Product, name: str, operand: Operand, request: MemoryReque
 
 
 def _pitch_step(by: str) -> int:
-    """The number of bytes of which the start of every line is a multiple."""
+    """The alignment of rows in bytes."""
     return 4 if by in ("ld.shared", "st.shared") else 16
 
 
@@ -324,7 +324,7 @@ def _check_pitch(operand: Operand, by: str, major: Major, pitch: int) -> None:
 
 
 def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
-    """What the page draws. Numbers of cells (byte, lowest bit, wavefront) travel as bytes.
+    """What the page draws; per-cell numbers (byte, lowest bit, wavefront) are packed into bytes.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -365,10 +365,11 @@ def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
 
 def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
     choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
-    turn = f"imm_trans_{layout.operand.name.lower()}"
-    is_turned = layout.shared is not None and len(ins.modifiers.get(turn, ())) > 1
-    if is_turned:
-        choices["major"] = [(text, value, "") for text, value, _ in choices["major"]]  # set with the modifier
+    modifier = f"imm_trans_{layout.operand.name.lower()}"
+    has_modifier = layout.shared is not None and len(ins.modifiers.get(modifier, ())) > 1
+    if has_modifier:
+        # both can be chosen: the page then sets the modifier
+        choices["major"] = [(text, value, "") for text, value, _ in choices["major"]]
     hints = {
         "by": "The instruction that moves it",
         "major": "The index whose neighbours are neighbours in memory",
@@ -384,7 +385,7 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
         }
         for option, hint in hints.items()
     ]
-    if layout.cute:  # another choice takes its place
+    if layout.cute:  # it is shown as one more choice
         controls[2]["choices"].insert(0, [layout.cute.partition(" o ")[0], -1, ""])
         controls[2]["value"] = -1
     if layout.pitch is not None:
@@ -401,14 +402,14 @@ def _controls(ins: Product, layout: MemoryLayout, transposed: bool) -> list[dict
                 "value": layout.pitch,
             },
         )
-    if is_turned:
+    if has_modifier:
         usual = "row" if layout.operand.name == "A" else "column"
-        controls[1]["modifier"] = {"name": turn, **{each: int(each != usual) for each in _MAJORS}}
+        controls[1]["modifier"] = {"name": modifier, **{each: int(each != usual) for each in _MAJORS}}
     return controls
 
 
 def _cell_wavefronts(layout: MemoryLayout) -> NDArray[np.int64]:
-    """In which wavefront of its warp each cell is moved."""
+    """The wavefront of its warp that moves each cell."""
     words = layout.placement.offsets // 4
     if layout.shared is not None:
         return _lookup(layout.shared.reads, words)
@@ -468,17 +469,17 @@ def _remedy(layout: MemoryLayout) -> str:
     pitches = range(layout.pitch + step, layout.pitch + step * _MAX_PITCHES, step)
     remedies = []
     for pitch in pitches:
-        if pitch <= max(_MAX_PITCH, layout.pitch) and _is_free(layout, pitch, layout.swizzle):
+        if pitch <= max(_MAX_PITCH, layout.pitch) and _is_conflict_free(layout, pitch, layout.swizzle):
             remedies.append(f"pitch {pitch}")
             break
     for swizzle in () if layout.by.startswith("wmma") else sorted(SWIZZLES):
-        if swizzle > layout.swizzle and _is_free(layout, layout.pitch, swizzle):
+        if swizzle > layout.swizzle and _is_conflict_free(layout, layout.pitch, swizzle):
             remedies.append(f"swizzle {swizzle}")
             break
     return f": take {' or '.join(remedies)}" if remedies else ""
 
 
-def _is_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:
+def _is_conflict_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:
     try:
         placement = place_lines(layout.operand, layout.major, pitch, swizzle)
         accesses = _accesses(layout.operand, placement, layout.by)
@@ -496,7 +497,7 @@ def _facts(layout: MemoryLayout) -> list[str]:
         return [
             f"descriptor 0x{fields.code:x} (address {address})",
             f"LBO {fields.leading}, SBO {fields.stride}",
-            *([layout.shared.tile.cute] if layout.shared.is_plain else []),
+            *([layout.shared.tile.cute] if layout.shared.is_whole_tile else []),
         ]
     names: dict[str, int] = {}
     for access in layout.accesses:
@@ -513,7 +514,7 @@ def _facts(layout: MemoryLayout) -> list[str]:
 
 
 def _steps(ins: Product, layout: MemoryLayout) -> list[dict[str, Any]]:
-    """Wavefront by wavefront, then what the registers hold and what reads them; of the first warp."""
+    """The steps of the first warp: each wavefront, then the registers, then the instruction."""
     if layout.shared is not None:
         return [*_core_steps(layout), _last_step(ins, layout)]
     steps: list[dict[str, Any]] = []
@@ -557,7 +558,7 @@ def _step(
 
 
 def _group_of_wavefronts(conflicts: Conflicts) -> list[int]:
-    """The group of lanes that each wavefront serves; those of a group follow each other."""
+    """The group of lanes that each wavefront serves; the wavefronts of a group are consecutive."""
     groups = np.broadcast_to(conflicts.groups[:, None], conflicts.schedule.shape)
     wavefronts, first = np.unique(conflicts.schedule, return_index=True)
     return [int(group) for group in groups.reshape(-1)[first[wavefronts >= 0]]]

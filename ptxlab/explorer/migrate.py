@@ -1,8 +1,8 @@
-"""What stays when another instruction is chosen, and a notice for everything that does not.
+"""What is kept when another instruction is chosen, and a notice for everything that is not.
 
-Of A, B and C the common top left block stays, with zeros around it, so that the product of what was kept is
-still the same. Where both instructions have the very same operand its registers stay, including ignored bits.
-A matrix that was never edited is not kept: the new instruction starts with its own random one.
+A, B and C keep their common top left block, with zeros around it, so that the product of what was kept stays
+the same. An operand that both instructions have keeps its registers, including ignored bits. A matrix that
+was never edited is not kept: the new instruction starts with its own random one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = NDArray[Any]
 
 
 def migrate_operands(old: ExplorerState, new: ExplorerState) -> list[str]:
-    """Keep in a new state what fits of an old one; a short notice for everything that changed.
+    """Copy what fits from an old state into a new one; returns a short notice for everything that changed.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -92,7 +92,7 @@ def _overlaid(codes: Array, earlier: Array, dtype: DType) -> Array:
 
 
 def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> None:
-    """Whose D is shown and compared, if somebody chose it and the new instruction has a model of it."""
+    """Keep the chosen chips for which the new instruction has a model."""
     if new.chip_choice.why_no_model:
         notices.append(f"D is empty: {new.chip_choice.why_no_model}")
         return
@@ -118,11 +118,14 @@ def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> N
 
 
 def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[str, Array]:
-    """Registers of an operand that both instructions have; sparse A comes with its metadata, if legal."""
+    """Registers of an operand that both instructions have; those of sparse A include legal metadata."""
     sparse = old.ins.sparse or new.ins.sparse
     names = ("A", "E") if name == "A" and sparse else (name,)
-    ours, theirs = _inputs(new.ins), _inputs(old.ins)
-    if any(ours.get(each) != theirs.get(each) for each in names) or old.ins.structure != new.ins.structure:
+    new_inputs, old_inputs = _inputs(new.ins), _inputs(old.ins)
+    if (
+        any(new_inputs.get(each) != old_inputs.get(each) for each in names)
+        or old.ins.structure != new.ins.structure
+    ):
         return {}
     if "E" in names and not _is_legal(new.ins, old.codes("E")).all():
         return {}
@@ -131,7 +134,7 @@ def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[s
 
 
 def _inputs(ins: Product) -> dict[str, MatrixOperand]:
-    """What an instruction reads, by name."""
+    """The operands that an instruction reads, by name."""
     return {operand.name: operand for operand in ins.inputs.values()}
 
 
@@ -151,7 +154,7 @@ def _is_legal(ins: Product, nibbles: Array) -> NDArray[np.bool_]:
 
 
 def _common_block(old: ExplorerState, new: ExplorerState, name: str, notices: list[str]) -> dict[str, Array]:
-    """Registers of a matrix whose top left block is the old one's."""
+    """Registers of a matrix with the top left block of the old one."""
     source, target = old.operation.operand(name), new.operation.operand(name)
     # Of four stacked products only the first corresponds to the one product of other instructions.
     first_product_only = old.ins.mma_count != new.ins.mma_count
@@ -182,13 +185,13 @@ def _size(state: ExplorerState, name: str, first_product_only: bool) -> tuple[in
 
 
 def _outside(rows: int, columns: int, shape: tuple[int, int]) -> str:
-    """``rows 16..63 and columns 8..15``: what a matrix has outside of a block."""
+    """``rows 16..63 and columns 8..15``: the part of a matrix outside a block."""
     edges = (("rows", rows, shape[0]), ("columns", columns, shape[1]))
     return " and ".join(f"{axis} {first}..{size - 1}" for axis, first, size in edges if first < size)
 
 
 def _compressed(old: ExplorerState, new: ExplorerState, codes: Array, notices: list[str]) -> dict[str, Array]:
-    """Compressed A and metadata, pruned where the structure breaks; nibbles that still describe it stay."""
+    """Compressed A and metadata, pruned where the structure breaks; nibbles that still fit are kept."""
     ins, structure, e, dtype = new.ins, new.ins.structure, new.ins.e, new.ins.a.dtype
     if structure is None or e is None:
         return {}
@@ -222,7 +225,7 @@ def _as_float64(values: Array) -> NDArray[np.float64]:
 
 
 def nearest_codes(dtype: DType, values: NDArray[np.float64]) -> Array:
-    """Codes of the nearest values that a type has: ties to even, clamped, and 0 for NaN if it has none.
+    """The codes of the nearest values of a type: ties to even, clamped, and 0 for NaN where it has none.
 
     >>> from ptxlab import dtype
     >>> dtype("s4").decode(nearest_codes(dtype("s4"), np.array([2.5, -99, np.nan, np.inf]))).tolist()
@@ -241,7 +244,7 @@ def nearest_codes(dtype: DType, values: NDArray[np.float64]) -> Array:
 def _value_changes(
     name: str, dtype: DType, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> Iterable[str]:
-    """What happened to values that a type does not have."""
+    """What became of values that a type cannot hold."""
     changed = ~((before == after) | (np.isnan(before) & np.isnan(after)))
     if not changed.any():
         return
@@ -263,7 +266,7 @@ def _value_changes(
 
 
 def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str]) -> dict[str, Array]:
-    """Scale factors, each for the row or column, and for the k, that it scaled before; others are 1."""
+    """Scale factors at the rows, columns and k that they scaled before; new ones are 1."""
     before, after = _inputs(old.ins).get(name), _inputs(new.ins).get(name)
     if before is None or old.ins.scale_vec is None:
         return {}
@@ -293,7 +296,7 @@ def _scales(old: ExplorerState, new: ExplorerState, name: str, notices: list[str
 
 
 def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Modifiers:
-    """Modifiers of the same name, if the new instruction takes them."""
+    """The old modifiers that the new instruction takes."""
     kept = {}
     legal, offered = new.ins.modifiers, option_names(new.ins)
     for name, value in old.options.items():

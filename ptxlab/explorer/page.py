@@ -26,7 +26,7 @@ from .view import Outgoing, is_same, read_only
 class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
     """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
 
-    This one lets the page set nothing and is silent; `Page` says what it takes.
+    By itself it lets the page set nothing and refuses in silence; `Page` overrides both.
     """
 
     def refuse_message(self, sentence: str) -> None:
@@ -37,7 +37,7 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
         return False
 
     def set_state(self, sync_data: Any) -> None:
-        """Take what the page sends; what it may not set is sent back as it is."""
+        """Set what the page may set; for anything else send the current value back."""
         if not isinstance(sync_data, dict):
             return
         accepted = {name: value for name, value in sync_data.items() if self._may_set(name, value)}
@@ -49,7 +49,7 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
     def _may_set(self, name: object, value: Any) -> bool:
         if not isinstance(name, str):
             return False
-        if name == "_view_count":  # kept by ipywidgets itself
+        if name == "_view_count":  # maintained by ipywidgets
             return value is None or (type(value) is int and 0 <= value < 1 << 31)
         return self.accepts(name, value)
 
@@ -72,7 +72,7 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
 
 
 class Page(CheckedMessages, anywidget.AnyWidget):
-    """What JupyterLab draws: a session behind a comm. What it shows is in the session's view."""
+    """The widget that JupyterLab draws: a comm to a session, whose view has what it shows."""
 
     _esm = script("widget")
     _css = style()
@@ -93,12 +93,12 @@ class Page(CheckedMessages, anywidget.AnyWidget):
     def get_state(
         self, key: str | Iterable[str] | None = None, drop_defaults: bool = False
     ) -> dict[str, Any]:
-        """The traits of the widget; where all of them are asked for, also what the page shows."""
+        """The traits of the widget and, if all are requested, the state of the view."""
         own: dict[str, Any] = super().get_state(key, drop_defaults)
         return own if key is not None else own | self._session.view.get_state()
 
     def set_state(self, sync_data: Any) -> None:
-        """Take what the page sets; other pages of the same notebook hear of it."""
+        """Set what the page may set, and echo it to other pages of the same notebook."""
         if not isinstance(sync_data, dict):
             return
         super().set_state({name: value for name, value in sync_data.items() if name in self.keys})
@@ -119,7 +119,7 @@ class Page(CheckedMessages, anywidget.AnyWidget):
         self._session.presenter.refuse(PtxlabError(sentence))
 
 
-# -- traits of the Explorer without values of their own: read from what it shows, written by edits, observed
+# -- traits of the Explorer that are stored elsewhere: read from the state, assigned by edits, observed
 
 
 class ReadOnlyTrait(PtxlabError, AttributeError):
@@ -127,7 +127,7 @@ class ReadOnlyTrait(PtxlabError, AttributeError):
 
 
 class StateTrait(traitlets.TraitType[Any, Any]):
-    """A trait that one function reads from the Explorer, and another one assigns."""
+    """A trait that one function reads from the Explorer and another assigns."""
 
     def __init__(self, read: Callable[[Any], Any], write: Callable[[Any, Any], None], doc: str) -> None:
         super().__init__(help=doc)
@@ -145,7 +145,7 @@ class StateTrait(traitlets.TraitType[Any, Any]):
 
 
 class TraitObservers(Observers):
-    """Notifies whoever observes the traits of an Explorer of the old and the new value of what changed."""
+    """Notifies observers of an Explorer's traits with the old and the new value."""
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
@@ -153,14 +153,14 @@ class TraitObservers(Observers):
         self._last_registers: Mapping[str, NDArray[Any]] | None = None
 
     def notify(self, name: str, new: Any) -> None:
-        """Say what a trait is now; the first time there is nothing that it differs from."""
+        """Notify observers of a trait if it changed; the first value is only remembered."""
         is_first, old = name not in self._last, self._last.get(name)
         self._last[name] = new
         if not is_first and not _equal_bits(old, new):
             self._notify(name, old, new)
 
     def notify_registers(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """The same of the registers; arrays of operands are never written, so the same array is no change."""
+        """The same for registers; arrays of operands are immutable, so the same array is no change."""
         before, self._last_registers = self._last_registers, arrays
         if before is not None and not is_same(tuple(arrays.values()), tuple(before.values())):
             old = {operand: read_only(registers) for operand, registers in before.items()}

@@ -24,7 +24,7 @@ _INFINITY = re.compile(r"[+-]?inf(inity)?")
 def parse(dtype: DType, text: str) -> int:
     """The code that a typed text means: a number, or a raw code spelled ``0x`` or ``0b``.
 
-    A float rounds to nearest even, as everywhere; beyond the largest value of its type it is refused.
+    A float is rounded to nearest even; one beyond the largest value of its type is refused.
 
     >>> from ptxlab import dtype
     >>> parse(dtype("s4"), "-3"), parse(dtype("s4"), "0xd")
@@ -156,7 +156,7 @@ def parse_register(text: str, bits: int) -> int:
 
 
 def parse_descriptor_bits(text: str, what: str, bits: int, example: int) -> int:
-    """The bits of a descriptor as they were typed, in hexadecimal; `what` it is, and one for the refusal."""
+    """The bits of a descriptor from hexadecimal text; a refusal names `what` it is and an `example`."""
     try:
         return int(text.strip().lower().removeprefix("0x").replace("_", ""), 16)
     except ValueError:
@@ -192,7 +192,7 @@ def parse_block(text: str) -> list[list[str]]:
     if _BRACKETED.match(_as_typed(text)):
         rows = _bracketed_rows(text)
     elif _DECIMAL_COMMA.fullmatch(text):
-        rows = [[text.strip()]]  # rather one number with a decimal comma, which is refused, than two cells
+        rows = [[text.strip()]]  # one number with a decimal comma, which is refused, rather than two cells
     else:
         separator = next((letter for letter in '\t;,"' if letter in text), " ")
         rows = _separated_cells(text, "\t" if separator == '"' else separator)
@@ -207,7 +207,7 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 
 
 def _separated_cells(text: str, separator: str) -> list[list[str]]:
-    """A row for each line. A space stands for any white space; other separators may stand at a line's end."""
+    """A row for each line. A space means any white space; other separators may end a line."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if separator == " ":
         lines = text.removesuffix("\n").split("\n", _MAX_ROWS + 1)
@@ -247,20 +247,20 @@ _Nested = list["str | _Nested"]
 
 
 class _Bracket:
-    """A bracket that is open: what it is, and what stands in it so far."""
+    """An open bracket: its kind, and its items so far."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind  # "[", "(", "call" or, around everything, ""
         self.items: _Nested = []
         self.commas = 0
-        self.in_keyword = False  # what follows belongs to dtype=..., which is not a number
+        self.in_keyword = False  # what follows is the value of a keyword such as dtype=
 
     def add(self, item: str | _Nested) -> None:
         if not self.in_keyword:
             self.items.append(item)
 
     def closed(self) -> str | _Nested:
-        """What it stands for: (1) is 1, and array(x) is x."""
+        """The value of the closed bracket: (1) is 1, and array(x) is x."""
         if self.kind == "call" and len(self.items) != 1:
             raise PtxlabError("a call in the text holds no array, or several; paste one")
         if self.kind == "call" or (self.kind == "(" and len(self.items) == 1 and not self.commas):
@@ -300,7 +300,7 @@ def _bracketed_rows(text: str) -> list[list[str]]:
 
 
 def _nested(text: str) -> _Nested:
-    """Lists, tuples and calls around them, read like Python's; commas between numbers may be missing."""
+    """Lists, tuples and calls around them, parsed as in Python; commas between numbers may be missing."""
     tokens = _TOKEN.findall(text)
     stack = [_Bracket("")]
     previous = ""

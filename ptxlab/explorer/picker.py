@@ -1,9 +1,8 @@
-"""Every instruction that the Explorer shows, as the picker needs it: compact, with words to search for.
+"""The index of the picker: every instruction that the Explorer shows, compact, with words to search for.
 
-Instructions that differ only in N (wgmma has up to 32 of them) share one row. A row is a list of small
-numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it. A tcgen05.mma is
-there by its mnemonic, with the shape and the types of its plainest descriptor; its words name all types.
-Instructions that move words or elements follow.
+Instructions that differ only in N (wgmma has up to 32) share one row. A row is a list of small numbers:
+indices of its family, shape, types, qualifiers and targets in the lists beside it. A tcgen05.mma is listed by
+its mnemonic, with the shape and types of its plainest descriptor; its words name all types. Transfers follow.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..isa.tcgen05.form import TRANSFER_FAMILIES
 from ..isa.transfer import TransferForm
 from .forms import AnyTransfer, Explorable
 
-#: What people call an element type.
+#: Other names of element types.
 _TYPE_WORDS = {
     "f16": ("half", "fp16"), "bf16": ("bfloat", "bfloat16"), "tf32": ("tensorfloat", "tensorfloat32"),
     "f64": ("double", "fp64"), "e4m3": ("fp8", "float8"), "e5m2": ("fp8", "float8"),
@@ -34,7 +33,7 @@ _ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
 
 
 def _product_words(target: str) -> list[str]:
-    """Words by which people name the machines with a target: ``h100``, ``rtx``, ``5090``."""
+    """The words in the product names of a target: ``h100``, ``rtx``, ``5090``."""
     return [word for product in PRODUCTS.get(target, ()) for word in product.lower().split()]
 
 
@@ -52,7 +51,7 @@ def _transfer_forms() -> tuple[AnyTransfer, ...]:
 
 
 def everyday_words(ins: Explorable) -> tuple[str, ...]:
-    """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
+    """Words that describe an instruction, apart from those of its mnemonic, targets and their generations.
 
     >>> import ptxlab
     >>> everyday_words(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"))
@@ -74,7 +73,7 @@ def _words_with_parts(ins: Explorable) -> Iterator[tuple[str, str]]:
     return _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _mma_words(ins)
 
 
-#: What each does, in one word.
+#: What each transfer does, in one word.
 _MOVES = {
     "tcgen05.ld": "load", "tcgen05.st": "store", "tcgen05.cp": "copy", "tcgen05.shift": "shift",
     "ldmatrix": "load", "stmatrix": "store", "movmatrix": "transpose", "wmma.load": "load",
@@ -154,7 +153,7 @@ def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
         yield from (("block", "block_scale"), ("scaled", "block_scale"))
         if ins.scale_type == "ue4m3":
             yield "nvfp4", "ue4m3"
-        elif ins.kind != "mxf4nvf4" or ins.scale_vec == 2:  # MX has a scale for 32 elements
+        elif ins.kind != "mxf4nvf4" or ins.scale_vec == 2:  # MX has a scale for every 32 elements
             yield "microscaling", "block_scale"
             yield from ((f"mx{_TYPE_WORDS[dtype][0]}", dtype) for dtype in (ins.a_type, ins.b_type))
     if ins.satfinite:
@@ -242,18 +241,18 @@ def _target_words(targets: tuple[str, ...]) -> str:
 
 
 class _Indices:
-    """Gives every different thing an index, in the order of first use."""
+    """Numbers distinct values in the order of first use."""
 
     def __init__(self) -> None:
-        self.things: dict[Any, int] = {}
+        self.values: dict[Any, int] = {}
 
-    def __call__(self, thing: Any) -> int:
-        return self.things.setdefault(thing, len(self.things))
+    def __call__(self, value: Any) -> int:
+        return self.values.setdefault(value, len(self.values))
 
 
 @lru_cache(maxsize=1)
 def picker_index() -> dict[str, Any]:
-    """The whole catalogue of what the Explorer shows: lists of names, and a row of indices for each.
+    """All instructions that the Explorer shows: lists of names, and a row of indices for each instruction.
 
     A row is [mnemonic with ``nN`` where N varies, family, shape, types, qualifiers, set of targets, set of N,
     set of words, where A may be (1: registers or shared memory, 2: shared or tensor memory), lanes].
@@ -276,20 +275,21 @@ def picker_index() -> dict[str, Any]:
 
     def row(
         ins: Explorable,
-        own: tuple[str, str, str],
+        shape: str,
+        element_types: str,
+        other_qualifiers: str,
         mnemonic: str = "",
-        sizes: tuple[int, ...] = (0,),
+        n_values: tuple[int, ...] = (0,),
         a_places: int = 0,
     ) -> list[str | int]:
-        shape, element_types, others = own
         return [
             mnemonic or ins.mnemonic,
             families(ins.family),
             shapes(shape),
             types(element_types),
-            qualifiers(others),
+            qualifiers(other_qualifiers),
             target_sets((ins.targets, str(ins.ptx_version))),
-            n_sets(sizes),
+            n_sets(n_values),
             word_sets(everyday_words(ins)),
             a_places,
             ins.lanes,
@@ -298,27 +298,30 @@ def picker_index() -> dict[str, Any]:
     rows = []
     for (mnemonic, shape), group in forms.items():
         ins = group[0]
-        own = (shape, _types(ins), _qualifiers(ins))
         n_values = tuple(form.n for form in group)
-        rows.append(row(ins, own, mnemonic, n_values, int(ins.family.startswith("wgmma"))))
+        a_places = int(ins.family.startswith("wgmma"))
+        rows.append(row(ins, shape, _types(ins), _qualifiers(ins), mnemonic, n_values, a_places))
     for form in _tensor_forms():
-        own = (form.shape, _types(form), _tensor_qualifiers(form))
-        rows.append(row(form, own, sizes=(form.n,), a_places=0 if form.ashift else 2))
+        a_places = 0 if form.ashift else 2
+        qualifiers_of_form = _tensor_qualifiers(form)
+        rows.append(
+            row(form, form.shape, _types(form), qualifiers_of_form, n_values=(form.n,), a_places=a_places)
+        )
     for transfer in _transfer_forms():
-        rows.append(row(transfer, (transfer.shape, transfer.type, _transfer_qualifiers(transfer))))
+        rows.append(row(transfer, transfer.shape, transfer.type, _transfer_qualifiers(transfer)))
     return {
         "count": len(mma_forms()) + len(_tensor_forms()) + len(_transfer_forms()),
-        "families": list(families.things),
-        "shapes": list(shapes.things),
-        "types": list(types.things),
-        "qualifiers": list(qualifiers.things),
+        "families": list(families.values),
+        "shapes": list(shapes.values),
+        "types": list(types.values),
+        "qualifiers": list(qualifiers.values),
         "targets": [[target, generation(target), _product_words(target)] for target in TARGETS],
         "target_sets": [
             [_target_words(targets), [TARGETS.index(target) for target in targets], version]
-            for targets, version in target_sets.things
+            for targets, version in target_sets.values
         ],
-        "n_sets": [list(sizes) for sizes in n_sets.things],
-        "word_sets": [list(words) for words in word_sets.things],
+        "n_sets": [list(sizes) for sizes in n_sets.values],
+        "word_sets": [list(words) for words in word_sets.values],
         "parts_of_words": _parts_of_words(),
         "rows": rows,
     }

@@ -1,7 +1,7 @@
-"""Stands between the state, the view that draws it, and observers of the Explorer.
+"""The presenter: applies edits to the state, sends what changed to the view, and notifies observers.
 
-Instructions that multiply show matrices, registers and results, with panels beside them; those that transfer
-show the words or elements that they move, and where each goes.
+Instructions that multiply show matrices, registers and results, with panels beside them; transfers show the
+words or elements that they move, and where each goes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..gpu import codegen
 from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
 from .edits import Edit, SetChips, change_instruction, make_edits
-from .export import check_figure, figure_of_selection, gpu_note, picture
+from .export import figure_of_selection, gpu_note, picture
 from .forms import Explorable
 from .instruction_info import instruction_info, toolbar
 from .memory_descriptor import set_field
@@ -29,7 +29,7 @@ from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
 from .question import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit
-from .state import GPU, NOBODY, Comparison, ExplorerState, LoadRequest, MemoryRequest
+from .state import GPU, NO_CHIP, Comparison, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import Load, find_load, load_data, thread_of
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
 from .transfer_view import transfer_bytes, transfer_info
@@ -47,7 +47,7 @@ from .view import (
     sources,
 )
 
-#: Matrices that people read and assign, and the Explorer's trait of each.
+#: The Explorer's trait for each matrix that can be read and assigned.
 MATRIX_TRAITS = {
     "A": "A",
     "B": "B",
@@ -60,7 +60,7 @@ MATRIX_TRAITS = {
 
 
 class Observers:
-    """Who hears of changes: nobody, or the traits of a widget."""
+    """Receives changes; this one ignores them, `page.TraitObservers` notifies traits."""
 
     def notify(self, name: str, new: Any) -> None:
         """A value changed."""
@@ -70,7 +70,7 @@ class Observers:
 
 
 class Presenter:
-    """Shows an `ExplorerState`: an instruction with what it reads, edited, on the screen and exported."""
+    """Connects an `ExplorerState` with the view that shows it and with observers."""
 
     def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
         self.state, self.view, self.observers = state, view, observers
@@ -83,7 +83,7 @@ class Presenter:
         self._known_registers: KnownRegisters = {}
         self._toolbar_sources: tuple[Any, ...] = ()  # what the toolbar was made from
         self._gpu_time = ""
-        self._finding = ""  # what the search for a difference came to, until the next change
+        self._search_result = ""  # the result of the search for a difference, until the next change
 
     # -- what there is ------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Presenter:
         return {name: matrices.operand(name).shape for name in matrices.names}
 
     def values(self, name: str) -> NDArray[Any]:
-        """A matrix as people read it: values; of metadata its nibbles."""
+        """The values of a matrix; for metadata, its nibbles."""
         transfer = self.state.transfer
         if transfer is not None:
             codes = transfer.codes(name)
@@ -104,7 +104,7 @@ class Presenter:
         return self.state.codes(name) if name == "E" else self.state.values(name)
 
     def thread_of(self, name: str, row: int, column: int) -> int | None:
-        """The thread that has a cell in a register; None where no thread has."""
+        """The thread that holds a cell in a register; None where none does."""
         if self.state.transfer is not None:
             return self.state.transfer.thread_of(name, row, column)
         lane = self.state.operation.lane_of(name, row, column)
@@ -113,20 +113,20 @@ class Presenter:
     # -- edits --------------------------------------------------------------------------------------------
 
     def apply(self, edits: Sequence[Edit]) -> None:
-        """Make edits as one step to undo, or none of them; nothing is shown yet."""
+        """Make edits as one undo step, or none of them; `show` then sends the result."""
         self.preserve_view()
         make_edits(self.state, edits)
         self.forget_refusal()
 
     def choose(self, ins: Explorable) -> None:
-        """Go on with another instruction; nothing is shown yet."""
+        """Switch to another instruction; `show` then sends it."""
         self.preserve_view()
         change_instruction(self.state, ins)
         self.forget_refusal()
 
     def forget_refusal(self) -> None:
-        """After a change: what was refused or found before is about another state."""
-        self.state.refusal, self._finding = None, ""
+        """Forget what was refused or found before: it belongs to an earlier state."""
+        self.state.refusal, self._search_result = None, ""
 
     def choose_chips(self, chip: str, against: str | None) -> None:
         """Show D of a chip, compared with another."""
@@ -135,11 +135,11 @@ class Presenter:
         self.show()
 
     def find_difference(self, seconds: float) -> FoundDifference:
-        """Take small inputs on which the two chips differ, and select the first cell of D that does."""
+        """Search for small inputs on which the two chips differ, and select the first cell of D that does."""
         self.preserve_view()
         with self.state.all_or_nothing():
             finding = find_difference(self.state, seconds)
-        self.state.refusal, self._finding = None, finding.sentence
+        self.state.refusal, self._search_result = None, finding.sentence
         with self.view.hold_sync():
             self.show()
             if finding.cell is not None:
@@ -159,33 +159,33 @@ class Presenter:
             self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
             self.state.operation.results.pop(GPU, None)
             model = gpu.model(ins) or choice.model
-            self.apply([SetChips(GPU, None) if model == NOBODY else SetChips(model, GPU)])
+            self.apply([SetChips(GPU, None) if model == NO_CHIP else SetChips(model, GPU)])
             self.show()
         except BaseException:
-            self.view.toolbar = toolbar_before  # it no longer waits
+            self.view.toolbar = toolbar_before  # no longer busy
             raise
 
-    # -- lanes and cells on the screen, which come back when a change of the instruction is undone ---------
+    # -- chosen lanes and cells, which undoing a change of the instruction restores -----------------------
 
     def preserve_view(self) -> None:
-        """Keep the lanes and cells on the screen with the state, where undo brings them back."""
+        """Store the chosen lanes and cells with the state, so that undo restores them."""
         view = self.view
-        self.state.look = {
+        self.state.saved_view = {
             "lane": int(view.lane),
             "pinned": list(view.pinned),
             "selected": dict(view.selected),
             "traced": self.trace.cell,
         }
 
-    def _restore_look(self) -> None:
-        look = self.state.look
+    def _restore_view(self) -> None:
+        saved = self.state.saved_view
         for name in ("lane", "pinned", "selected"):
-            if name in look and self.view.accepts(name, look[name]):
-                setattr(self.view, name, look[name])
-        self.trace.cell = look.get("traced", self.trace.cell)
+            if name in saved and self.view.accepts(name, saved[name]):
+                setattr(self.view, name, saved[name])
+        self.trace.cell = saved.get("traced", self.trace.cell)
 
-    def _reset_look(self) -> None:
-        """Begin with another instruction: nothing is selected, and nothing was sent."""
+    def _reset_view(self) -> None:
+        """Reset selection and caches for another instruction."""
         self.view.lane = min(self.view.lane, self.state.threads - 1)
         self.view.pinned = [lane for lane in self.view.pinned if lane < self.state.threads]
         self.view.selected = self.view.candidates = {}
@@ -205,7 +205,7 @@ class Presenter:
         is_new_instruction = self._shown is not state.form
         with view.hold_sync():
             if is_new_instruction:
-                self._reset_look()
+                self._reset_view()
             chips = state.chip_choice.available if state.transfer is None else ()
             comparison = self._comparison(chips) if state.transfer is None else None
             new_sources = sources(state, comparison)
@@ -214,13 +214,13 @@ class Presenter:
             ]
             self._sent = new_sources
             self._show_toolbar(chips)
-            view.notice = "; ".join(each for each in (*state.notices, self._finding) if each)
+            view.notice = "; ".join(each for each in (*state.notices, self._search_result) if each)
             if "instruction" in changed:
                 view.instruction = (
                     instruction_info(state) if state.transfer is None else transfer_info(state.transfer)
                 )
             if is_new_instruction:
-                self._restore_look()
+                self._restore_view()
             for name in MATRICES:
                 if name in changed:
                     setattr(view, name, self._matrix_bytes(name, comparison))
@@ -230,10 +230,10 @@ class Presenter:
                 self.memory.keep()
                 self.load.keep()
             if is_new_instruction:
-                self.quiz.stop()  # its questions are about another instruction
+                self.quiz.stop()  # its questions were about the previous instruction
             else:
                 self.quiz.show()
-        self._tell_observers(changed)
+        self._notify_observers(changed)
 
     def _show_toolbar(self, chips: tuple[str, ...]) -> None:
         state, history = self.state, self.state.history
@@ -251,7 +251,7 @@ class Presenter:
         return matrix_bytes(self.state, name)
 
     def _comparison(self, chips: Sequence[str]) -> Comparison:
-        """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
+        """D by the chosen chips; if the GPU fails, by the default model, and the problem is shown."""
         choice = self.state.chip_choice
         try:
             if choice.chip not in (*chips, choice.first) or choice.against not in (None, *chips):
@@ -269,18 +269,18 @@ class Presenter:
             self.view.problem = str(error)
             return self.state.comparison()
 
-    def _tell_observers(self, changed: Sequence[str]) -> None:
+    def _notify_observers(self, changed: Sequence[str]) -> None:
         state, names = self.state, self.state.shown.names
         for name, trait in MATRIX_TRAITS.items():
             if name in changed:
                 exists = name in names
                 if state.transfer is None and name == "D":
-                    exists = state.chip_choice.is_known
+                    exists = state.chip_choice.has_result
                 self.observers.notify(trait, read_only(self.values(name)) if exists else None)
         self.observers.notify_registers(state.shown.arrays)
 
     def show_problem(self, problem: str) -> None:
-        """Show why an edit was refused, where, and what can be done instead; "" if all is well."""
+        """Show why an edit was refused, where, and what can be done instead; "" clears it."""
         with self.view.hold_sync():
             self.view.problem = problem
             self.view.refusal = {} if self.state.refusal is None else self.state.refusal.serialised
@@ -289,7 +289,7 @@ class Presenter:
         """Show why the page's last message was refused."""
         self.state.refusal = error if isinstance(error, RefusedEdit) else None
         if self.view.problem == str(error):
-            self.view.problem = ""  # the page sees only changes, and shows the sentence where it was asked
+            self.view.problem = ""  # the page only sees changes: the same problem must be sent again
         self.show_problem(str(error))
 
     def select(self, selection: object) -> None:
@@ -309,7 +309,7 @@ class Presenter:
         self.observers.notify("selection", dict(cell))
 
     def show_lanes(self) -> None:
-        """Send the registers of the lanes that are shown; a transfer shows all of them already."""
+        """Send the registers of the shown lanes; a transfer shows all registers anyway."""
         shown = [
             lane for lane in self.view.lanes if lane < self.state.threads and self.state.transfer is None
         ]
@@ -326,7 +326,6 @@ class Presenter:
             return figure(state.form, what, title=title, **options)
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(state, view.selected) if what is None else what
-        check_figure(state, name, options)
         cell = self.trace.cell_or_first
         drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
         return chart(drawn, title=title)
@@ -336,28 +335,28 @@ class Presenter:
 
 
 class MemoryPanel:
-    """A matrix in shared memory, bank by bank; `state.memory` says which, and how it lies there."""
+    """A matrix in shared memory, bank by bank, as `state.memory` requests."""
 
     def __init__(self, state: ExplorerState, view: View) -> None:
         self._state, self._view = state, view
         self._sent: MemoryLayout | None = None
 
     def request(self, request: MemoryRequest | None) -> None:
-        """Show a matrix like this, or none. The page itself follows what is written there."""
+        """Show a matrix like this, or none. The page updates its content from the matrix itself."""
         layout = None if request is None else lay_out(self._state, request)
         if layout is not self._sent:
             self._view.memory = {} if layout is None else memory_data(self._state, layout)
         self._state.memory, self._sent = request, layout
 
     def set_field(self, name: str, text: str) -> None:
-        """Write one field of the matrix descriptor of the tile that is shown."""
+        """Set one field of the matrix descriptor of the shown tile."""
         layout = memory_layout(self._state)
         if layout is None or layout.shared is None:
             raise PtxlabError("no tile of wgmma or tcgen05.mma is shown; ex.show_memory shows one")
         self.request(MemoryRequest(layout.name, descriptor=set_field(layout.shared, name, text)))
 
     def keep(self) -> None:
-        """After a change of the instruction or a modifier: the same matrix, laid out as before if it can."""
+        """After a change of instruction or modifier, show the same matrix, laid out as before if possible."""
         request, attempts = self._state.memory, list[MemoryRequest | None]()
         if request is not None:
             attempts = [request, replace(request, major=None), MemoryRequest(request.name)]
@@ -368,14 +367,14 @@ class MemoryPanel:
 
 
 class LoadPanel:
-    """The registers of a thread after a tcgen05.ld; `state.load` says of which."""
+    """The registers of a thread after the tcgen05.ld that `state.load` requests."""
 
     def __init__(self, state: ExplorerState, view: View) -> None:
         self._state, self._view = state, view
         self._sent: tuple[Form, Load | None] | None = None
 
     def request(self, request: LoadRequest) -> None:
-        """Show this load; nothing for an instruction without tensor memory."""
+        """Show this load; an instruction without tensor memory has none."""
         ins, load = self._state.form, None
         if isinstance(ins, Tcgen05Mma):
             load = find_load(ins, request)
@@ -386,7 +385,7 @@ class LoadPanel:
         self._state.load, self._sent = request, (ins, load)
 
     def keep(self) -> None:
-        """After a change of the instruction: the same load, or its shape, or the usual one."""
+        """After a change of the instruction, show the same load, or its shape, or the default."""
         request = self._state.load
         for attempt in (request, LoadRequest(request.shape), LoadRequest()):
             with contextlib.suppress(PtxlabError):
@@ -395,19 +394,19 @@ class LoadPanel:
 
 
 class TracePanel:
-    """Why a cell of D has its bits: its dot product step by step and, if it is open, the picture of them."""
+    """Why a cell of D has its bits: its dot product step by step and, if open, the picture of the bits."""
 
     def __init__(self, state: ExplorerState, view: View) -> None:
         self._state, self._view = state, view
-        self.cell: tuple[int, int] | None = None  # that was selected last
+        self.cell: tuple[int, int] | None = None  # the last selected one
 
     @property
     def cell_or_first(self) -> tuple[int, int]:
-        """For what needs a cell even if none was selected."""
+        """The last selected cell, or the first of D."""
         return self.cell or (0, 0)
 
     def show(self) -> None:
-        """Show the cell that was selected last, if there is one."""
+        """Show the last selected cell, if there is one."""
         if self.cell is None or self._state.transfer is not None:  # nothing is computed
             self._view.trace = {}
         else:
@@ -433,7 +432,7 @@ class TracePanel:
 
 
 class QuizPanel:
-    """The quiz that runs, if one does, and the score of the latest."""
+    """The running quiz, if any, and the score of the latest."""
 
     def __init__(self, state: ExplorerState, view: View, observers: Observers) -> None:
         self._state, self._view, self._observers = state, view, observers
@@ -442,14 +441,14 @@ class QuizPanel:
 
     @property
     def running(self) -> Quiz:
-        """The quiz that runs."""
+        """The running quiz, or a refusal."""
         if self._quiz is None:
             raise PtxlabError("there is no quiz; ex.quiz() starts one")
         return self._quiz
 
     @property
     def questions(self) -> Sequence[Question]:
-        """Those of the quiz that runs; otherwise some that anybody gets who asks for them here."""
+        """The questions of the running quiz; without one, ten that are the same for everyone."""
         return self._quiz.questions if self._quiz else choose_questions(self._state, count=10, seed=0)
 
     def start(self, questions: Sequence[Question]) -> Quiz:
@@ -464,7 +463,7 @@ class QuizPanel:
         self.show()
 
     def show(self) -> None:
-        """Show the question, the verdict and the score as they are now."""
+        """Show the current question, verdict and score."""
         quiz = self._quiz
         if quiz is not None:
             quiz.drop_impossible()

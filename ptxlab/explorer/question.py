@@ -1,4 +1,4 @@
-"""What a question is: a prompt to show, a solution, and a verdict on an answer. `questions` has its kinds."""
+"""Questions of the quiz: prompt, solution and verdict, and shared wording; `questions` has the kinds."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from .state import ExplorerState
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is shown while a question is open: cells to mark, cells to hide, a lane and an element of it."""
+    """What an open question shows: its text, cells to mark or hide, a lane and an element of it."""
 
     text: str
     hint: str
-    takes: Literal["register", "cell", "text", "numbers", "words"]  # what answers it beside typed text
+    takes: Literal["register", "cell", "text", "numbers", "words"]  # what the page accepts beside typed text
     marked: tuple[NamedCell, ...] = ()
     masked: tuple[NamedCell, ...] = ()
     lane: int | None = None
     element: tuple[str, int] | None = None  # operand and index
-    example: str = ""  # of what to type; that of `takes` if it is empty
+    example: str = ""  # of an answer; "" for the default of `takes`
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Every right answer as a text, the best first; why; and the cells to light."""
+    """Every right answer as text, the best first; why it is right; and the cells to highlight."""
 
     answers: tuple[str, ...]
     explanation: str
     cells: tuple[NamedCell, ...]
 
     def __post_init__(self) -> None:
-        """Explanations are sentences, also of compressed A."""
+        """Capitalise the explanation, which may begin with "compressed A"."""
         sentence = self.explanation[:1].upper() + self.explanation[1:]
         object.__setattr__(self, "explanation", sentence)
 
 
 @dataclass(frozen=True)
 class QuizVerdict:
-    """Whether an answer is right, the sentence for it, the cells that are right and those that it named."""
+    """Whether an answer is right, a sentence, the right cells, and the cells that the answer named."""
 
     right: bool
     sentence: str
@@ -63,7 +63,7 @@ class QuizVerdict:
 
 
 class ReadAnswer(NamedTuple):
-    """An answer as it was understood: right or not, what it names in words, and the cells."""
+    """A parsed answer: whether it is right, what it names in words, and the cells it names."""
 
     right: bool
     words: str = ""
@@ -72,18 +72,18 @@ class ReadAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A question; subclasses say what it is about."""
+    """A question; a subclass for each kind."""
 
     kind: ClassVar[str]
 
     @property
     def text(self) -> str:
-        """The question as a teacher writes it; `parse_question` reads it back."""
+        """The question in the notation that `parse_question` reads."""
         raise NotImplementedError
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        """The matrices of an instruction that it can be asked about; none where it makes no sense."""
+        """The matrices that this kind of question can be asked about; none where it makes no sense."""
         raise NotImplementedError
 
     @classmethod
@@ -93,22 +93,22 @@ class Question:
 
     @classmethod
     def parse(cls, state: ExplorerState, text: str) -> Question:
-        """The question with this target."""
+        """The question about a target given as text."""
         raise NotImplementedError
 
     def prompt(self, state: ExplorerState) -> Prompt:
-        """What to ask, or a refusal where there is no such thing to ask about."""
+        """What to show; refused if the target does not exist."""
         raise NotImplementedError
 
     def solution(self, state: ExplorerState) -> Solution:
-        """The answers, computed from the state."""
+        """The right answers, computed from the state."""
         raise NotImplementedError
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         raise NotImplementedError
 
     def check(self, state: ExplorerState, answer: str) -> QuizVerdict:
-        """Judge an answer; one that cannot be read is refused, and is not wrong.
+        """Judge an answer; an unreadable one is refused rather than wrong.
 
         >>> import ptxlab
         >>> from ptxlab.explorer.questions import Where
@@ -180,10 +180,10 @@ class CellQuestion(Question):
         return cls(cell.row, cell.column)
 
 
-# -- the words of the Explorer's questions: cells, places and numbers, as answers and explanations name them
+# -- cells, and how questions name places and numbers --------------------------------------------------
 
 
-SELECTED = ("E", "SFA", "SFB")  # operands of which modifiers select one copy
+SELECTED = ("E", "SFA", "SFB")  # operands with copies, one of which a modifier selects
 
 
 class NamedCell(NamedTuple):
@@ -215,7 +215,7 @@ _ALIASES = {"compressed a": "stored", "stored": "stored", "metadata": "E"}
 
 
 def plain_text(text: str) -> str:
-    """In small letters, with single spaces; a lane of a warp comes after its warp.
+    """Lower case with single spaces, and a warp before its lane.
 
     >>> plain_text("Lane 10 of warp 1 (thread 42) a3")
     'warp 1 lane 10 a3'
@@ -223,7 +223,7 @@ def plain_text(text: str) -> str:
     return _LANE_OF_WARP.sub(r"warp \2 lane \1", " ".join(text.lower().split()))
 
 
-def matrix_named(state: ExplorerState, word: str) -> str:
+def matrix_name(state: ExplorerState, word: str) -> str:
     name = _ALIASES.get(word, word.upper())
     if name == "C":
         raise PtxlabError("C has the registers of D; ask about D")
@@ -234,12 +234,12 @@ def matrix_named(state: ExplorerState, word: str) -> str:
 
 
 def read_cell(state: ExplorerState, text: str, default: str = "") -> NamedCell:
-    """A cell by its name; where it is clear which matrix is meant, two numbers will do."""
+    """A cell by its name; with a default matrix, two numbers suffice."""
     match = _CELL.fullmatch(plain_text(text))
     if not match or not (match[1] or default):
         example = {"E": "E[9] chunk 4"}.get(default, f"{default or 'A'}[9][37]")
         raise PtxlabError(f"found {quoted(text.strip())}; name a cell, such as {example}")
-    name = matrix_named(state, match[1]) if match[1] else default
+    name = matrix_name(state, match[1]) if match[1] else default
     rows, columns = state.operation.operand(name).shape
     axis = "chunk" if name == "E" else "column"
     label = f"{_label(name)}: "
@@ -248,7 +248,7 @@ def read_cell(state: ExplorerState, text: str, default: str = "") -> NamedCell:
 
 
 def read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
-    """Lane, register and, if it was named, element of an answer; they must exist."""
+    """The lane, register and, if named, element of an answer; they must exist."""
     match = _PLACE.fullmatch(plain_text(text))
     letter = element_letter(operand.name)
     if not match:
@@ -260,7 +260,7 @@ def read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, 
     for word in (named, letters):
         if word not in (None, letter):
             raise PtxlabError(f"found {quoted(text.strip())}; the question is about {letter.upper()}")
-    index = lane_number(state, warp, lane)
+    index = lane_index(state, warp, lane)
     if register is not None:
         return index, as_index(int(register[:9]), "register", operand.registers, "this answer: "), None
     elements = operand.layout.elements if operand.layout else 0
@@ -268,7 +268,7 @@ def read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, 
     return place.lane, place.register, place.element
 
 
-def lane_number(state: ExplorerState, warp: str | None, lane: str) -> int:
+def lane_index(state: ExplorerState, warp: str | None, lane: str) -> int:
     if warp is None:
         return as_index(int(lane[:9]), "lane", state.ins.lanes)
     inside = as_index(int(lane[:9]), "lane", 32, "in a warp: ")
@@ -276,7 +276,7 @@ def lane_number(state: ExplorerState, warp: str | None, lane: str) -> int:
 
 
 def read_code(text: str, bits: int) -> int:
-    """Bits in binary or hexadecimal; as many digits 0 and 1 as there are bits need no prefix."""
+    """A code in binary or hexadecimal; as many digits 0 and 1 as it has bits need no prefix."""
     word = plain_text(text).replace(" ", "").replace("_", "")
     if re.fullmatch(rf"[01]{{{bits}}}", word):
         word = f"0b{word}"
@@ -291,7 +291,7 @@ def read_code(text: str, bits: int) -> int:
 
 
 def same_value(dtype: DType, answer: str, code: int) -> bool:
-    """Whether a typed number is the value of a code; both zeros are 0."""
+    """Whether a typed number is the value of a code; -0 equals 0."""
     values = dtype.decode(np.array([parse(dtype, answer), code], dtype=dtype.code_type)).astype(np.float64)
     return bool(values[0] == values[1] or np.isnan(values).all())
 
@@ -304,12 +304,12 @@ def _label(name: str) -> str:
 
 
 def element_letter(name: str) -> str:
-    """How elements of a matrix are called: a for A and compressed A."""
+    """The letter of a matrix's elements: a for A and compressed A."""
     return "a" if name == "stored" else name.lower()
 
 
 def in_registers(state: ExplorerState) -> tuple[str, ...]:
-    """Matrices whose elements lanes hold, without C, which has the layout of D."""
+    """Matrices in registers, without C, which has the layout of D."""
     if isinstance(state.ins, Tcgen05Mma):
         return ()
     return tuple(
@@ -320,11 +320,11 @@ def in_registers(state: ExplorerState) -> tuple[str, ...]:
 
 
 def held_name(state: ExplorerState, name: str) -> str:
-    """The matrix that lanes hold: of a sparse A the compressed one."""
+    """The matrix that lanes hold: for a sparse A, the compressed one."""
     return "stored" if name == "A" and state.ins.sparse else name
 
 
-def with_registers(state: ExplorerState, name: str) -> Operand:
+def operand_in_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.operation.operand(name)
     if not isinstance(operand, Operand):
         raise PtxlabError(f"{_label(name)} is in tensor memory: no lane holds it")
@@ -334,7 +334,7 @@ def with_registers(state: ExplorerState, name: str) -> Operand:
 
 
 def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
-    """The cell that a lane holds for a cell: of a sparse A its place in the compressed one."""
+    """The cell that a lane holds: for a cell of a sparse A, its place in the compressed one."""
     if held_name(state, cell.name) == cell.name:
         return cell
     columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
@@ -348,7 +348,7 @@ def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
 
 
 def both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
-    """A compressed cell and the cell of dense A that it is; others alone."""
+    """A cell of compressed A with its cell of dense A; any other cell alone."""
     if cell.name != "stored":
         return (cell,)
     column = int(state.operation.stored_columns()[cell.row, cell.column])
@@ -377,20 +377,20 @@ def selected_words(state: ExplorerState, name: str) -> str:
 
 
 def lane_words(state: ExplorerState, lane: int) -> str:
-    """A lane as the whole Explorer names it: those of a warpgroup are threads."""
+    """A lane in full; those of a warpgroup are also threads."""
     if state.ins.lanes <= 32:
         return f"lane {lane}"
     return f"lane {lane % 32} of warp {lane // 32} (thread {lane})"
 
 
 def short_lane(state: ExplorerState, lane: int) -> str:
-    """The same where its warp has been named, or for typing."""
+    """A lane in short, as it is typed."""
     return f"lane {lane}" if state.ins.lanes <= 32 else f"thread {lane}"
 
 
 def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
-    """Where a cell is, and how it follows from where its lane starts."""
-    operand, place = with_registers(state, cell.name), places[0]
+    """Where a cell is, and how that follows from the first cell of its lane."""
+    operand, place = operand_in_registers(state, cell.name), places[0]
     letter = element_letter(cell.name)
     bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
     also = "".join(
@@ -416,10 +416,10 @@ def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) 
 
 
 def holder_words(state: ExplorerState, cell: NamedCell) -> str:
-    """Who holds a cell that was clicked."""
+    """The lane that holds a cell, or why none does."""
     try:
         held = held_cell(state, cell)
-        operand = with_registers(state, held.name)
+        operand = operand_in_registers(state, held.name)
     except PtxlabError as error:
         return str(error)
     place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
@@ -427,7 +427,7 @@ def holder_words(state: ExplorerState, cell: NamedCell) -> str:
 
 
 def cells_words(cells: Sequence[NamedCell]) -> str:
-    """Cells as ranges of rows: ``A[1][32..39]``; the first and the last if there are many ranges."""
+    """Cells as ranges of rows, ``A[1][32..39]``; of many ranges only the first two and the last."""
     ranges: list[list[NamedCell]] = []
     for cell in cells:
         last = ranges[-1][-1] if ranges else None
@@ -462,7 +462,7 @@ def chunk_columns(state: ExplorerState, chunk: int) -> str:
 
 
 def columns_of_groups(state: ExplorerState, chunk: int, groups: Iterable[int]) -> list[int]:
-    """The columns of dense A that groups of a chunk are."""
+    """The columns of dense A in these groups of a chunk."""
     structure = state.ins.structure
     if structure is None:
         return []
@@ -486,7 +486,7 @@ def factor_text(value: Any) -> str:
 
 
 def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
-    """The factors of the products that are not zero; None where a term is more than a product."""
+    """The factors of nonzero products; None where terms are not plain products."""
     ins = state.ins
     changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
                   if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
@@ -499,7 +499,7 @@ def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[
 
 
 def product_counts(state: ExplorerState) -> NDArray[np.int64]:
-    """How many products of each cell of D are not zero."""
+    """The number of nonzero products of each cell of D."""
     ins = state.ins
     a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
     rows, columns = ins.d.shape
@@ -513,7 +513,7 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
 
 
 def other_value(state: ExplorerState, row: int, k: int) -> str:
-    """A value near that of a cell of A, which its type has exactly."""
+    """Another value near that of a cell of A, exact in its type."""
     dtype = state.ins.a.dtype
     value = float(state.values("A")[row, k])
     for other in (value + 1, value - 1, 0.0, 1.0):
@@ -528,27 +528,27 @@ def other_value(state: ExplorerState, row: int, k: int) -> str:
 
 
 def changeable(state: ExplorerState) -> NDArray[np.bool_]:
-    """Cells of A with small whole values whose change is seen in D: stored, with a factor that is not 0."""
+    """Cells of A whose change shows in D: small integers that are stored and meet a nonzero factor."""
     values = state.values("A").astype(np.float64)
     with np.errstate(invalid="ignore"):
         small = (np.abs(values) <= 64) & (values == np.round(values))
     if state.ins.sparse:
         stored = np.zeros(values.shape, dtype=np.bool_)
         np.put_along_axis(stored, state.operation.stored_columns(), True, axis=1)
-        small &= stored & (values != 0)  # a zero that is kept may be kept elsewhere after a change
-    products = np.split(handy_factors(state), state.ins.mma_count, axis=1)  # the columns of B of each
+        small &= stored & (values != 0)  # a stored zero may be stored elsewhere after a change
+    products = np.split(small_factors(state), state.ins.mma_count, axis=1)  # the columns of B of each product
     rows = [np.tile(np.any(part, axis=1), (state.ins.m, 1)) for part in products]
     return np.asarray(small & np.concatenate(rows))
 
 
-def handy_factors(state: ExplorerState) -> NDArray[np.bool_]:
-    """Cells of B that are not 0 and small enough to multiply by in one's head."""
+def small_factors(state: ExplorerState) -> NDArray[np.bool_]:
+    """Cells of B that are not 0, and small enough for mental arithmetic."""
     factors = np.abs(state.values("B").astype(np.float64))
     return (factors > 0) & (factors <= 64)
 
 
 def bits_words(dtype: DType, code: int) -> str:
-    """The bits of a code by their roles; of a negative integer how two's complement makes them."""
+    """The bits of a code by field; for a negative integer, how two's complement encodes it."""
     bits = f"{code:0{dtype.bits}b}"
     if not dtype.is_float:
         value = int(dtype.decode(np.array([code], dtype=dtype.code_type))[0])

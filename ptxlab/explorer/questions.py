@@ -1,8 +1,7 @@
-"""Questions that the Explorer asks about an instruction: each is data, its answer follows from the layout.
+"""The kinds of questions about an instruction; those about tensor memory are in `tensor_questions`.
 
-A question (`ptxlab.explorer.question`) is a frozen dataclass: its kind, and what it asks about. Nothing is
-typed twice: places come from the operand's layout, kept columns from the metadata, values of D from the
-emulator. Those about tensor memory are in `ptxlab.explorer.tensor_questions`.
+A question is a frozen dataclass with what it asks about. Its answer is computed: places from the operand's
+layout, kept columns from the metadata, values of D by the emulator.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ from .question import (
     draw_held,
     element_letter,
     factor_text,
-    handy_factors,
     held_cell,
     held_name,
     holder_words,
     in_registers,
     kept_words,
-    lane_number,
+    lane_index,
     lane_words,
-    matrix_named,
+    matrix_name,
     nibble_of,
     nonzero_products,
+    operand_in_registers,
     other_value,
     place_words,
     plain_text,
@@ -63,13 +62,13 @@ from .question import (
     same_value,
     selected_words,
     short_lane,
-    with_registers,
+    small_factors,
 )
 from .refusals import with_codes
 from .state import ExplorerState
 from .tensor_questions import Field, Reach, Thread, Word
 
-_FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
+_FEW_PRODUCTS = 16  # few enough to add up by hand
 
 
 # -- where is a cell, and what does a lane hold? ---------------------------------------------------------
@@ -98,9 +97,9 @@ class Where(MatrixQuestion):
         return cls(*draw_held(state, random, name))
 
     def _places(self, state: ExplorerState) -> list[Place]:
-        """The places that the instruction reads it from; several where a fragment holds it more than once."""
+        """The places that the instruction reads; several where a fragment holds copies."""
         cell = held_cell(state, self.cell)
-        operand = with_registers(state, cell.name)
+        operand = operand_in_registers(state, cell.name)
         places = operand.where(cell.row, cell.column)
         if cell.name in SELECTED:
             return [places[state.operation.copy_index(cell.name)]]
@@ -136,7 +135,7 @@ class Where(MatrixQuestion):
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
         held = held_cell(state, self.cell)
-        operand = with_registers(state, held.name)
+        operand = operand_in_registers(state, held.name)
         lane, register, element = read_place(state, operand, answer)
         for place in self._places(state):
             if (lane, register) == (place.lane, place.register) and element in (None, place.element):
@@ -156,7 +155,7 @@ class Where(MatrixQuestion):
 
 @dataclass(frozen=True)
 class Holds(Question):
-    """Which cell is an element of a lane? Without an element: any cell that the lane holds.
+    """Which cell does a lane hold as an element? Without an element, any of its cells.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -184,7 +183,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Holds:
         held = held_cell(state, draw_held(state, random, name))
-        places = with_registers(state, held.name).where(held.row, held.column)
+        places = operand_in_registers(state, held.name).where(held.row, held.column)
         place = places[state.operation.copy_index(held.name)]
         return cls(place.lane, name, place.element)
 
@@ -199,17 +198,17 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
                 "holds, such as holds lane 14 D"
             )
         warp, lane, letters, element = match.groups()
-        name = "D" if letters in (None, "hold") else matrix_named(state, letters)
-        index = lane_number(state, warp, lane)
+        name = "D" if letters in (None, "hold") else matrix_name(state, letters)
+        index = lane_index(state, warp, lane)
         if element is None:
             return cls(index, name)
-        operand = with_registers(state, held_name(state, name))
+        operand = operand_in_registers(state, held_name(state, name))
         elements = operand.layout.elements if operand.layout else 0
         return cls(index, name, as_index(int(element[:9]), "element", elements, f"{name}: "))
 
     def _held(self, state: ExplorerState) -> list[NamedCell]:
         name = held_name(state, self.name)
-        operand = with_registers(state, name)
+        operand = operand_in_registers(state, name)
         as_index(self.lane, operand.holder, operand.lanes)
         return [
             NamedCell(name, row, column)
@@ -244,7 +243,7 @@ Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
         if self.element is None:
             words = f"{lane_words(state, self.lane).capitalize()} holds {cells_words(cells)}."
         else:
-            operand = with_registers(state, cells[0].name)
+            operand = operand_in_registers(state, cells[0].name)
             words = place_words(state, cells[0], [operand.place(self.lane, self.element)])
         dense = [str(form) for form in shown if form not in cells]
         if dense and self.element is not None:
@@ -385,11 +384,11 @@ class Value(CellQuestion):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("D",) if state.chip_choice.is_known else ()
+        return ("D",) if state.chip_choice.has_result else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        """A cell with few products that are not zero; if all have more, one with the fewest."""
+        """A cell with few nonzero products; if all have more, one with the fewest."""
         counts = product_counts(state)
         most = max(_FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
         cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
@@ -450,14 +449,14 @@ class Change(Question):
 
     @classmethod
     def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("A",) if state.chip_choice.is_known and changeable(state).any() else ()
+        return ("A",) if state.chip_choice.has_result and changeable(state).any() else ()
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:
-        cells, handy = np.argwhere(changeable(state)), handy_factors(state)
+        cells, small = np.argwhere(changeable(state)), small_factors(state)
         row, k = cells[random.integers(len(cells))].tolist()
         columns = [
-            column for column in range(state.ins.d.shape[1]) if handy[k, state.column_of_b(row, column)]
+            column for column in range(state.ins.d.shape[1]) if small[k, state.column_of_b(row, column)]
         ]
         return cls(row, k, int(random.choice(columns)), other_value(state, row, k))
 
@@ -602,9 +601,9 @@ KINDS: dict[str, type[Question]] = {
 
 
 def kinds_of(state: ExplorerState) -> tuple[str, ...]:
-    """The kinds that make sense for an instruction and its numbers.
+    """The kinds of questions that make sense for an instruction and its matrices.
 
-    Values of D only if some cell has few products to add.
+    "value" is among them only if some cell of D has few products to add.
 
     >>> import ptxlab
     >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
@@ -620,7 +619,7 @@ def kinds_of(state: ExplorerState) -> tuple[str, ...]:
 def draw_questions(
     state: ExplorerState, kinds: Sequence[str], count: int, random: np.random.Generator
 ) -> tuple[Question, ...]:
-    """Random questions, one kind after the other; a repeated one is drawn again, up to 20 times."""
+    """Random questions, cycling through the kinds; a repeated one is drawn again, up to 20 times."""
     order = [str(kind) for kind in random.permutation(list(kinds))]
     questions: list[Question] = []
     for index in range(count):
@@ -674,7 +673,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
         )
     kind, target = match[1].lower(), match[2].strip()
     if kind == "where" and isinstance(state.ins, Tcgen05Mma):
-        kind = "word"  # its matrices are in words of tensor memory
+        kind = "word"  # its matrices are in tensor memory
     name = target.upper()
     if not target or name in state.operation.names:
         return _draw(state, kind, random, name)

@@ -1,4 +1,4 @@
-"""A quiz: questions one after the other, each answered or skipped, and the score. No widget is needed."""
+"""A quiz without a widget: questions in turn, each answered or skipped, and the score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .question import NamedCell, Question, QuizVerdict
 from .questions import KINDS, draw_questions, kinds_of, parse_question
 from .state import ExplorerState
 
-QUESTIONS = 5  # of a quiz, unless it is told otherwise
+QUESTIONS = 5  # of a quiz by default
 MAX_QUESTIONS = 100
 
 
@@ -47,7 +47,7 @@ class Score:
 
 
 class Quiz:
-    """Questions about the state of an Explorer. Get one with ``ex.quiz()``, which shows it, too.
+    """Questions about the state of an Explorer; ``ex.quiz()`` makes and shows one.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
@@ -70,8 +70,8 @@ class Quiz:
         self.ins = state.ins
         self.questions = tuple(questions)
         self.index = 0
-        self.verdict: QuizVerdict | None = None  # on the answer to the question, once there is one
-        self.problem = ""  # why the last text was not an answer
+        self.verdict: QuizVerdict | None = None  # on the answer to the current question
+        self.problem = ""  # why the last text is no answer
         self._answers: list[AnsweredQuestion] = []
         self._skipped = 0
         self._changed = changed or (lambda: None)
@@ -81,18 +81,18 @@ class Quiz:
 
     @property
     def question(self) -> Question | None:
-        """The question that is asked, or that was answered last; None at the end."""
+        """The current question, open or answered; None at the end."""
         return self.questions[self.index] if self.index < len(self.questions) else None
 
     @property
     def score(self) -> Score:
-        """What was answered so far."""
+        """The score so far."""
         answers = tuple(self._answers)
         right = sum(answer.right for answer in answers)
         return Score(right, len(answers), self._skipped, len(self.questions), answers)
 
     def answer(self, text: str) -> QuizVerdict:
-        """Answer the question. A text that cannot be an answer is refused and does not count."""
+        """Answer the question. An unreadable answer is refused and does not count."""
         question = self._open_question()
         try:
             self.verdict = question.check(self.state, text)
@@ -106,7 +106,7 @@ class Quiz:
         return self.verdict
 
     def skip(self) -> QuizVerdict:
-        """Give the question up: its answer is shown, and it counts neither as right nor as wrong."""
+        """Give up the question: its answer is shown, and it counts as neither right nor wrong."""
         solution = self._open_question().solution(self.state)
         self._skipped += 1
         self.problem = ""
@@ -132,7 +132,7 @@ class Quiz:
         return self.question
 
     def drop_impossible(self) -> None:
-        """Pass over questions that an edit has made meaningless, such as where a cell is that is gone."""
+        """Skip questions that an edit has made meaningless, e.g. about a cell that is no longer stored."""
         while self.question is not None and self.verdict is None:
             try:
                 self.question.prompt(self.state)
@@ -142,7 +142,7 @@ class Quiz:
                 self.index += 1
 
     def serialised(self) -> dict[str, Any]:
-        """What the page shows. The answer is not in it before there is a verdict."""
+        """What the page shows; the solution is included only after a verdict."""
         score = self.score
         data: dict[str, Any] = {
             "number": self.index + 1,
@@ -180,7 +180,7 @@ def _serialised_prompt(question: Question, state: ExplorerState) -> dict[str, An
 
 
 def saved_questions(state: ExplorerState, questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Questions with their answers, for a page that has no Python."""
+    """Questions with their answers, for a page without Python."""
     saved = []
     for question in questions:
         solution = question.solution(state)
@@ -203,7 +203,7 @@ def choose_questions(
     count: int | None = None,
     seed: int | None = None,
 ) -> tuple[Question, ...]:
-    """The questions that are given, or random ones of some kinds.
+    """The given questions, or random ones of some kinds.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))

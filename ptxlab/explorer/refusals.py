@@ -1,4 +1,4 @@
-"""Refused edits: where, why, and what could be done instead. Most break the structure of sparse A."""
+"""Refused edits: where, why, and what to do instead; most break the structure of sparse A."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class RefusedEdit(PtxlabError):
         super().__init__(sentence)
         self.name = name
         self.cells = [(int(row), int(first), int(last)) for row, first, last in cells]
-        self.text = text  # as it was typed into one cell,
+        self.text = text  # as typed into one cell,
         self.typed_at: tuple[int, ...] = ()  # and the row and column of that cell
 
     @property
     def serialised(self) -> dict[str, Any]:
-        """What the page shows at the cells: the sentence, and what can be done."""
+        """What the page shows at the cells: the sentence, and a remedy."""
         return {
             "name": self.name,
             "sentence": str(self),
@@ -45,7 +45,7 @@ class RefusedEdit(PtxlabError):
 
 
 class BrokenStructure(RefusedEdit):
-    """An edit that breaks the structure of sparse A: the codes that were asked for, and the same pruned."""
+    """An edit that breaks the structure of sparse A, with the edited codes and the same pruned."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BrokenStructure(RefusedEdit):
 
     @property
     def serialised(self) -> dict[str, Any]:
-        """With the text of the button that prunes, and a preview of what pruning does to the first chunk."""
+        """Adds the text of the button that prunes, and a preview of the first pruned chunk."""
         count = len(self.cells)
         button = "Prune this chunk" if count == 1 else f"Prune all {count} chunks"
         return {**super().serialised, "prune": button, "preview": self.preview}
@@ -69,9 +69,9 @@ class BrokenStructure(RefusedEdit):
 def prune_broken_chunks(
     ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
-    """Codes of dense A with every chunk that breaks the structure pruned; the other chunks stay.
+    """Codes of dense A with every chunk that breaks the structure pruned; other chunks stay.
 
-    What was typed is kept first, then the largest groups, as `ins.prune` chooses them.
+    Pruning keeps typed cells first, then the largest groups, as `ins.prune` chooses them.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

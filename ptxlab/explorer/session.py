@@ -1,10 +1,10 @@
-"""An Explorer without a transport: messages of a page go in, messages for it come out.
+"""An Explorer without a transport: messages from a page go in, messages to it come out.
 
 A notebook's comm (`page.py`) and a worker in a browser tab (`worker.py`) carry the same messages:
 ``{"method": "update", "state": {...}}`` sets what is shown, by name, ``{"method": "custom", "content": ...}``
-is an edit (`edits.py`) or a request one way and an answer the other, and ``{"method": "request_state"}`` asks
-for everything. `MESSAGES` is the one list of edits and requests; `set_cell` on the wire is `SetCell` there.
-front/messages.d.ts is written from it (`python -m tools.explorer_messages`), and a test holds the two equal.
+is an edit (`edits.py`) or a request from the page, or an answer to it, and ``{"method": "request_state"}``
+asks for everything. `MESSAGES` lists all edits and requests; `set_cell` on the wire is `SetCell` there.
+front/messages.d.ts is generated from it (`python -m tools.explorer_messages`), and a test compares them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from .view import SHAREABLE, Outgoing, View
 
 @dataclass(frozen=True)
 class Request(Message):
-    """What the page asks for; it changes no operands."""
+    """A message that edits no operands."""
 
     def answer(self, session: PageSession) -> None:
-        """Do what is asked for, or raise."""
+        """Fulfil the request, or raise."""
         raise NotImplementedError
 
 
@@ -67,13 +67,13 @@ class RunOnGpu(Request):
 
 @dataclass(frozen=True)
 class FindDifference(Request):
-    """Take operands on which the two chips that are compared differ, and select the first cell that does."""
+    """Find operands on which the two compared chips differ, and select the first cell that does."""
 
     def answer(self, session: PageSession) -> None:
         try:
             session.presenter.find_difference(1.0)
         finally:
-            session.view.send({"searched": True})  # what was found may be what the page shows already
+            session.view.send({"searched": True})  # the state may be unchanged, so the page would not notice
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ResendMatrices(Request):
 
 @dataclass(frozen=True)
 class ShowMemory(Request, MemoryRequest):
-    """Show a matrix in shared memory, laid out and moved like this; what is left out is as usual."""
+    """Show a matrix in shared memory, laid out and moved like this; what is left out has its default."""
 
     name: MatrixName
 
@@ -107,7 +107,7 @@ class ShowMemory(Request, MemoryRequest):
 
 @dataclass(frozen=True)
 class SetMemoryField(Request):
-    """Write one field of the matrix descriptor of the tile that is shown, as the field shows its value."""
+    """Set one field of the matrix descriptor of the shown tile, from the text of its value."""
 
     name: str
     text: str
@@ -126,7 +126,7 @@ class HideMemory(Request):
 
 @dataclass(frozen=True)
 class ShowLoad(Request):
-    """Show the registers of a thread after this tcgen05.ld; what is left out is as usual."""
+    """Show the registers of a thread after this tcgen05.ld; what is left out has its default."""
 
     shape: str
     count: int | None = None
@@ -135,8 +135,7 @@ class ShowLoad(Request):
     pack: bool | None = None
 
     def answer(self, session: PageSession) -> None:
-        asked = {name: value for name, value in vars(self).items() if value is not None}
-        session.show_load(LoadRequest(**asked))
+        session.show_load(LoadRequest(**_without_none(self)))
 
 
 @dataclass(frozen=True)
@@ -149,13 +148,13 @@ class StartQuiz(Request):
 
 @dataclass(frozen=True)
 class AnswerQuestion(Request):
-    """An answer to the question of the quiz: what was typed, or the name of what was clicked."""
+    """Answer the question of the quiz with typed text, or the name of what was clicked."""
 
     text: str
 
     def answer(self, session: PageSession) -> None:
         quiz = session.presenter.quiz.running
-        with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
+        with contextlib.suppress(PtxlabError):  # the quiz shows the reason
             quiz.answer(self.text)
 
 
@@ -185,7 +184,7 @@ class StopQuiz(Request):
 
 # -- messages --------------------------------------------------------------------------------------------
 
-#: Every message that the page may send, by the type it carries.
+#: Every message that the page may send, by its type.
 MESSAGES: dict[str, type[Edit | Request]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
     for message in (
@@ -199,13 +198,13 @@ MESSAGES: dict[str, type[Edit | Request]] = {
     )
 }  # fmt: skip
 
-_LONGEST_TEXT = 1 << 21  # letters of what was typed or pasted: several times the largest matrix
-_LONGEST_NAME = 1 << 12  # letters of everything else
-_LARGEST_NUMBER = 1 << 31
+_MAX_TEXT = 1 << 21  # characters typed or pasted: several times the largest matrix
+_MAX_NAME = 1 << 12  # characters of any other text
+_MAX_NUMBER = 1 << 31
 
 
 def decode_message(message: object) -> Edit | Request:
-    """The edit or request that a page sent, or a `PtxlabError` that says what is wrong with it.
+    """The edit or request in a message from a page, or a `PtxlabError` that says what is wrong.
 
     >>> decode_message({"type": "flip_bit", "name": "A", "lane": 4, "register": 3, "bit": 20})
     FlipBit(name='A', lane=4, register=3, bit=20)
@@ -232,12 +231,10 @@ def decode_message(message: object) -> Edit | Request:
     if missing:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
     for name, value in content.items():
-        if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
-            raise PtxlabError(
-                f"message {kind}: {name} is {quoted(value)}; it takes at most {_LARGEST_NUMBER}"
-            )
+        if isinstance(value, int) and abs(value) > _MAX_NUMBER:
+            raise PtxlabError(f"message {kind}: {name} is {quoted(value)}; it takes at most {_MAX_NUMBER}")
         if isinstance(value, str):
-            _check_text(value, f"message {kind}: {name}", _LONGEST_TEXT if name == "text" else _LONGEST_NAME)
+            _check_text(value, f"message {kind}: {name}", _MAX_TEXT if name == "text" else _MAX_NAME)
     try:
         return MESSAGES[kind](**content)
     except PtxlabError as error:
@@ -252,7 +249,7 @@ def _check_text(text: str, what: str, longest: int) -> None:
 
 
 def _is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
-    """Whether a message may leave a field out: only what has None as its default."""
+    """Whether a message may leave a field out: its default must be None."""
     return field.default is None and types.NoneType in typing.get_args(hints[field.name])
 
 
@@ -296,7 +293,7 @@ def _member(field: Field[Any], hints: dict[str, Any]) -> str:
 
 
 class PageSession:
-    """The state of an Explorer, what its page shows, and what is done for the page's messages.
+    """The state of an Explorer, the view of its page, and the handling of the page's messages.
 
     >>> session = PageSession("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> edit = {"type": "set_cell", "name": "A", "row": 9, "column": 37, "text": "-3"}
@@ -320,7 +317,7 @@ class PageSession:
         self.state, view_values, candidates = _open(ins, seed, address, split)
         first = [SetValues(name, values) for name, values in (matrices or {}).items() if values is not None]
         make_edits(self.state, first)
-        self.state.history = History()  # these are no edits to undo
+        self.state.history = History()  # the given matrices are the start, which cannot be undone
         if operands is not None:
             self.state.show(operands)
         self.view = View(height)
@@ -332,15 +329,15 @@ class PageSession:
         presenter.show()
         self.view.candidates = candidates
         self._restore_view(view_values)
-        self.view.take_waiting()  # whoever opens a page asks for everything
+        self.view.take_waiting()  # discarded: a page that opens requests everything
 
     def handle(self, message: object) -> list[Outgoing]:
-        """Do what a message of the page asks; returns what to send it, unless the view's transport has."""
+        """Handle a message of the page; returns the messages that no transport has sent yet."""
         match message:
             case {"method": "update", "state": state}:
                 self.view.set_state(state)
             case {"method": "custom", "content": content}:
-                self._do(content)
+                self._handle_custom(content)
             case {"method": "request_state"}:
                 self.view.send_state()
             case _:
@@ -351,14 +348,14 @@ class PageSession:
 
     @property
     def link(self) -> str:
-        """Everything as a text that `ptxlab.explore` and the page open."""
+        """Everything as a text that `ptxlab.explore` and the page can open."""
         state, values = self.state, {name: getattr(self.view, name) for name in SHAREABLE}
-        look = {name: value for name, value in values.items() if value != self._first_view[name]}
+        view_values = {name: value for name, value in values.items() if value != self._first_view[name]}
         if state.memory is not None:
-            look["memory"] = _without_none(state.memory)
+            view_values["memory"] = _without_none(state.memory)
         if state.load != LoadRequest() and isinstance(state.form, Tcgen05Mma):
-            look["load"] = _without_none(state.load)
-        return share_link(state, look)
+            view_values["load"] = _without_none(state.load)
+        return share_link(state, view_values)
 
     def page_data(self, **limits: int) -> dict[str, Any]:
         """What a saved page holds."""
@@ -369,8 +366,8 @@ class PageSession:
 
     # -- what a page asks for -----------------------------------------------------------------------------
 
-    def _do(self, content: object) -> None:
-        """Make an edit, or answer a request; if it is refused, show why."""
+    def _handle_custom(self, content: object) -> None:
+        """Apply an edit or answer a request; show why if it is refused."""
         try:
             message = decode_message(content)
             if isinstance(message, RunOnGpu):
@@ -404,7 +401,7 @@ class PageSession:
     # -- what a link carries ------------------------------------------------------------------------------
 
     def _restore_view(self, shared: Mapping[str, Any]) -> None:
-        """Show the lanes, selection and colours that a link carries."""
+        """Restore the lanes, selection and colours of a link."""
         for name, value in shared.items():
             if name in ("memory", "load"):
                 self._restore_request(name, value)
@@ -416,7 +413,7 @@ class PageSession:
             setattr(self.view, name, value)
 
     def _restore_request(self, name: str, value: Any) -> None:
-        """Show the shared memory, or the load, that a link carries: what a page could have asked for."""
+        """Restore the memory view or the load of a link, checked like a message of the page."""
         try:
             message = decode_message({"type": f"show_{name}", **value})
         except (PtxlabError, TypeError):
@@ -432,7 +429,7 @@ def _without_none(request: object) -> dict[str, Any]:
 
 @contextmanager
 def _faults_as_refusals() -> Iterator[None]:
-    """Refuse a message of the page that hits a mistake of ptxlab's, instead of filling the kernel's log."""
+    """Turn a bug of ptxlab into a refusal that the page shows, instead of a traceback in the log."""
     try:
         yield
     except PtxlabError:
@@ -442,8 +439,8 @@ def _faults_as_refusals() -> Iterator[None]:
         raise PtxlabError(f"ptxlab could not do this; please report {reason}") from error
 
 
-def _named(ins: Form | str) -> tuple[Explorable, list[str]]:
-    """The instruction, or the first that a name which says too little may mean, and all that it may mean."""
+def _resolve(ins: Form | str) -> tuple[Explorable, list[str]]:
+    """The instruction and no candidates; or, for an ambiguous name, the first candidate and all of them."""
     try:
         return explorable(ins), []
     except PtxlabError:
@@ -456,10 +453,10 @@ def _named(ins: Form | str) -> tuple[Explorable, list[str]]:
 def _open(
     ins: Form | str, seed: int, address: int | None, split: int | None
 ) -> tuple[ExplorerState, dict[str, Any], dict[str, Any]]:
-    """What an Explorer begins with: the state, what a link carries of the view, the candidates."""
+    """The initial state, the view values of a link, and the candidates of an ambiguous name."""
     if isinstance(ins, str) and is_link(ins):
         return *open_link(ins), {}
-    form, candidates = _named(ins)
+    form, candidates = _resolve(ins)
     state = ExplorerState(form, seed)
     if isinstance(form, Tcgen05Transfer):
         state.show(first_transfer(form, address or 0, split, seed))

@@ -1,4 +1,4 @@
-"""The state of the Explorer, without any widget: what is shown, the undo history, and who computes D."""
+"""The state of the Explorer, without a widget: the operation, the undo history, and who computes D."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from .transfer import TransferOperation
 UNDO_LIMIT = 200  # edits that can be undone
 HISTORY_BYTES = 1 << 26  # memory that the arrays of the history may take
 
-_OF_PRODUCTS = ("ins", "operation", "chip_choice")  # attributes of a state whose instruction multiplies
+_OF_PRODUCTS = ("ins", "operation", "chip_choice")  # attributes that a state with a transfer lacks
 GPU = "GPU"  # listed beside the names of chips
-NOBODY = ""  # in place of a chip: no model is known, and D stays empty
+NO_CHIP = ""  # in place of a chip where there is no model: D stays empty
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Codes of D by one chip and by another; None where there is nothing to compare with."""
+    """The codes of D by one chip, and by a second one if there is one to compare with."""
 
     codes: NDArray[Any]
     other: NDArray[Any] | None = None
@@ -70,24 +70,24 @@ class ChipChoice:
         self.ins = ins
         self.why_no_model = why_no_model(ins)  # "" if a model computes D; without one only a GPU does
         self.models: tuple[str, ...] = () if self.why_no_model else _chips_with_models(ins)
-        self.first = self.models[0] if self.models else NOBODY  # the chip that `emulate` takes
-        self.chip = self.first  # whose D is shown: one of `available`, or NOBODY
+        self.first = self.models[0] if self.models else NO_CHIP  # the chip that `emulate` uses by default
+        self.chip = self.first  # whose D is shown: one of `available`, or NO_CHIP
         self.against: str | None = None
-        self.empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)  # where nobody computes D
+        self.empty = np.zeros(ins.d.shape, dtype=ins.d.dtype.code_type)  # D without a model
 
     @property
-    def is_known(self) -> bool:
+    def has_result(self) -> bool:
         """Whether there is a D to show."""
-        return self.chip != NOBODY
+        return self.chip != NO_CHIP
 
     @cached_property
     def available(self) -> tuple[str, ...]:
-        """What can compute D: the models, and the GPU if it has the instruction; the driver is asked once."""
+        """What can compute D: the models, and the GPU if it has the instruction, as the driver said once."""
         return (*self.models, GPU) if gpu.available(self.ins) else self.models
 
     @property
     def model(self) -> str:
-        """The chip whose model explains D; where the GPU is shown, the one it is compared with; or NOBODY."""
+        """The chip whose model explains D, also where D is the GPU's; or NO_CHIP."""
         if self.chip != GPU:
             return self.chip
         return self.first if self.against in (None, GPU) else str(self.against)
@@ -102,12 +102,12 @@ class ChipChoice:
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
         for name in (chip,) if against is None else (chip, against):
-            if not (self.why_no_model and name == NOBODY):
+            if not (self.why_no_model and name == NO_CHIP):
                 self.check_chip(name, self.available)
         self.chip, self.against = chip, against
 
     def check_chip(self, chip: object, chips: tuple[str, ...]) -> None:
-        """Refuse a chip that is not one of these."""
+        """Refuse any other chip than these."""
         if is_name(chip, chips):
             return
         if self.why_no_model:
@@ -120,7 +120,7 @@ class ChipChoice:
 
 
 def _chips_with_models(ins: ProductForm) -> tuple[str, ...]:
-    """The chip that `emulate` takes, then the others."""
+    """The chips with a model, the default one of `emulate` first."""
     first = model_of(ins).chip
     return (first, *(chip for chip in GENERATIONS if chip != first and _has_model(ins, chip)))
 
@@ -134,31 +134,33 @@ def _has_model(ins: ProductForm, chip: str) -> bool:
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """The matrix that is shown in shared memory, and how it lies there; None means the default."""
+    """The matrix to show in shared memory, and its layout there; None means the default."""
 
     name: str
     by: str | None = None  # the instruction that moves it: ldmatrix, ld.shared, wgmma, wmma.load ...
     major: str | None = None  # which index is contiguous: that of a "row", or that of a "column"
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
-    descriptor: str | None = None  # of a tile of wgmma or tcgen05.mma, in hexadecimal, instead of those above
-    layout: str | None = None  # of CuTe, "Swizzle<3,3,3> o (16,64):(64,1)", instead of major, pitch, swizzle
+    descriptor: str | None = None  # matrix descriptor in hexadecimal, instead of the fields above
+    layout: str | None = (
+        None  # CuTe's notation, "Swizzle<3,3,3> o (16,64):(64,1)", instead of major, pitch, swizzle
+    )
 
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """The tcgen05.ld whose registers are shown beside tensor memory; None means the default."""
+    """The tcgen05.ld to show beside tensor memory; None means the default."""
 
     shape: str = "32x32b"
     count: int | None = None  # how often the shape is repeated
-    lane: int = 0  # at which it begins, of each warp's 32
+    lane: int = 0  # where it begins, among each warp's 32
     column: int = 0
     pack: bool = False  # .pack::16b
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state to go back or forward to: an operation, and what belongs to its instruction beside it."""
+    """A state to undo or redo to: an operation, and what else belongs to its instruction."""
 
     operation: Operation | TransferOperation
     chip: str
@@ -166,24 +168,24 @@ class Snapshot:
     random: Mapping[str, Any]  # the state of the generator
     draws: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
-    look: Mapping[str, Any]
+    saved_view: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class History:
-    """Snapshots to go back and forward to, the nearest last. They share the arrays that did not change."""
+    """Snapshots to undo and redo to, the nearest last; they share unchanged arrays."""
 
     past: tuple[Snapshot, ...] = ()
     future: tuple[Snapshot, ...] = ()
 
     def after(self, before: Snapshot) -> History:
-        """The history after an edit; the oldest snapshots go if there are too many or they take too much."""
+        """The history after an edit; beyond the limits of count and memory the oldest snapshots go."""
         snapshots = (*self.past, before)[-UNDO_LIMIT:]
         return History(snapshots[-_count_within(snapshots, HISTORY_BYTES) :])
 
 
 def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
-    """How many of the latest snapshots fit into so much memory, at least one; shared arrays count once.
+    """How many of the latest snapshots fit into `max_bytes`, at least one; shared arrays count once.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
@@ -203,10 +205,10 @@ def _count_within(snapshots: Sequence[Snapshot], max_bytes: int) -> int:
 
 
 class ExplorerState:
-    """An operation to edit, and D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
+    """An operation to edit, and its D. Edits (`ptxlab.explorer.edits`) are made whole or refused.
 
-    `shown` is the operation, of whatever instruction. One that multiplies is also `operation`, with `ins` and
-    `chip_choice`; one that moves words has none of these, and is `transfer`.
+    `shown` is the operation, of any kind. If its instruction multiplies, it is also `operation`, with `ins`
+    and `chip_choice`, and `transfer` is None; if it moves data, it is `transfer`, and those are missing.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -218,7 +220,7 @@ class ExplorerState:
     True
     """
 
-    form: Explorable  # the instruction, whatever it does
+    form: Explorable  # the instruction, of any kind
     ins: Product
     operation: Operation
     chip_choice: ChipChoice
@@ -227,21 +229,21 @@ class ExplorerState:
         form = explorable(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
-        self.draws: tuple[tuple[str, str], ...] = ()  # fills that took random numbers, for links
+        self.draws: tuple[tuple[str, str], ...] = ()  # fills that drew random numbers, for links
         if isinstance(form, Product):
             self.draws = FIRST_DRAWS
             self.show(first_operation(form, self.random))
         else:
             self.show(first_transfer(form, seed=self.seed))
         self.history = History()
-        self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
-        self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
+        self.saved_view: Mapping[str, Any] = {}  # chosen lanes and cells, stored for undo by the presenter
+        self.refusal: RefusedEdit | None = None  # of the page's last edit, if it was refused
         self.notices: tuple[str, ...] = ()  # what changed when another instruction was chosen
-        self.memory: MemoryRequest | None = None  # what the memory view shows
-        self.load = LoadRequest()  # the load that the view of tensor memory shows
+        self.memory: MemoryRequest | None = None  # the memory view, or None
+        self.load = LoadRequest()  # beside the view of tensor memory
 
     def show(self, operation: Operation | TransferOperation) -> None:
-        """Show another operation; that of another instruction has a choice of chips of its own."""
+        """Replace the operation; another instruction gets its own choice of chips."""
         self.shown = operation
         if isinstance(operation, Operation):
             self.transfer: TransferOperation | None = None
@@ -267,7 +269,7 @@ class ExplorerState:
 
     @property
     def threads(self) -> int:
-        """The threads whose registers are shown: a warp, a warpgroup; of tcgen05.mma a warpgroup in each CTA.
+        """The threads whose registers are shown: a warp or a warpgroup; for tcgen05.mma, one in each CTA.
 
         >>> import ptxlab
         >>> ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16")).threads
@@ -279,9 +281,9 @@ class ExplorerState:
 
     @property
     def chips(self) -> tuple[str, str | None]:
-        """Whose D is shown, and whose it is compared with; no two chips move words differently."""
+        """The chip whose D is shown and the one it is compared with; transfers are the same on all chips."""
         if self.transfer is not None:
-            return NOBODY, None
+            return NO_CHIP, None
         return self.chip_choice.chip, self.chip_choice.against
 
     # -- matrices, and D ----------------------------------------------------------------------------------
@@ -322,14 +324,14 @@ class ExplorerState:
 
     @property
     def register_names(self) -> tuple[str, ...]:
-        """Operands by whose names there are registers: A, B, C, D, and E, SFA, SFB where there are such."""
+        """The operands that `registers` takes: A, B, C, D, and E, SFA, SFB where they exist."""
         if self.transfer is not None:
             return self.transfer.names
         names = tuple(self.operation.arrays)
         return (*names[:3], "D", *names[3:])
 
     def result(self, chip: str | None = None) -> NDArray[Any]:
-        """Codes of D by a chip, computed once for an operation."""
+        """The codes of D by a chip, computed once per operation."""
         chip, operation = self.chip_choice.chip if chip is None else chip, self.operation
         if not is_name(chip, operation.results):
             self.chip_choice.check_chip(chip, (*self.chip_choice.models, GPU))
@@ -341,25 +343,25 @@ class ExplorerState:
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
         """D by the chosen chip and by the one it is compared with, or by others."""
         against = self.chip_choice.against if against is None else against
-        if not self.chip_choice.is_known and chip is None:
+        if not self.chip_choice.has_result and chip is None:
             return Comparison(self.chip_choice.empty)
         return Comparison(self.result(chip), None if against is None else self.result(against))
 
     def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
         model = self.chip_choice.model
-        if model == NOBODY:
+        if model == NO_CHIP:
             raise PtxlabError(f"{self.ins.mnemonic} {self.ins.shape}: {self.chip_choice.why_no_model}")
         return trace(self.operation, row, column, model=model if chip is None else chip)
 
     def explains(self, row: int, column: int) -> bool:
-        """Whether there is anything to explain: a model, and a lane that it writes."""
-        return self.chip_choice.model != NOBODY and disabled_lane(self.operation, row, column) is None
+        """Whether a trace exists: there is a model, and the instruction writes the cell."""
+        return self.chip_choice.model != NO_CHIP and disabled_lane(self.operation, row, column) is None
 
     # -- changes ------------------------------------------------------------------------------------------
 
     def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operation:
-        """The product with a matrix filled. If that takes random numbers, `draws` remembers it."""
+        """The product with a matrix filled; `draws` records a fill that draws random numbers."""
         before = self.random.bit_generator.state
         operation = filled(self.operation, name, pattern, self.random, row, column)
         if self.random.bit_generator.state != before:
@@ -367,7 +369,7 @@ class ExplorerState:
         return operation
 
     def commit(self, operation: Operation | TransferOperation) -> None:
-        """Take another operation as one step to undo, if something differs and its metadata is legal."""
+        """Replace the operation as one undo step, unless nothing changed; illegal metadata is refused."""
         if operation is self.shown:
             return
         if isinstance(operation, TransferOperation):
@@ -375,14 +377,14 @@ class ExplorerState:
         else:
             if self.ins.sparse:
                 _check_metadata(operation)
-            if (model := self.chip_choice.model) != NOBODY:
+            if (model := self.chip_choice.model) != NO_CHIP:
                 codes_of_d(operation, model)  # raises PtxlabError if the edit is illegal
         self.history = self.history.after(self.snapshot)
         self.show(operation)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """If anything inside is refused, put back everything: operation, history, chips, random numbers."""
+        """If anything inside is refused, restore everything: operation, history, chips, random generator."""
         attributes, chips, generator = dict(vars(self)), self.chips, self.random.bit_generator
         random = generator.state
         try:
@@ -406,61 +408,61 @@ class ExplorerState:
 
     @property
     def snapshot(self) -> Snapshot:
-        """This state, to go back to."""
+        """A snapshot of this state."""
         random = self.random.bit_generator.state
-        return Snapshot(self.shown, *self.chips, random, self.draws, self.notices, self.look)
+        return Snapshot(self.shown, *self.chips, random, self.draws, self.notices, self.saved_view)
 
     def undo(self) -> bool:
-        """Take back the last edit, or the last change of the instruction; False if there is none."""
+        """Undo the last edit or change of the instruction; False if there is none."""
         past, future = self.history.past, self.history.future
         if not past:
             return False
         self.history = History(past[:-1], (*future, self.snapshot))
-        self._go_to(past[-1])
+        self._restore(past[-1])
         return True
 
     def redo(self) -> bool:
-        """Take back the last undo; False if there is none."""
+        """Redo what was undone last; False if there is nothing."""
         past, future = self.history.past, self.history.future
         if not future:
             return False
         self.history = History((*past, self.snapshot), future[:-1])
-        self._go_to(future[-1])
+        self._restore(future[-1])
         return True
 
-    def _go_to(self, snapshot: Snapshot) -> None:
-        """Take the operation of a snapshot; another instruction comes with its chips and all the rest."""
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Restore the operation of a snapshot and, if its instruction differs, chips and everything else."""
         is_same_instruction = snapshot.operation.ins == self.form
         self.show(snapshot.operation)
         if is_same_instruction:
-            # Random numbers go on: filling again after an undo gives others. `draws` keeps the fill that was
-            # undone, since a link draws its numbers, too, to come to those that follow (`Fill.kept`).
+            # The generator is not reset: filling again after an undo gives other numbers. `draws` keeps the
+            # undone fill, since a link must draw its numbers before it gets to later ones (`Fill.kept`).
             return
         if self.transfer is None:
             self.chip_choice.chip, self.chip_choice.against = snapshot.chip, snapshot.against
         self.random = np.random.default_rng()
         self.random.bit_generator.state = snapshot.random
-        self.draws, self.notices, self.look = snapshot.draws, snapshot.notices, snapshot.look
+        self.draws, self.notices, self.saved_view = snapshot.draws, snapshot.notices, snapshot.saved_view
         self.refusal = None
 
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
-        """Continue with the instruction, operation and chips of another state, as one step to undo."""
+        """Take over the instruction, operation and chips of another state, as one undo step."""
         self.history = self.history.after(self.snapshot)
         self.random, self.draws = other.random, other.draws
         self.show(other.shown)
         if self.transfer is None:
             self.chip_choice = other.chip_choice
-        self.refusal, self.notices, self.look = None, notices, {}
+        self.refusal, self.notices, self.saved_view = None, notices, {}
 
     def latest_product(self) -> ExplorerState | None:
-        """This state, or the last one in the history whose instruction was a matrix product, if any."""
+        """This state, or the last in the history whose instruction multiplies, if any."""
         if self.transfer is None:
             return self
         past = [each for each in self.history.past if isinstance(each.operation, Operation)]
         if not past:
             return None
         before = ExplorerState(self.form, self.seed)
-        before._go_to(past[-1])
+        before._restore(past[-1])
         return before
 
 

@@ -1,6 +1,7 @@
-"""The Explorer's view in one HTML file that needs no kernel and no network.
+"""The Explorer's view as one HTML file that needs no kernel and no network.
 
-Binary data is deflated and base64-encoded; registers of all lanes are stored by column, which deflates well.
+Binary data is deflated and base64-encoded; the registers of all lanes are stored by column, which deflates
+well.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ FRAME = Template("""\
 </body>
 </html>
 """)
-_MAX_MEMORY = 1 << 15  # bytes of shared memory that a page shows of a matrix
-_MAX_CELLS, _MAX_PRODUCTS = 1024, 1 << 15  # save every dot product only if D is no larger than this
+_MAX_MEMORY = 1 << 15  # bytes of shared memory of a matrix that a page saves
+_MAX_CELLS, _MAX_PRODUCTS = 1024, 1 << 15  # every dot product is saved only for a D up to this size
 
 
-#: What the page shows about a cell of D: its dot product, and the picture of its bits (`TracePanel.data`).
+#: Gives what the page shows of a cell of D: its dot product and the picture of its bits (`TracePanel.data`).
 TraceData = Callable[..., dict[str, Any]]
 
 
@@ -72,7 +73,7 @@ def page_data(
     questions: Sequence[Question],
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
-    """The view: of a product also all lanes, dot products, the aligned bits of a cell of D, a quiz."""
+    """The view and, for a product, all lanes, dot products, the aligned bits of a cell of D, and a quiz."""
     notebook = f'open it in a notebook with ptxlab.explore("{state.form.mnemonic}")'
     traits = _saved_traits(view)
     saved = {
@@ -104,7 +105,7 @@ def _saved_product(
     ins = state.ins
     rows, width = ins.d.shape
     is_small = (
-        state.chip_choice.is_known and rows * width <= _MAX_CELLS and rows * width * ins.k <= max_products
+        state.chip_choice.has_result and rows * width <= _MAX_CELLS and rows * width * ins.k <= max_products
     )
     cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
     options = [_option_note(name, value) for name, value in state.options.items()]
@@ -115,7 +116,7 @@ def _saved_product(
         "memories": _memories(state),
         "loads": _loads(state),
         "quiz": saved_questions(state, questions),
-        # the bits of all cells would be half of the page
+        # without their bits, which would be half of the page
         "traces": [trace_data(*each, with_picture=False, with_bits=False) for each in cells],
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
         "for other cells open it in a notebook",
@@ -133,7 +134,7 @@ def _saved_traits(view: View) -> dict[str, Any]:
         "refusal": {},
         "notice": "",
         "quiz": {},
-        "height": 0,  # nothing else is on the page
+        "height": 0,  # the whole page
         "toolbar": {**view.toolbar, "static": True},
     }
 
@@ -145,14 +146,14 @@ def _option_note(name: str, value: int | bool) -> str:
 
 
 def _memories(state: ExplorerState) -> dict[str, Any]:
-    """Every matrix in shared memory, as it is shown now or would be at first; pages do not change that."""
+    """Every matrix in shared memory, with the current layout or the default; a saved page offers no other."""
     shown, memories = state.memory, {}
     for name in state.operation.names:
         operand = state.operation.operand(name)
         smallest = operand.shape[0] * operand.shape[1] * operand.dtype.bits // 8
         if not has_memory_view(state.ins, name) or smallest > _MAX_MEMORY:
             continue
-        # of a sparse A its compressed elements are in memory, which a request may call A
+        # a request may call the compressed A, which is in memory, A
         names = ("A", "stored") if name == "stored" else (name,)
         is_shown = shown is not None and shown.name in names
         layout = lay_out(state, shown if shown and is_shown else MemoryRequest(name))
@@ -162,7 +163,7 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
 
 
 def _loads(state: ExplorerState) -> list[dict[str, Any]]:
-    """The tcgen05.ld that is shown, and the usual one of every other shape and lane."""
+    """The shown tcgen05.ld, and the default one of every other shape and lane."""
     ins, loads = state.ins, list[dict[str, Any]]()
     if not isinstance(ins, Tcgen05Mma):
         return loads
@@ -174,8 +175,8 @@ def _loads(state: ExplorerState) -> list[dict[str, Any]]:
 
 
 def _provenance(state: ExplorerState) -> str:
-    """Where D is from: the page cannot compute it again."""
-    if not state.chip_choice.is_known:
+    """Who computed D, which the page cannot do itself."""
+    if not state.chip_choice.has_result:
         return f"D is empty: {state.chip_choice.why_no_model}"
     chips = [chip for chip in (state.chip_choice.chip, state.chip_choice.against) if chip is not None]
     names = ["the GPU" if chip == GPU else f"the emulator ({chip})" for chip in chips]
@@ -183,7 +184,7 @@ def _provenance(state: ExplorerState) -> str:
 
 
 def check_path(path: str | Path) -> Path:
-    """Where a page may be written.
+    """The path of a page to write, checked.
 
     >>> check_path("d.pdf")
     Traceback (most recent call last):
@@ -193,7 +194,7 @@ def check_path(path: str | Path) -> Path:
     try:
         target = Path(path)
         os.fsencode(target)  # refuses a lone surrogate
-    except Exception:  # a path of somebody else's type may raise anything
+    except Exception:  # a path-like object may raise anything
         raise PtxlabError(f"a page is written to a path; found {quoted(path)}") from None
     if target.suffix.lower() not in (".html", ".htm"):
         suffix = quoted(target.suffix or "no suffix")
@@ -209,13 +210,13 @@ def check_path(path: str | Path) -> Path:
 
 
 def _end_of(path: str, limit: int = 60) -> str:
-    """The last letters of a path, for a message."""
+    """The last characters of a path, for a message."""
     text = " ".join(path.split()).replace("\0", "")
     return text if len(text) <= limit else f"...{text[3 - limit :]}"
 
 
 def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
-    """Registers of all lanes by column: for every part of a register a list [lane][register][element].
+    """The registers of all lanes by column: for each key of a register or field, lists by lane and register.
 
     >>> lane0 = {"A": [{"hex": "0x1", "fields": [{"text": "1"}]}]}
     >>> lane1 = {"A": [{"hex": "0x2", "fields": [{"text": "2"}]}]}
@@ -241,7 +242,7 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
 
 
 def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page of an Explorer. Without a title the window shows the name."""
+    """Write the page of an Explorer; without a title, its name is in the title bar."""
     return write_packed(path, title, name, pack(saved))
 
 
@@ -254,7 +255,7 @@ def write_packed(
     module: str = "saved_page",
     sheets: Sequence[str] = (),
 ) -> Path:
-    """Write the page that a module of front/ opens, with more style sheets."""
+    """Write a page that runs a module of front/, with additional style sheets."""
     target = check_path(path)
     page = page_text(title, name, packed, module=module, sheets=sheets)
     try:
@@ -272,8 +273,8 @@ def page_text(
     module: str = "saved_page",
     sheets: Sequence[str] = (),
 ) -> str:
-    """The page that a module of front/ opens, as a text."""
-    title = as_text(title, "title").encode(errors="replace").decode()  # without a lone surrogate
+    """The text of a page that runs a module of front/."""
+    title = as_text(title, "title").encode(errors="replace").decode()  # replaces a lone surrogate
     script_text, css = script(module), style("saved_page", *sheets)
     return FRAME.substitute(
         policy=POLICY.format(policy_source(script_text), policy_source(css)),
@@ -297,14 +298,14 @@ def _escape_json(text: str) -> str:
 
 
 def pack(value: Any) -> Any:
-    """Deflate bytes, and everything that would be long as JSON."""
+    """Deflate bytes, and whatever would be long as JSON."""
     if isinstance(value, bytes | memoryview):
         return {"deflated": _deflate(bytes(value))}
     if not isinstance(value, dict | list | tuple):
         return value
     try:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    except TypeError:  # bytes are in it
+    except TypeError:  # it contains bytes
         if isinstance(value, dict):
             return {key: pack(inner) for key, inner in value.items()}
         return [pack(inner) for inner in value]

@@ -29,25 +29,25 @@ from .state import ExplorerState
 from .tensor_view import FIELD_MEANINGS, Load, field_text, tensor_load
 
 _WARP = 32
-_WORDS = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # of an answer with numbers
-_ASKED = ("D", "A", "SFA", "SFB")  # of what is in tensor memory; metadata is asked by nibbles
+_NUMBERED = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # an answer with numbers
+_ASKED = ("D", "A", "SFA", "SFB")  # operands to ask about; metadata has questions about nibbles
 
 
-def _form(state: ExplorerState) -> Tcgen05Mma:
+def _mma(state: ExplorerState) -> Tcgen05Mma:
     if not isinstance(state.ins, Tcgen05Mma):
         raise PtxlabError(f"{state.ins.mnemonic} has nothing in tensor memory; tcgen05.mma has")
     return state.ins
 
 
 def _operand(state: ExplorerState, name: str) -> TensorOperand:
-    ins, names = _form(state), _in_tensor_memory(state)
+    ins, names = _mma(state), _in_tensor_memory(state)
     if not is_name(name, names):
         raise PtxlabError(f"{name} is not in tensor memory here; {listing(names)} is there to ask about")
     return ins.tensors[name]
 
 
 def _in_tensor_memory(state: ExplorerState) -> tuple[str, ...]:
-    """Of a sparse instruction only the compressed A is there, which cells do not name."""
+    """Operands in tensor memory; not a sparse A, whose cells are those of the dense matrix."""
     ins = state.ins
     if not isinstance(ins, Tcgen05Mma):
         return ()
@@ -55,9 +55,9 @@ def _in_tensor_memory(state: ExplorerState) -> tuple[str, ...]:
 
 
 def _numbers(answer: str, count: int, example: str) -> tuple[int, ...]:
-    """The numbers of an answer, whatever words stand between them."""
+    """The numbers of an answer, with words such as "lane" between them."""
     numbers = re.findall(r"[0-9]+", answer)
-    if len(numbers) != count or not _WORDS.fullmatch(answer.lower()):
+    if len(numbers) != count or not _NUMBERED.fullmatch(answer.lower()):
         raise PtxlabError(f"found {quoted(answer.strip())}; type {example}")
     return tuple(int(number[:9]) for number in numbers)
 
@@ -131,7 +131,7 @@ class Word(MatrixQuestion):
         copies += ", in both CTAs" if {at.cta for at in places} == {0, 1} else ""
         bits = "" if operand.dtype.bits == 32 else f", bits {places[0].high}..{places[0].low}"
         words = f"{self.cell} is in {_cta(operand, places[0].cta)}{lanes}{bits}{copies}"
-        rule = f": {rule_of_d(_form(state))}" if self.name == "D" else ""
+        rule = f": {rule_of_d(_mma(state))}" if self.name == "D" else ""
         return Solution(answers, f"{words}{rule}.", (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
@@ -169,17 +169,17 @@ class Thread(CellQuestion):
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        ins, load = _form(state), _load(state)
+        ins, load = _mma(state), _load(state)
         rows, columns = ins.d.shape
-        for _ in range(200):  # most loads read most of what is shown
+        for _ in range(200):  # most loads read most of D
             question = cls(int(random.integers(rows)), int(random.integers(columns)))
             if _slot(ins, load, question.row, question.column) is not None:
                 return question
-        row, column = _loaded(ins, load)
+        row, column = _first_loaded(ins, load)
         return cls(row, column)
 
     def _thread_and_register(self, state: ExplorerState) -> tuple[int, int]:
-        ins, load = _form(state), _load(state)
+        ins, load = _mma(state), _load(state)
         slot = _slot(ins, load, self.row, self.column)
         if slot is None:
             raise PtxlabError(f"{load.form.mnemonic} from column {load.column} does not read {self.cell}")
@@ -188,7 +188,7 @@ class Thread(CellQuestion):
     def prompt(self, state: ExplorerState) -> Prompt:
         self._thread_and_register(state)
         load = _load(state)
-        pair = "; the threads of CTA 1 count from 128" if _form(state).cta_group == 2 else ""
+        pair = "; the threads of CTA 1 count from 128" if _mma(state).cta_group == 2 else ""
         lane = f", lane {load.lane}" if load.lane else ""
         return Prompt(
             f"All four warps execute {load.form.mnemonic} from column {load.column}{lane} on. Which thread "
@@ -200,7 +200,7 @@ class Thread(CellQuestion):
         )
 
     def solution(self, state: ExplorerState) -> Solution:
-        ins, load = _form(state), _load(state)
+        ins, load = _mma(state), _load(state)
         thread, register = self._thread_and_register(state)
         place = ins.d.where(self.row, self.column)[0]
         warp = place.lane // _WARP
@@ -212,7 +212,7 @@ class Thread(CellQuestion):
         return Solution((f"thread {thread} register {register}",), words, (self.cell,))
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        ins, load = _form(state), _load(state)
+        ins, load = _mma(state), _load(state)
         thread, register = _numbers(answer, 2, "thread 49 register 1")
         as_index(thread, "thread", LANES * ins.cta_group, "this answer: ")
         as_index(register, "register", load.form.registers, "this answer: ")
@@ -235,14 +235,14 @@ def _load(state: ExplorerState) -> Load:
 
 
 def _slot(ins: Tcgen05Mma, load: Load, row: int, column: int) -> tuple[int, int] | None:
-    """Thread and register that get an element of D."""
+    """The thread and register that a load gives an element of D, or None."""
     place = ins.d.where(row, column)[0]
     slots = load.form.slots(place.lane, place.column, load.lane << 16 | load.column)
     return (LANES * place.cta + slots[0].thread, slots[0].register) if slots else None
 
 
-def _loaded(ins: Tcgen05Mma, load: Load) -> tuple[int, int]:
-    """The first element of D that a load reads."""
+def _first_loaded(ins: Tcgen05Mma, load: Load) -> tuple[int, int]:
+    """The row and column of the first element of D that a load reads."""
     words = load.form.layout.coords() + np.array((load.lane, load.column))
     for lane, column in words.reshape(-1, 2).tolist():
         held = ins.d.holds(lane, column)
@@ -283,7 +283,7 @@ class Field(Question):
 
     @staticmethod
     def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
-        """What a field may say for this mnemonic."""
+        """The values that a field may have for this mnemonic."""
         row = ins.traits
         every: dict[str, Sequence[object]] = {
             "m": sorted({m for shapes in ins.shape_sets for m in shapes.m}),
@@ -299,8 +299,8 @@ class Field(Question):
 
     @classmethod
     def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Field:
-        """A descriptor with some other values, so that the screen does not tell the answer."""
-        ins = _form(state)
+        """A descriptor that differs from the one on the screen."""
+        ins = _mma(state)
         for field in (*cls._FIELDS, name):
             if field not in cls.names(state):
                 continue
@@ -308,7 +308,7 @@ class Field(Question):
             try:
                 ins = ins.with_descriptor(None, **{field: choices[int(random.integers(len(choices)))]})
             except PtxlabError:
-                continue  # not together with the others
+                continue  # illegal together with the others
         return cls(name, ins.descriptor.code)
 
     @classmethod
@@ -321,12 +321,10 @@ class Field(Question):
         return cls(match[1], int(match[2], 16))
 
     def _row(self, state: ExplorerState) -> BitField:
-        rows = {
-            row.name: row for row in InstructionDescriptor.decode(self.code, _form(state).kind).bit_fields
-        }
+        rows = {row.name: row for row in InstructionDescriptor.decode(self.code, _mma(state).kind).bit_fields}
         if self.name not in rows:
             raise PtxlabError(
-                f"the descriptor of kind::{_form(state).kind} has no field {quoted(self.name)}; it has "
+                f"the descriptor of kind::{_mma(state).kind} has no field {quoted(self.name)}; it has "
                 f"{listing(rows, 20)}"
             )
         return rows[self.name]
@@ -334,7 +332,7 @@ class Field(Question):
     def prompt(self, state: ExplorerState) -> Prompt:
         self._row(state)
         return Prompt(
-            f"A kernel passes the instruction descriptor 0x{self.code:08x} to kind::{_form(state).kind}. "
+            f"A kernel passes the instruction descriptor 0x{self.code:08x} to kind::{_mma(state).kind}. "
             f"What does it say for {self.name}?",
             "Type what the field stands for, not its bits: a number, or a type. Where fields are, the "
             "descriptor on the screen tells.",
@@ -350,7 +348,7 @@ class Field(Question):
         return Solution((value,), f"{words}. {FIELD_MEANINGS[row.name]}.", ())
 
     def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        word, row = plain_text(answer), _form(state).traits
+        word, row = plain_text(answer), _mma(state).traits
         if not re.fullmatch(r"[0-9]{1,4}", word) and word not in (*row.types, *row.results, *row.scales):
             raise PtxlabError(f"found {quoted(answer.strip())}; type a number, or a type of kind::{row.name}")
         return ReadAnswer(word == field_text(self._row(state).value).lower())
@@ -391,7 +389,7 @@ those of warps 2, 6.
         return cls(int(match[1]), int(match[2] or 4))
 
     def _warps(self, state: ExplorerState) -> list[int]:
-        _form(state)
+        _mma(state)
         lane = as_index(self.lane, "lane", LANES)
         if not 4 <= self.warps <= 32:
             raise PtxlabError(f"{self.warps} warps: tensor memory is loaded by blocks of 4 to 32 warps")

@@ -1,8 +1,8 @@
-"""The view of tensor memory: where tcgen05.mma has its matrices there, its descriptor, and a tcgen05.ld.
+"""The view of tensor memory: the matrices of tcgen05.mma there, its descriptor, and a tcgen05.ld.
 
-An instruction says how each matrix lies from its own address on; which columns a kernel allocates for it is
-the kernel's choice. Here they follow each other: D first, then A, metadata and scale factors. What is sent to
-the page are places; what is in tensor memory the page knows from the matrices themselves.
+The instruction defines the layout of each matrix from its address on; which columns to allocate is the
+kernel's choice. Here they are consecutive: D first, then A, metadata and scale factors. The page gets places;
+it has the content of tensor memory from the matrices themselves.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .parse_cell import parse_descriptor_bits
 from .state import ExplorerState, LoadRequest
 
 _ORDER = ("D", "A", "E", "SFA", "SFB")
-_STEP = 4  # columns at whose multiples a matrix begins
-_MIN_COLUMNS = 32  # that tcgen05.alloc allocates
-_USUAL_COUNT = 32  # registers of a thread that are shown at first, at most
+_ALIGNMENT = 4  # columns: each matrix begins at a multiple
+_MIN_COLUMNS = 32  # the least that tcgen05.alloc allocates
+_MAX_DEFAULT_REGISTERS = 32  # of a thread that the default load fills
 
 
 # -- where the matrices are ------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def _first_columns(ins: Tcgen05Mma) -> Mapping[str, int]:
     first: dict[str, int] = {}
     at = 0
     for name in (name for name in _ORDER if name in ins.tensors):
-        first[name] = -(-at // _STEP) * _STEP
+        first[name] = -(-at // _ALIGNMENT) * _ALIGNMENT
         at = first[name] + ins.tensors[name].columns
     return first
 
@@ -52,15 +52,15 @@ def _used_columns(ins: Tcgen05Mma) -> int:
 
 
 def _allocated_columns(ins: Tcgen05Mma) -> int:
-    """tcgen05.alloc takes powers of two."""
+    """The columns that a kernel would allocate: a power of two."""
     return max(_MIN_COLUMNS, 1 << (_used_columns(ins) - 1).bit_length())
 
 
 def tensor_info(ins: Tcgen05Mma) -> dict[str, Any]:
     """What the page draws of tensor memory: how large it is, and where each matrix is in it.
 
-    The place of an element is the sum of three: of its copy, its row and its column; each has a lane and a
-    bit, counted along the lane.
+    The place of an element is the sum of three, for its copy, its row and its column; each is a lane and a
+    bit along the lane.
 
     >>> import ptxlab
     >>> info = tensor_info(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32))
@@ -140,14 +140,14 @@ class Load:
 
 
 def tensor_load(state: ExplorerState) -> Load | None:
-    """The load that the state asks to show; None for an instruction without tensor memory."""
+    """The load that the state requests; None for an instruction without tensor memory."""
     ins = state.ins
     return find_load(ins, state.load) if isinstance(ins, Tcgen05Mma) else None
 
 
 @lru_cache(maxsize=64)
 def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
-    """The load that was asked for. Refused where there is none, or where it does not fit."""
+    """The requested load; refused if it does not exist or does not fit."""
     if not is_name(request.shape, LOAD_SHAPES):
         raise PtxlabError(f"shape={quoted(request.shape)}: tcgen05.ld has {listing(LOAD_SHAPES)}")
     counts = _counts(request.shape, request.pack)
@@ -155,7 +155,7 @@ def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     count = request.count
     if count is None:
         fitting = [each for each, form in counts.items() if _fits(form, request.column, _used_columns(ins))]
-        count = max((each for each in fitting if counts[each].registers <= _USUAL_COUNT), default=1)
+        count = max((each for each in fitting if counts[each].registers <= _MAX_DEFAULT_REGISTERS), default=1)
     if count not in counts:
         raise PtxlabError(f"x{quoted(count)}: {request.shape} is loaded {listing(counts, 8)} times")
     form = counts[count]
@@ -184,7 +184,7 @@ def _lanes(shape: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=16)
 def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Transfer]:
-    """The plain loads of a shape, by how often it is repeated."""
+    """The plain loads of a shape, by their .num."""
     forms = (form for form in tcgen05_forms("tcgen05.ld") if isinstance(form, Tcgen05Transfer))
     return {
         form.count: form
@@ -194,7 +194,7 @@ def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Transfer]:
 
 
 def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | None:
-    """The thread in one of whose registers the load leaves a cell of C or D; None if it does not read it.
+    """The thread that the load gives a cell of C or D; None if the load does not read it.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16))
@@ -210,7 +210,7 @@ def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | N
 
 
 def load_data(ins: Tcgen05Mma, load: Load) -> dict[str, Any]:
-    """What the page draws: which lane and column of tensor memory each register of a warp's threads gets.
+    """What the page draws: the lane and column of tensor memory that each register of a warp comes from.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", n=16)
@@ -262,7 +262,7 @@ def _load_summary(load: Load) -> str:
 
 # -- the instruction descriptor --------------------------------------------------------------------------
 
-#: What each field of the descriptor says, in a sentence without its full stop.
+#: The meaning of each field of the instruction descriptor, without a full stop.
 FIELD_MEANINGS = {
     "selector": "Sparsity selector: which of four columns of metadata is read",
     "sparse": "Whether A is sparse: the mnemonic says so, too",
@@ -289,7 +289,7 @@ _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpos
 
 
 def instruction_descriptor_info(ins: Tcgen05Mma) -> dict[str, Any]:
-    """The instruction descriptor for the page: its bits, and each field with what it can be.
+    """The instruction descriptor for the page: its bits, and its fields with their choices.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24)
@@ -320,13 +320,13 @@ def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
         "text": field_text(field.value),
         "meaning": FIELD_MEANINGS[field.name],
         "choices": [[text, _obstacle(ins, field, text)] for text in choices],
-        # m and n are typed: there are many, and what is wrong with one is worth a sentence
+        # m and n are typed: they have many values, and a refusal says which are legal
         "typed": field.name in ("m", "n"),
     }
 
 
 def field_text(value: object) -> str:
-    """What a field of the descriptor says, as it is typed; flags are 0 and 1."""
+    """The value of a field as typed; flags are 0 and 1."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
@@ -346,7 +346,7 @@ def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
 
 
 def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
-    """Why a field cannot have a value; "" if it can."""
+    """Why a field cannot have a value, or ""."""
     try:
         parse_field(ins, field.name, text)
     except PtxlabError as error:
@@ -355,7 +355,7 @@ def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
 
 
 def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
-    """The instruction with another value of a field of its descriptor, as it was typed.
+    """The instruction with a field of its descriptor set to a typed value.
 
     >>> import ptxlab
     >>> parse_field(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "n", "24").shape
@@ -388,7 +388,7 @@ def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
 
 
 def keep_descriptor(old: Tcgen05Mma, new: Tcgen05Mma) -> Tcgen05Mma:
-    """The new mnemonic with as much of the old one's shape and types as it takes, one after the other.
+    """The new mnemonic with as much of the old shape and types as it takes.
 
     >>> import ptxlab
     >>> small = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=24)
@@ -402,7 +402,7 @@ def keep_descriptor(old: Tcgen05Mma, new: Tcgen05Mma) -> Tcgen05Mma:
 
 
 def parse_descriptor(ins: Tcgen05Mma, text: str) -> Tcgen05Mma:
-    """The instruction with the descriptor of these 32 bits, as they were typed.
+    """The instruction with a descriptor typed as 32 bits in hexadecimal.
 
     >>> import ptxlab
     >>> parse_descriptor(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "0x4060010").shape

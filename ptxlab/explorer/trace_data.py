@@ -1,6 +1,4 @@
-"""Why a cell of D has its bits: its dot product step by step, on one chip or on two, and inputs on which they
-differ.
-"""
+"""Why a cell of D has its bits, on one chip or two: its dot product in steps; inputs where chips differ."""
 
 from __future__ import annotations
 
@@ -32,20 +30,20 @@ from .parse_cell import format_value
 from .state import GPU, ExplorerState
 from .view import picture_data
 
-#: What an operation takes over from the one before it.
-_TAKEN_OVER = ("zero", "sum")
+#: Terms that an operation takes over from the one before it.
+_CARRIED_OVER = ("zero", "sum")
 _SIGNS = {-1: "−", 0: " ", 1: " "}
 
 
 def dot_product_steps(
     state: ExplorerState, trace: Trace, other: Trace | None = None, with_bits: bool = True
 ) -> dict[str, Any]:
-    """The column of B, a summary, and the steps of the sum; with the trace of another chip, where they part.
+    """The column of B, a summary, and the steps of the sum; with another chip's trace, where they diverge.
 
-    A step has its `role` (C, align, term, round), the first and the last `k` that it is about, if any, the
-    hardware's `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. Where a term
-    was aligned, `bits` are those that are kept of it, those that fall off, and those of the sum so far; they
-    may be left out. The step at which two chips `part` says how.
+    A step has a `role` (C, align, term, round), the first and last `k` that it covers, if any, the hardware's
+    `operation`, a sentence as `text`, the `name` of its term, and the `sum` after it. For an aligned term,
+    `bits` are its kept bits, its lost bits, and those of the sum so far; they may be left out. The step at
+    which two chips diverge has `parts` and says how.
 
     >>> import numpy as np, ptxlab
     >>> from ptxlab.explorer.edits import SetValues
@@ -65,21 +63,21 @@ here one by one
     >>> SetValues("A", A).apply(state)
     >>> SetValues("C", np.zeros((16, 8))).apply(state)
     >>> both = (state.trace(9, 3, chip) for chip in ("sm_90", "sm_80"))
-    >>> parting = next(step for step in dot_product_steps(state, *both)["steps"] if "parts" in step)
-    >>> parting["k"], parting["text"].split(". They ")[1]
+    >>> divergent_step = next(step for step in dot_product_steps(state, *both)["steps"] if "parts" in step)
+    >>> divergent_step["k"], divergent_step["text"].split(". They ")[1]
     ([2, 2], 'diverge at A[9][2] B[2][3]: sm_90 cuts below 2^-14 and keeps 6.10351562e-05, \
 sm_80 cuts below 2^-13 and keeps 0')
     """
     divergence = None if other is None else find_divergence(trace, other)
     place = None if divergence is None else divergence.places[0]
     steps: list[dict[str, Any]] = []
-    parting: dict[str, Any] | None = None
+    divergent_step: dict[str, Any] | None = None
     for position, step in enumerate(trace.steps):
         operation = step_name(trace, step)
         if step.operation == "fused sum" and step.top is not None:
             steps.append({"role": "align", "operation": operation, "text": _alignment(step), "name": ""})
         for index, (term, total) in enumerate(zip(step.terms, step.partial_sums, strict=True)):
-            if term.role not in _TAKEN_OVER:
+            if term.role not in _CARRIED_OVER:
                 steps.append(
                     {
                         "role": "C" if term.role == "C" else "term",
@@ -92,15 +90,15 @@ sm_80 cuts below 2^-13 and keeps 0')
                     }
                 )
             if place == DivergencePlace(position, index) and steps:
-                parting = steps[-1]
+                divergent_step = steps[-1]
         if step is trace.steps[-1] or step.change != 0:
             sentence = _rounding(trace, step)
             steps.append({"role": "round", "operation": operation, "text": sentence, "name": "D"})
-        if parting is None and place is not None and place.step == position and steps:
-            parting = steps[-1]
-    if parting is not None and other is not None:
-        parting["text"] += f". {divergence_text(trace, other, divergence)}"
-        parting["parts"] = True
+        if divergent_step is None and place is not None and place.step == position and steps:
+            divergent_step = steps[-1]
+    if divergent_step is not None and other is not None:
+        divergent_step["text"] += f". {divergence_text(trace, other, divergence)}"
+        divergent_step["parts"] = True
     roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
@@ -124,7 +122,7 @@ def _alignment(step: Step) -> str:
 
 
 def _bits(step: Step, term: Term, total: Number) -> dict[str, list[str]]:
-    """Bits of an aligned term: kept, lost, and those of the sum so far, each with its sign."""
+    """The bits of an aligned term, kept and lost, and of the sum so far, with signs."""
     kept, lost = step.bits(term)
     if not kept:
         return {}
@@ -133,7 +131,7 @@ def _bits(step: Step, term: Term, total: Number) -> dict[str, list[str]]:
 
 
 def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str]:
-    """The two scale factors of a block, by name and by value; nothing where there are none."""
+    """The two scale factors of a block, by name and by value; "" without block scales."""
     ins = state.ins
     if not ins.scale_vec:
         return "", ""
@@ -164,7 +162,7 @@ def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
 
 
 def result_text(step: Step) -> str:
-    """The result of a step by the fewest digits that identify it, as registers show it."""
+    """The result of a step with the fewest digits that identify it, as registers show it."""
     return format_value(dtype(step.dtype).decode(step.code))
 
 
@@ -184,7 +182,7 @@ def _rounding(trace: Trace, step: Step) -> str:
 
 
 def trace_columns(first: Trace, second: Trace) -> dict[str, Any]:
-    """The pictures of two traces as two columns, with the step and the row at which they part.
+    """The pictures of two traces as two columns, with the step and row at which they diverge.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -230,7 +228,7 @@ def _column(trace: Trace, place: DivergencePlace | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FoundDifference:
-    """What a search for a difference came to, in a sentence; true if there is a cell of D that differs."""
+    """The result of a search for a difference, in a sentence; true if a cell of D differs."""
 
     sentence: str
     cell: tuple[int, int] | None = None
@@ -243,10 +241,10 @@ class FoundDifference:
 
 
 def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifference:
-    """Take small operands on which the two chips differ, as one step to undo; the first cell that differs.
+    """Search for small operands on which the two chips differ; the first cell of D that does.
 
-    Operands on which they differ already stay. If the chips follow the same rule, or nothing is found in so
-    many seconds, nothing changes.
+    They are committed as one undo step. Nothing changes if the chips already differ, if they follow the same
+    rule, or if nothing is found in so many seconds.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -259,7 +257,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
     """
     seconds = as_seconds(seconds, "seconds")
     chip, against = state.chip_choice.chip, state.chip_choice.against
-    if not state.chip_choice.is_known:
+    if not state.chip_choice.has_result:
         raise PtxlabError(f"{state.ins.mnemonic} {state.ins.shape}: {state.chip_choice.why_no_model}")
     if against is None:
         others = [name for name in state.chip_choice.available if name != chip]

@@ -1,7 +1,7 @@
-"""What the page draws of instructions that move words or elements: two grids, and which cell goes where.
+"""What the page draws of a transfer: two grids, and which cell goes where.
 
-The page shows both in its view of tensor memory, as it shows the two CTAs of a pair: A in rows 0 to 127, D in
-rows 128 to 255. Each cell takes the place of a word there, also if it has more or fewer bits.
+The page shows both in its view of tensor memory, like the two CTAs of a pair: A in rows 0 to 127, D in rows
+128 to 255. Each cell is drawn as one word, whatever its number of bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .transfer import TransferOperation
 from .transfer_parts import PARTS, choices
 from .view import code_bytes
 
-#: What can be chosen: a label, and what it means.
+#: The controls: a label, and a hint.
 _CONTROLS: dict[str, tuple[str, str]] = {
     "cta_group": ("", "How many CTAs take part; each of a pair does the same with its own memory"),
     "shape": ("shape", "Lanes and bits of a lane that are moved at a time"),
@@ -58,7 +58,7 @@ _LEFT_OUT = {
 
 
 def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
-    """What is fixed for an instruction and its address: sizes, places, what can be chosen.
+    """What is fixed for an instruction and its location: sizes, places and controls.
 
     >>> import ptxlab
     >>> from ptxlab.explorer.start import first_transfer
@@ -107,7 +107,7 @@ def transfer_info(transfer: TransferOperation) -> dict[str, Any]:
 
 
 def _operands(transfer: TransferOperation) -> str:
-    """What the mnemonic does not say: the address, and how shared memory is read."""
+    """The operands beside the mnemonic: the address, and the descriptor of shared memory."""
     if not isinstance(transfer, TensorMemoryTransfer):
         return ""
     address = f"taddr 0x{transfer.address:08x}"
@@ -298,7 +298,7 @@ def _note(transfer: TransferOperation) -> str:
 
 
 def transfer_bytes(transfer: TransferOperation, name: str) -> dict[str, Any]:
-    """The words of A, C or D, and with D the words of A that each comes from."""
+    """The words of A, C or D and, for D, the words of A that each comes from."""
     if name not in transfer.names:
         return {}
     data = code_bytes(transfer.dtype(name), transfer.codes(name))

@@ -1,6 +1,6 @@
-"""What the browser draws, by name; from a page it takes only values that a page can have chosen.
+"""The model of the page: the values that the browser draws, of which the page may set some.
 
-Nothing here knows how messages travel: a widget's comm carries them in a notebook, a worker's in a tab.
+A transport carries its messages: a widget's comm in a notebook, a worker in a browser tab.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ from .instruction_info import DISPLAY_CONTROLS
 from .parse_cell import format_values
 from .state import Comparison, ExplorerState
 
-#: Whatever an instruction may have.
+#: The matrices that an instruction may have.
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 MAX_PINNED = 4  # lanes beside the chosen one
-MAX_STEPS = 4096  # of a timeline
-SHAREABLE = ("lane", "pinned", "selected", "show_c", "step", *DISPLAY_CONTROLS)  # what a link carries
+MAX_STEPS = 4096  # of the timeline
+SHAREABLE = ("lane", "pinned", "selected", "show_c", "step", *DISPLAY_CONTROLS)  # what a link may set
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
 _SET_BY_PAGE = (*SHAREABLE, "tracing")
 
-#: A message to the page: an update of what it shows, by name, or an answer.
+#: A message to the page: an update of values by name, or an answer.
 Outgoing = dict[str, Any]
 
 
 @dataclass
 class _Sync:
-    """What is not sent yet, and what was sent."""
+    """The state of synchronisation: what is to be sent, and what was sent."""
 
     waiting: list[Outgoing] = field(default_factory=list)
     changed: dict[str, None] = field(default_factory=dict)  # names, in order
-    from_page: Mapping[str, Any] = field(default_factory=dict)  # what the page set, while that is taken
+    from_page: Mapping[str, Any] = field(default_factory=dict)  # being set by the page: not sent back to it
     holding: bool = False
-    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # large values: how often sent, and what
+    latest: dict[str, tuple[int, Any]] = field(
+        default_factory=dict
+    )  # version and value as last sent, if large
 
 
 class View:
-    """The page's model. Matrices travel as bytes, `instruction` (sizes, types, lane maps) only once.
+    """The page's model. Matrices are sent as bytes, `instruction` (sizes, types, lane maps) only once.
 
-    What is assigned is sent, at once or when `hold_sync` ends, by `transport`; without one it waits.
+    An assigned value is sent by `transport`, at once or when `hold_sync` ends; without one it waits.
     """
 
     instruction: dict[str, Any]
@@ -60,7 +62,7 @@ class View:
     E: dict[str, Any]
     SFA: dict[str, Any]
     SFB: dict[str, Any]
-    lane_registers: dict[str, Any]  # of the lanes that are shown, by lane
+    lane_registers: dict[str, Any]  # of the shown lanes, by lane
     lane: int
     pinned: list[int]  # lanes shown beside the chosen one
     selected: dict[str, Any]  # {name, row, column}
@@ -68,19 +70,19 @@ class View:
     label: str  # what cells show: value, hex, binary, lane
     show_c: bool
     zoom: int
-    step: int  # where the timeline stands; 0 while it shows nothing
-    height: int  # of the whole, in pixels; 0 for what the page shows at once
+    step: int  # position of the timeline; 0 while it shows nothing
+    height: int  # of the Explorer in pixels; 0 for what the window shows at once
     problem: str
-    refusal: dict[str, Any]  # of the last edit: cells at fault, sentence, what to do; or {}
-    notice: str  # what changed, where that is not a problem
-    toolbar: dict[str, Any]  # what can be chosen above the matrices, and what is chosen
+    refusal: dict[str, Any]  # of the last edit: cells at fault, sentence, remedy; or {}
+    notice: str  # what changed, if that is no problem
+    toolbar: dict[str, Any]  # the controls above the matrices, and their values
     picker_index: dict[str, Any]  # empty until the picker is first opened
     candidates: dict[str, Any]  # of an ambiguous name, until one is chosen; or {}
-    tracing: bool  # whether the bits of a cell of D are explained below
-    trace: dict[str, Any]  # of the cell of D that was chosen last: see `TracePanel`
-    memory: dict[str, Any]  # the matrix that is shown in shared memory, or {}
-    load: dict[str, Any]  # the tcgen05.ld that is shown, or {}
-    quiz: dict[str, Any]  # the question that is asked, the verdict, the score; or {}
+    tracing: bool  # whether the trace below the matrices is open
+    trace: dict[str, Any]  # of the last selected cell of D: see `TracePanel`
+    memory: dict[str, Any]  # the matrix shown in shared memory, or {}
+    load: dict[str, Any]  # the shown tcgen05.ld, or {}
+    quiz: dict[str, Any]  # the current question, verdict and score; or {}
 
     def __init__(self, height: int = 0) -> None:
         first = {"dict[str, Any]": dict, "list[int]": list, "int": int, "bool": bool, "str": str}
@@ -94,7 +96,7 @@ class View:
         if name not in View.__annotations__:
             object.__setattr__(self, name, value)
             return
-        # From Python, too, nothing that no page can choose: otherwise half of the view would follow it.
+        # Python may set only what a page may set, so that no part of the view gets an impossible value.
         if name in _SET_BY_PAGE and not self.accepts(name, value):
             raise PtxlabError(f"{name} of the view cannot be {quoted(value)}")
         if self._replace(name, value):
@@ -103,7 +105,7 @@ class View:
 
     @property
     def lanes(self) -> list[int]:
-        """The lanes that are shown: the chosen one, unless it is pinned, then those that are."""
+        """The shown lanes: the chosen one first, unless it is pinned, then the pinned ones."""
         return self.pinned if self.lane in self.pinned else [self.lane, *self.pinned]
 
     def observe(self, call: Callable[[], object], names: str | Iterable[str]) -> None:
@@ -112,7 +114,7 @@ class View:
             self._observers.setdefault(name, []).append(call)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Put a value in its place; whether it is another one."""
+        """Set a value; whether it changed."""
         if vars(self)[name] == value:
             return False
         vars(self)[name] = value
@@ -144,15 +146,15 @@ class View:
                 self.send_state(names)
 
     def send_state(self, names: Iterable[str] | None = None) -> None:
-        """Send these values, large ones by what changed in them; without names all of them, whole."""
+        """Send these values, large ones as deltas; without names, all of them whole."""
         self._emit({"method": "update", "state": self.get_state(names)})
 
     def send(self, answer: dict[str, Any]) -> None:
-        """Send the page an answer that is no part of what it shows."""
+        """Send the page an answer, which is not part of the model."""
         self._emit({"method": "custom", "content": answer})
 
     def resend(self) -> None:
-        """Send matrices and registers whole, to a page that missed a change."""
+        """Send matrices and registers whole to a page that missed a delta."""
         latest = self._sync.latest
         latest.update({name: (count, None) for name, (count, _) in latest.items()})
         self.send_state(_SENT_AS_DELTA)
@@ -164,12 +166,12 @@ class View:
             self.transport(message)
 
     def take_waiting(self) -> list[Outgoing]:
-        """What no transport has sent yet, once."""
+        """The messages that no transport has sent; they are then forgotten."""
         waiting, self._sync.waiting = self._sync.waiting, []
         return waiting
 
     def get_state(self, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What travels. Large values carry a version, so that a page knows whether it can apply a change."""
+        """Values to send. Large ones have a version, from which a page knows whether it can apply a delta."""
         state = {name: vars(self)[name] for name in (View.__annotations__ if names is None else names)}
         for name in state.keys() & set(_SENT_AS_DELTA):
             new = state[name]
@@ -181,13 +183,13 @@ class View:
                 state[name] = {**new, "version": next_version}
             else:
                 state[name] = {**change, "since": version, "version": next_version}
-        # Large values first: the page makes them whole before it hears of one that is drawn with them.
+        # Large values first: the page restores them before a value that is drawn with them arrives.
         return dict(sorted(state.items(), key=lambda item: item[0] not in _SENT_AS_DELTA))
 
     # -- from the page ------------------------------------------------------------------------------------
 
     def set_state(self, state: object) -> None:
-        """Take what the page sets; what it may not set is sent back as it is."""
+        """Set what the page may set; for anything else send the current value back."""
         if not isinstance(state, dict):
             return
         accepted = {name: value for name, value in state.items() if self.accepts(name, value)}
@@ -238,7 +240,7 @@ class View:
 
 
 def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    """A cell as the view has it, from ``("D", 9, 3)`` or a dict of name, row and column; {} for None."""
+    """A cell as the view stores it, from ``("D", 9, 3)`` or a dict of name, row and column; {} for None."""
     if selection is None or (isinstance(selection, Mapping) and not selection):
         return {}
     expected = 'it takes a cell such as ("D", 9, 3), or None'
@@ -263,7 +265,7 @@ def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> di
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy that cannot be written, so that ``ex.A[0, 0] = 1`` fails instead of changing nothing."""
+    """A read-only copy, so that ``ex.A[0, 0] = 1`` fails instead of having no effect."""
     array = array.copy()
     array.flags.writeable = False
     return array
@@ -275,7 +277,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
     """A matrix as bytes: values (float32 or int32) and codes (uint32); float64 and uint64 for f64.
 
-    For sparse A also where each element is in the other form: dense A in the compressed one, and back.
+    For sparse A also the counterpart of each element: of dense A in the compressed one, and back.
     """
     operand = state.ins.matrices.get(name)
     if operand is None:
@@ -296,7 +298,7 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
 
 
 def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = None) -> dict[str, Any]:
-    """Codes and what they mean, as the page reads them."""
+    """Codes and their values as bytes."""
     values = dtype.decode_array(codes) if values is None else values
     value_type: type[np.generic] = np.int32
     if dtype.is_float:
@@ -306,7 +308,7 @@ def code_bytes(dtype: DType, codes: NDArray[Any], values: NDArray[Any] | None = 
 
 
 def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, Any]:
-    """D as bytes; where it is compared, also the other's values and codes, and which cells differ."""
+    """D as bytes and, if it is compared, those of the other chip and which cells differ."""
     data = matrix_bytes(state, "D", comparison.codes)
     if comparison.other is None:
         return data
@@ -322,9 +324,9 @@ def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, 
 
 
 def delta(old: Any, new: Any) -> dict[str, Any] | None:
-    """How to make the new from the old; None where most of it changed.
+    """How to make a new value from the old; None where most of it changed.
 
-    Parts by their name; 32-bit words of bytes and items of lists by their index.
+    Parts of dicts are given by name, 32-bit words of bytes and items of lists by index.
 
     >>> delta({"codes": bytes(64), "count": 1}, {"codes": bytes(60) + b"\\7\\0\\0\\0", "count": 2})
     {'parts': {'codes': {'at': b'\\x0f\\x00\\x00\\x00', 'to': b'\\x07\\x00\\x00\\x00'}, 'count': {'new': 2}}}
@@ -353,9 +355,9 @@ def delta(old: Any, new: Any) -> dict[str, Any] | None:
 
 
 def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tuple[Any, ...]]:
-    """The objects that each part of the screen is computed from: where they are the same, nothing changed.
+    """The objects that each value of the view is computed from: the same objects mean no change.
 
-    Arrays of operands are never written, so the same array has the same content.
+    Arrays of operands are immutable, so the same array has the same content.
     """
     if state.transfer is not None or comparison is None:
         words = {name: (state.shown.arrays.get(name),) for name in MATRICES}
@@ -371,15 +373,15 @@ def sources(state: ExplorerState, comparison: Comparison | None) -> dict[str, tu
         "E": (arrays.get("E"), modifiers),
         "SFA": (arrays.get("SFA"), modifiers),
         "SFB": (arrays.get("SFB"), modifiers),
-        "instruction": (state.ins, modifiers, state.chip_choice.is_known),
+        "instruction": (state.ins, modifiers, state.chip_choice.has_result),
     }
 
 
-def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
-    """Whether two things are computed from the same objects."""
-    if other is None or len(one) != len(other):
+def is_same(first: tuple[Any, ...], second: tuple[Any, ...] | None) -> bool:
+    """Whether two tuples hold the very same objects."""
+    if second is None or len(first) != len(second):
         return False
-    return all(mine is yours for mine, yours in zip(one, other, strict=True))
+    return all(a is b for a, b in zip(first, second, strict=True))
 
 
 # -- registers -------------------------------------------------------------------------------------------
@@ -396,7 +398,7 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str
     {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
     if isinstance(state.ins, Tcgen05Mma):
-        return []  # no thread holds anything before tcgen05.ld
+        return []  # threads hold nothing before tcgen05.ld
     operand = state.ins.operand(name)
     if operand.layout is None:
         return []
@@ -416,14 +418,14 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str
     return rows
 
 
-#: The array that the registers of an operand in a lane were read from, and what the page gets of them.
+#: For an operand and a lane: the array that its registers were read from, and what the page gets.
 KnownRegisters = dict[tuple[str, int], tuple[NDArray[Any], list[dict[str, Any]]]]
 
 
 def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None = None) -> dict[str, Any]:
     """Registers of a lane by operand, each in hexadecimal and with the elements in it.
 
-    Those whose array is the same as before are taken from `known`, which remembers the others.
+    `known` caches them: they are taken from there as long as the array is the same.
     """
     if isinstance(state.ins, Tcgen05Mma):
         return {}
@@ -439,7 +441,7 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
 
 
 def picture_data(picture: Picture) -> dict[str, Any]:
-    """A picture of bits as plain lists: its notes, and for every grid the headings, cells and rules."""
+    """A picture of bits as plain lists: notes, and the headings, cells and rules of each grid."""
     grids = [_grid_data(grid) for grid in picture.grids]
     return {"title": picture.title, "notes": list(picture.notes), "grids": grids}
 

@@ -1,4 +1,4 @@
-"""The Explorer widget: its state as traits for Python, and one view that draws it and sends back messages."""
+"""The Explorer widget: traits and methods for the next cell, around a session and its page."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .static_html import check_path, write_page
 from .trace_data import FoundDifference
 from .view import MATRICES, MAX_PINNED, read_only
 
-MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
+MIN_HEIGHT, MAX_HEIGHT = 300, 10_000  # pixels; a lower Explorer would be unreadable
 
 
 def _pixels(height: int) -> int:
-    """The height of an Explorer that shares the screen with something else."""
+    """The height of an Explorer, checked."""
     pixels = as_int(height, "height")
     if not MIN_HEIGHT <= pixels <= MAX_HEIGHT:
         raise PtxlabError(
@@ -42,14 +42,14 @@ def _pixels(height: int) -> int:
 
 
 def _hexadecimal(descriptor: int | str) -> str:
-    """A matrix descriptor as a page types it."""
+    """A matrix descriptor as hexadecimal text."""
     if isinstance(descriptor, str):
         return descriptor
     return f"0x{as_int(descriptor, 'descriptor'):016x}"
 
 
 def _matrix_trait(matrix: str, doc: str) -> StateTrait:
-    """A matrix by its values; metadata by its nibbles."""
+    """The trait of a matrix: its values, or the nibbles of metadata."""
 
     def read(ex: Explorer) -> NDArray[Any]:
         return read_only(ex._presenter.values(matrix))
@@ -148,14 +148,14 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     def close(self) -> None:
         """Close the widget with everything that it opened: its view, and the layouts of both."""
         super().close()
-        for widget in vars(self).get("_own_widgets", ()):  # none where the constructor refused its arguments
+        for widget in vars(self).get("_own_widgets", ()):  # none if the constructor refused its arguments
             widget.close()
 
     # -- from the next cell -------------------------------------------------------------------------------
 
     @property
     def instruction(self) -> Explorable:
-        """The instruction; assign another one, and the matrices that fit it stay."""
+        """The instruction; assign another one to switch, which keeps the matrices that fit."""
         return self.state.form
 
     @instruction.setter
@@ -164,7 +164,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         self._presenter.show()
 
     def restart(self, ins: Form | str) -> None:
-        """Show an instruction with the matrices that an Explorer of it starts with; nothing is to undo."""
+        """Start anew with an instruction and its initial matrices; the undo history is cleared."""
         self.state.replace_instruction(ExplorerState(explorable(ins), self.state.seed))
         self.state.history = History()
         self._presenter.forget_refusal()
@@ -174,7 +174,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
     def chip(self) -> str:
         """The chip whose D is shown, such as "sm_90", or "GPU"; assign another that has the instruction.
 
-        It is "" for instructions that move words, which no two chips do differently.
+        It is "" for transfers, which are the same on all chips.
         """
         return self.state.chips[0]
 
@@ -197,10 +197,10 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         return self.state.comparison().differ
 
     def find_difference(self, seconds: float = 1.0) -> FoundDifference:
-        """Take small inputs on which the two chips differ, and select the first cell of D that does.
+        """Search for small inputs on which the two chips differ, and select the first cell of D that does.
 
-        What comes back is true if there is one; printed it says what was found. Inputs that differ already
-        stay as they are, and undo brings the others back.
+        The result is true if there is one, and says what was found when printed. Inputs on which the chips
+        already differ are kept; undo restores replaced ones.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.against = "sm_80"
@@ -257,11 +257,11 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         self._presenter.show()
 
     def undo(self) -> None:
-        """Take back the last edit, if there is one."""
+        """Undo the last edit, if there is one."""
         self.apply(Undo())
 
     def redo(self) -> None:
-        """Take back the last undo, if there is one."""
+        """Redo the last undone edit, if there is one."""
         self.apply(Redo())
 
     def run(self) -> None:
@@ -285,9 +285,9 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
         `by` is the instruction: "ldmatrix" or "ld.shared" for A and B, "stmatrix" or "st.shared" for D;
         wgmma and wmma have their own. `major` says whether a "row" or a "column" is contiguous, `pitch` how
-        many bytes those are apart, and `swizzle` is 0, 32, 64 or 128. What is left out is as usual.
-        A tile of wgmma or tcgen05.mma can lie as a matrix descriptor says, 64 bits or their hexadecimal text;
-        what goes through registers as a `layout` of CuTe says, ``"Swizzle<3,3,3> o (64,64):(64,1)"``.
+        many bytes those are apart, and `swizzle` is 0, 32, 64 or 128. What is left out has its default.
+        For a tile of wgmma or tcgen05.mma, a matrix `descriptor` can state the layout, as 64 bits or as
+        hexadecimal text; for other operands, CuTe's notation, ``"Swizzle<3,3,3> o (64,64):(64,1)"``.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.show_memory("A", pitch=128)
@@ -331,7 +331,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         """Show the registers of a thread after a tcgen05.ld of all four warps, beside tensor memory.
 
         `shape` and `count` are those of the load, which begins in `lane` 0 or 16 of each warp's 32 and in
-        `column`; `pack` is .pack::16b. Without a count it takes up to 32 registers of each thread.
+        `column`; `pack` is .pack::16b. Without a count it fills up to 32 registers of each thread.
 
         >>> import ptxlab
         >>> ex = ptxlab.explore("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
@@ -361,10 +361,10 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         count: int | None = None,
         seed: int | None = None,
     ) -> Quiz:
-        """Ask questions on the screen: those that are given, or random ones; `ex.quiz_score` has the score.
+        """Ask the given questions on the screen, or random ones; `ex.quiz_score` has the score.
 
-        Random ones are of every kind that makes sense for the instruction, or of some `kinds` ("where",
-        "holds", "nibble", "metadata", "value", "change", "code"); the same `seed` asks the same.
+        Random questions are of every kind that makes sense for the instruction, or of some `kinds` ("where",
+        "holds", "nibble", "metadata", "value", "change", "code"); the same `seed` asks the same ones.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
         >>> quiz = ex.quiz(["where A[9][37]", "holds lane 14 d3", "where B", "code A[0][0]"])
@@ -388,14 +388,14 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     @property
     def link(self) -> str:
-        """Everything as a text to send to somebody: ``ptxlab.explore(link)`` opens it again.
+        """Everything as a text to share: ``ptxlab.explore(link)`` opens it again.
 
-        It is short where fills made the matrices: it names them and the seed instead of every register.
+        It is short if fills made the matrices: it names these and the seed instead of every register.
         """
         return self.session.link
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
-        """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
+        """Write what is on the screen as one read-only HTML file that needs no kernel and no network.
 
         >>> import tempfile
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -407,11 +407,11 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
         return write_page(path, title, self.instruction.mnemonic, self.page_data())
 
     def page_data(self, **limits: int) -> dict[str, Any]:
-        """What a saved page holds; with `max_products` all dot products only of a D that has no more."""
+        """What a saved page holds; all dot products only if D has at most `max_products`."""
         return self.session.page_data(**limits)
 
     def static_html(self) -> str:
-        """What is on the screen as an image, which a saved notebook shows where no kernel runs.
+        """What is on the screen as an image, which a saved notebook shows without a kernel.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.static_html().split('"')[-2][:18]

@@ -1,4 +1,4 @@
-"""The Explorer in a browser tab: a session whose messages pass through a Web Worker, front/worker.js."""
+"""The Explorer in a browser tab: a session in a Web Worker, front/worker.js."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ..errors import PtxlabError
 from .session import PageSession
 from .view import Outgoing
 
-#: What a page shows that was asked for nothing else.
+#: What a page shows by default.
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
-#: A message as JSON, the places of its bytes, and the bytes.
+#: A message as JSON, which includes the places of its bytes, and the bytes.
 Encoded = tuple[str, list[bytes]]
 
 
 class Tab:
-    """One Explorer, opened by what an address names: an instruction, in full or in short, or a link.
+    """One Explorer, opened with what the address names: an instruction, even by a short name, or a link.
 
     >>> tab = Tab()
     >>> [(text, _)] = tab.open("mma.m16n8k16.f16", "[]")
@@ -28,10 +28,10 @@ class Tab:
     def __init__(self) -> None:
         self._session: PageSession | None = None
 
-    def open(self, asked: str, waiting: str) -> list[Encoded]:
-        """Open what was asked for, do what the page sent meanwhile (JSON), and send all that is shown."""
+    def open(self, requested: str, waiting: str) -> list[Encoded]:
+        """Open what was requested, handle what the page sent meanwhile (JSON), and send the whole state."""
         try:
-            session, problem = PageSession(asked or DEFAULT), None
+            session, problem = PageSession(requested or DEFAULT), None
         except PtxlabError as error:
             session, problem = PageSession(DEFAULT), error
         self._session = session
@@ -44,24 +44,24 @@ class Tab:
         return [encode({"method": "update", "state": session.view.get_state()}), *map(encode, answers)]
 
     def handle(self, message: str) -> list[Encoded]:
-        """What a message of the page, as JSON, is answered with."""
+        """The answers to a message of the page, as JSON."""
         assert self._session is not None, "the worker opens a session first"
         return [encode(each) for each in self._session.handle(json.loads(message))]
 
 
 def encode(message: Outgoing) -> Encoded:
-    """A message without its bytes, where those were, and these.
+    """A message without its bytes but with their places, as JSON, and the bytes.
 
     >>> encode({"method": "update", "state": {"A": {"codes": b"123"}}})
     ('{"method":"update","state":{"A":{"codes":null}},"bytes":[["state","A","codes"]]}', [b'123'])
     """
     places: list[list[str | int]] = []
-    found: list[bytes] = []
+    buffers: list[bytes] = []
 
     def without_bytes(value: Any, path: list[str | int]) -> Any:
         if isinstance(value, bytes):
             places.append(path)
-            found.append(value)
+            buffers.append(value)
             return None
         if isinstance(value, dict):
             return {key: without_bytes(inner, [*path, key]) for key, inner in value.items()}
@@ -70,4 +70,4 @@ def encode(message: Outgoing) -> Encoded:
         return value
 
     plain = {**without_bytes(message, []), "bytes": places}
-    return json.dumps(plain, separators=(",", ":")), found
+    return json.dumps(plain, separators=(",", ":")), buffers
