@@ -1,11 +1,11 @@
-"""`pytest --ptxlab`: launches in tests run on the simulator, and a hazard fails its test.
+"""`pytest --ptxlab`: kernel launches in tests run on the simulator, and a hazard fails its test.
 
-They are those of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy, as inside of `ptxlab.simulating`.
+It covers launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy, as inside `ptxlab.simulating`.
 
-The fixture `simulating` does so for one test: it is the session whose `results` has what came of each launch.
+The fixture `simulating` does so for one test: it is the session, whose `results` has those of each launch.
 
-pytest loads this in every run on a machine with ptxlab. It stands outside of the package, so that a run which
-asks for nothing imports neither ptxlab nor NumPy.
+pytest loads this file in every run on a machine with ptxlab. It is outside of the package, so that runs that
+do not use it import neither ptxlab nor NumPy.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     import ptxlab
 
-    # Launches go to the session that was opened last; a test that has asked for one wants to see them there.
-    own = getattr(item, "funcargs", {}).get("simulating")
-    with ptxlab.simulating() if own is None else nullcontext(own) as session:
+    # Launches go to the session that was opened last, so a test with the fixture must keep its own.
+    fixture = getattr(item, "funcargs", {}).get("simulating")
+    with ptxlab.simulating() if fixture is None else nullcontext(fixture) as session:
         result = yield
     hazards = [f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards]
     if hazards:

@@ -1,6 +1,6 @@
-"""Whole kernels as users hold them: `ptxlab.kernel`, and results that open in a notebook and in the Explorer.
+"""Kernels for users: `ptxlab.kernel`, and results that are shown in a notebook and open in the Explorer.
 
-Like `ptxlab.instruction`, the methods here load what they need when they are called.
+As in `ptxlab.instruction`, methods import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RecordedOperands(Operation):
 
 
 class Simulation(Result):
-    """What came of `k.simulate(...)`; a notebook shows the source with counts and conflicts in its margin.
+    """The result of `k.simulate(...)`; a notebook shows the source with counts and conflicts in its margin.
 
     >>> import numpy as np, ptxlab
     >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -48,7 +48,7 @@ class Simulation(Result):
     """
 
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
-        """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
+        """What a matrix instruction read in one warp, as `Result.operands`; `.explore()` shows it."""
         recorded = super().operands(line, warp, index=index)
         return RecordedOperands(**{each.name: getattr(recorded, each.name) for each in fields(recorded)})
 
@@ -68,9 +68,9 @@ class Simulation(Result):
             return {}
 
     def _ipython_display_(self) -> None:
-        """The player, which leaves the page of `_repr_html_` in the notebook's file."""
+        """Show the player, which saves the page of `_repr_html_` in the notebook's file."""
         if self.trace is None or not self.trace.steps:
-            raise NotImplementedError  # IPython goes on with `_repr_html_`
+            raise NotImplementedError  # IPython then uses `_repr_html_`
         try:
             player = self.player()
         except PtxlabError:
@@ -84,19 +84,19 @@ class Simulation(Result):
 
     @staticmethod
     def kernel_html(title: str, source: str, lines: Collection[int]) -> str:
-        """A kernel in a notebook: its source with the numbers of its lines."""
+        """A kernel in a notebook: its source with line numbers."""
         from .views.annotated_source import kernel_lines, source_html
 
         return source_html(source, title=title, part=kernel_lines(source, lines))
 
     @staticmethod
     def launch_profile(profile: LaunchProfile) -> Profile:
-        """A profile that a notebook and a terminal show."""
+        """The profile in a form that notebooks and terminals show."""
         return Profile(**{each.name: getattr(profile, each.name) for each in fields(profile)})
 
 
 class Profile(LaunchProfile):
-    """What came of `k.profile(...)`; a notebook shows the source with cycles and stalls in its margin.
+    """The result of `k.profile(...)`; a notebook shows the source with cycles and stalls in its margin.
 
     >>> import numpy as np, ptxlab
     >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -141,15 +141,15 @@ def kernel(
     *,
     link: Sequence[str] = (),
 ) -> Kernel[Simulation] | NumbaKernel[Simulation] | TritonKernel[Simulation]:
-    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU), from PTX text or another framework.
+    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU), PTX text or another framework.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
     are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
     and variables it uses. `k.simulate(...)` runs it without a GPU, `k.launch(...)` on one.
 
-    Of other frameworks it takes Triton's `CompiledKernel`, whose ``simulate(grid, *arguments)`` needs no
-    block; Numba's dispatcher, of which `name` is a signature, ``"void(float32[::1], int32)"``, or None to
-    follow the arguments; CuPy's `RawKernel`.
+    From other frameworks it takes Triton's `CompiledKernel`, whose ``simulate(grid, *arguments)`` needs no
+    block; Numba's dispatcher, for which `name` is a signature, ``"void(float32[::1], int32)"``, or None to
+    follow the arguments; and CuPy's `RawKernel`.
 
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
@@ -171,11 +171,11 @@ def simulating(
 ) -> Session[Simulation]:
     """A context in which launches of Triton, Gluon and Numba run on the simulator, unmodified.
 
-    Arrays are NumPy's, torch's on the CPU, or whatever has `__array_interface__`; kernels write them in
-    place. The session lists what came of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
-    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. With `profile` the session has the
-    predicted time of each launch, too (`session.profiles`), and Triton's autotuner chooses by it. All threads
-    are concerned, since the frameworks have one driver for all: a launch belongs to the session that its
+    Arrays are NumPy's, torch's on the CPU, or any with `__array_interface__`; kernels write them in place.
+    `session.results` has the result of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
+    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. With `profile` the session also has
+    the predicted time of each launch (`session.profiles`), by which Triton's autotuner chooses. It affects
+    all threads, since a framework has one driver for all of them: a launch belongs to the session that its
     thread opened last, or else to the newest. ::
 
         with ptxlab.simulating() as session:

@@ -1,4 +1,4 @@
-"""Kernels of other compilers on the simulator: a module for each, imported when it is asked for."""
+"""Kernels of other compilers on the simulator: a module for each, imported at use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target, chip_number
 from ..simulator import Result
 from ..simulator.kernel import Kernel
-from .session import fitting
+from .session import version_errors
 
 if TYPE_CHECKING:
     from .numba import NumbaKernel
@@ -23,14 +23,14 @@ R = TypeVar("R", bound=Result)
 def compiled_kernel(
     result_type: type[R], compiled: Any, name: str | None, target: str
 ) -> Kernel[R] | NumbaKernel[R] | TritonKernel[R]:
-    """A kernel from what a framework compiled, or will compile; `name` is the signature for Numba."""
+    """A kernel from a framework's object, compiled or to be compiled; for Numba, `name` is a signature."""
     owners = {
         (base.__module__.partition(".")[0], base.__name__)
         for base in type.mro(type(compiled))
         if is_a(base.__module__, str)
     }
     if ("triton", "CompiledKernel") in owners:
-        with fitting("triton"):
+        with version_errors("triton"):
             from .triton import TritonKernel
         return TritonKernel.of(result_type, compiled)
     if ("triton", "KernelInterface") in owners:
@@ -39,11 +39,11 @@ def compiled_kernel(
             "triton.compile(...) gives, or launch it inside ptxlab.simulating()"
         )
     if ("numba", "CUDADispatcher") in owners:
-        with fitting("numba.cuda"):
+        with version_errors("numba.cuda"):
             from .numba import NumbaKernel
         return NumbaKernel(result_type, compiled, name, divmod(chip_number(check_target(target)), 10))
     if ("cutlass", "JitCompiledFunction") in owners:
-        with fitting("cutlass"):
+        with version_errors("cutlass"):
             from .cute import compiled_function
         return compiled_function(result_type, compiled, name)
     if ("cupy", "RawKernel") in owners:

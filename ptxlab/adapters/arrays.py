@@ -1,7 +1,7 @@
-"""Arrays as other frameworks hold them -> memory of a simulated launch.
+"""Arrays of other frameworks as memory of a simulated launch.
 
-A framework hands a kernel an address and strides; so views that are not contiguous, or that share memory,
-are as good as whole arrays. No framework is imported here: a tensor is what has `data_ptr()`.
+Frameworks pass a kernel an address and strides, so views that are not contiguous, or that share memory, are
+as valid as whole arrays. No framework is imported here: anything with `data_ptr()` is a tensor.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ..memory import TensorMap, tensor_map
 from ..simulator.arguments import Pointer
 from ..simulator.ptx.syntax import Function
 
-#: Of elements of tensor maps, in the order of CUtensorMapDataType.
+#: Element types of tensor maps, in the order of CUtensorMapDataType.
 MAP_TYPES = (
     "UINT8", "UINT16", "UINT32", "INT32", "UINT64", "INT64", "FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16",
     "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B",
 )  # fmt: skip
-#: In the order of CUtensorMapSwizzle.
+#: Swizzles, in the order of CUtensorMapSwizzle.
 SWIZZLES = (0, 32, 64, 128, "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
-#: What Triton and the GPU's 16-byte accesses ask of addresses, and so a launch must keep.
+#: A launch keeps addresses modulo this: Triton and 16-byte accesses depend on it.
 _ALIGNMENT = 16
 _MAP_ALIGNMENT = 64  # of a CUtensorMap
 _LOWEST_ADDRESS, _HIGHEST_ADDRESS = 1 << 16, 1 << 47  # of a process on Linux
-_MAPPED = Path("/proc/self/maps")  # which says, in order, what addresses it has
+_MAPPED = Path("/proc/self/maps")  # the mapped addresses of this process, sorted
 
 
 def is_array(value: object) -> bool:
@@ -54,7 +54,7 @@ def is_array(value: object) -> bool:
     names = ("data_ptr", "__array_interface__", "__cuda_array_interface__")
     try:
         return any(hasattr(value, name) for name in names)
-    except Exception:  # a __getattr__ of somebody else's may raise anything
+    except Exception:  # a foreign __getattr__ may raise anything
         return False
 
 
@@ -71,7 +71,7 @@ def host_array(value: Any) -> NDArray[Any]:
         return _host_array(value)
     except PtxlabError:
         raise
-    except Exception as error:  # what looks like a tensor, and is none
+    except Exception as error:  # it looks like a tensor, but is not one
         reason = quoted(f"{type(error).__name__}: {error}", 80)
         raise PtxlabError(f"found {quoted(value)}, whose memory cannot be told ({reason})") from error
 
@@ -91,7 +91,7 @@ def _host_array(value: Any) -> NDArray[Any]:
 
 
 def numpy_type(name: object) -> np.dtype[Any]:
-    """NumPy's type of a name such as ``torch.bfloat16``; two packed numbers are a byte.
+    """NumPy's type for a name such as ``torch.bfloat16``; two packed 4-bit numbers are a byte.
 
     >>> numpy_type("torch.bfloat16"), numpy_type("float32"), numpy_type("torch.float4_e2m1fn_x2")
     (dtype(bfloat16), dtype('float32'), dtype('uint8'))
@@ -110,7 +110,7 @@ def numpy_type(name: object) -> np.dtype[Any]:
 def array_at(
     address: int, shape: tuple[int, ...], strides: tuple[int, ...], element: np.dtype[Any]
 ) -> NDArray[Any]:
-    """The array that lies at an address of this process; strides are in bytes and not negative."""
+    """The array at an address of this process; strides are in bytes and not negative."""
     if not address or 0 in shape:
         return np.zeros(shape, element)
     size = element.itemsize + sum((count - 1) * step for count, step in zip(shape, strides, strict=True))
@@ -131,7 +131,7 @@ def map_of_memory(
     fill: int = 0,
     steps: Sequence[int] | None = None,
 ) -> TensorMap:
-    """As cuTensorMapEncodeTiled: the innermost axis is first, and has no stride; numbers are the driver's.
+    """As cuTensorMapEncodeTiled: the innermost axis comes first, and has no stride; enums are the driver's.
 
     >>> x = np.zeros((4, 32), dtype=np.uint8)
     >>> packed = map_of_memory("16U4_ALIGN8B", x.ctypes.data, (64, 4), (32,), (64, 2))
@@ -157,11 +157,11 @@ def map_of_memory(
 
 
 def device_memory(arguments: Sequence[object]) -> list[object]:
-    """Arguments of a launch with pointers in place of arrays that the simulator does not take as they are.
+    """Arguments of a launch, with pointers in place of arrays that the simulator does not take directly.
 
-    Those are views that are not contiguous, and arrays that share a part of their memory. Addresses keep
-    their distance to multiples of 16. An array of 64-bit integers, or of bytes, may hold addresses of others,
-    e.g. the matrices of a grouped product: what is alive there can be reached.
+    These are views that are not contiguous, and arrays that share a part of their memory. Addresses keep
+    their remainder modulo 16. An array of 64-bit integers, or of bytes, may hold addresses of other arrays,
+    e.g. the matrices of a grouped product: the kernel can access those that are alive.
 
     >>> x = np.arange(8, dtype=np.int32)
     >>> [type(each).__name__ for each in device_memory([x, x, 3])]
@@ -169,7 +169,7 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
     >>> [each.offset for each in device_memory([x[4:], x])]
     [16, 0]
     """
-    values: list[object] = []  # the members of structs, too
+    values: list[object] = []  # including the members of structs
     for argument in arguments:
         values += argument if isinstance(argument, tuple) else (argument,)
     tables = {
@@ -197,7 +197,7 @@ def device_memory(arguments: Sequence[object]) -> list[object]:
 
 
 def _placed(arguments: Sequence[object]) -> list[object]:
-    """Arguments with pointers in place of views that are not contiguous, or that share memory."""
+    """Arguments with pointers in place of arrays that are not contiguous, or that share memory."""
     placed = list(arguments)
     arrays = {
         number: argument
@@ -216,7 +216,7 @@ def _placed(arguments: Sequence[object]) -> list[object]:
 
 
 def _joined_spans(arrays: Mapping[int, NDArray[Any]]) -> Iterator[tuple[int, int, list[int]]]:
-    """Memory of arrays that share some, directly or through others: beginning, end, and the arrays' keys."""
+    """Spans of memory that arrays share, directly or through others: start, end, and the arrays' keys."""
     spans = sorted((*np.lib.array_utils.byte_bounds(array), key) for key, array in arrays.items())
     while spans:
         low, high, key = spans.pop(0)
@@ -229,7 +229,7 @@ def _joined_spans(arrays: Mapping[int, NDArray[Any]]) -> Iterator[tuple[int, int
 
 
 def _possible_table(argument: object) -> NDArray[np.uint64] | None:
-    """The words of an argument that may be addresses; None if there are none."""
+    """The words of an argument that may be addresses; None if it has none."""
     if isinstance(argument, Pointer):
         argument = argument.memory
     if not isinstance(argument, np.ndarray) or not argument.ndim or argument.dtype.kind not in "iu":
@@ -243,7 +243,7 @@ def _possible_table(argument: object) -> NDArray[np.uint64] | None:
 
 
 def _possible_addresses(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Those words that may be addresses of this process; two small numbers side by side are soon told."""
+    """The words that may be addresses of this process; pairs of small 32-bit numbers mostly are not."""
     chosen = np.unique(words[(words >= _LOWEST_ADDRESS) & (words < _HIGHEST_ADDRESS)])
     if not chosen.size or not _MAPPED.exists():
         return chosen
@@ -254,7 +254,7 @@ def _possible_addresses(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _reached(tables: Sequence[NDArray[np.uint64]]) -> list[NDArray[np.uint8]]:
-    """The memory of arrays that are alive and that one of these addresses is in."""
+    """The memory of live arrays that contain one of these addresses."""
     addresses = np.unique(np.concatenate(tables))
     reached = {}
     for array in _alive():
@@ -267,35 +267,35 @@ def _reached(tables: Sequence[NDArray[np.uint64]]) -> list[NDArray[np.uint8]]:
 
 
 def _alive() -> Iterator[NDArray[Any]]:
-    """All arrays of NumPy and tensors of torch on the CPU that Python's objects refer to."""
+    """All NumPy arrays, and torch tensors on the CPU, that are referenced by Python objects."""
     frame: FrameType | None = sys._getframe(1)
-    variables: list[Any] = []  # of functions that run
+    variables: list[Any] = []  # local variables of the running functions
     while frame is not None:
         variables += frame.f_locals.values()
         frame = frame.f_back
     torch = sys.modules.get("torch")
     tensors: Any = () if torch is None else torch.Tensor
-    others: set[int] = set()  # ids of the types that are neither; some types cannot be hashed
-    for container in (*gc.get_objects(), *variables, variables):  # what functions name counts last
+    others: set[int] = set()  # ids of other types; some types are not hashable
+    for container in (*gc.get_objects(), *variables, variables):  # local variables come last
         for value in gc.get_referents(container):
-            kind = type(value)  # isinstance would ask the object, which may be a proxy
+            kind = type(value)  # isinstance would call the object, which may be a proxy
             if id(kind) in others:
                 continue
             if issubclass(kind, np.ndarray):
                 if value.size and not value.dtype.hasobject:
                     yield value
             elif issubclass(kind, tensors):
-                with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or not this one's
+                with suppress(PtxlabError, RuntimeError, NotImplementedError):  # no memory, or on a GPU
                     yield host_array(value)
             else:
                 others.add(id(kind))
 
 
 class HostMemory:
-    """Arrays of the host by their addresses, for launches whose parameters are known as bytes only.
+    """Arrays of the host by address, for launches whose parameters are known only as bytes.
 
-    A word that is an address in one of the arrays is a pointer into it; with `search`, also one in any array
-    that is alive. `as_map` makes a tensor map of 128 bytes that begin with such an address, or None.
+    A word that is an address in one of the arrays, or with `search` in any live array, is a pointer into it.
+    `as_map` decodes 128 bytes that begin with such an address as a tensor map, or returns None.
 
     >>> x = np.arange(4, dtype=np.float32)
     >>> content = (x.ctypes.data + 8).to_bytes(8, "little") + bytes(8)
@@ -315,14 +315,14 @@ class HostMemory:
         self._add(arrays)
 
     def _add(self, arrays: Sequence[NDArray[Any]]) -> None:
-        every = [array for array in (*(memory for _, memory in self._blocks), *arrays) if array.size]
+        everything = [array for array in (*(memory for _, memory in self._blocks), *arrays) if array.size]
         self._blocks = [
             (low, array_at(low, (high - low,), (1,), np.dtype(np.uint8)))
-            for low, high, _ in _joined_spans(dict(enumerate(every)))
+            for low, high, _ in _joined_spans(dict(enumerate(everything)))
         ]
 
     def pointer(self, address: int) -> Pointer | None:
-        """A pointer to an address; None where no array is."""
+        """A pointer to an address; None if no array contains it."""
         for low, memory in self._blocks:
             if low <= address < low + memory.size:
                 return Pointer(memory, address - low, low % _ALIGNMENT)
@@ -351,24 +351,24 @@ class HostMemory:
         return tuple(members)
 
     def arguments(self, function: Function, contents: Sequence[bytes | TensorMap]) -> list[object]:
-        """Parameters of a kernel, from the bytes of each; tensor maps stay."""
+        """The arguments of a kernel from the bytes of each parameter; tensor maps are passed on."""
         if self._searches:
             whole_words = b"".join(each[: len(each) // 8 * 8] for each in contents if isinstance(each, bytes))
             addresses = _possible_addresses(np.frombuffer(whole_words, np.uint64)).tolist()
             unknown = [each for each in addresses if self.pointer(each) is None]
             self._add(_reached([np.array(unknown, np.uint64)]) if unknown else [])
-        passed: list[object] = []
+        arguments: list[object] = []
         for parameter, content in zip(function.parameters, contents, strict=True):
             if isinstance(content, TensorMap):
-                passed.append(content)
+                arguments.append(content)
                 continue
             members = self.struct(content, parameter.align)
-            whole = len(members) == 1
-            if parameter.array and not (whole and isinstance(members[0], TensorMap)):
-                passed.append(members[0] if whole and isinstance(members[0], bytes) else members)
-            elif whole and not isinstance(members[0], bytes):
-                passed.append(members[0])
+            single = len(members) == 1
+            if parameter.array and not (single and isinstance(members[0], TensorMap)):
+                arguments.append(members[0] if single and isinstance(members[0], bytes) else members)
+            elif single and not isinstance(members[0], bytes):
+                arguments.append(members[0])
             else:
                 kind = "f" if parameter.type.startswith("f") else "u"
-                passed.append(np.frombuffer(content, f"{kind}{len(content)}")[0])
-        return passed
+                arguments.append(np.frombuffer(content, f"{kind}{len(content)}")[0])
+        return arguments

@@ -1,8 +1,8 @@
-"""CuPy's `RawKernel` on the simulator: launches inside `ptxlab.simulating`, and kernels from others.
+"""CuPy's `RawKernel` on the simulator: launches inside `ptxlab.simulating`, and `ptxlab.kernel(raw_kernel)`.
 
-Tried with CuPy 14.2, which needs no GPU to make a `RawKernel`; nothing of it is imported. What is changed are
-`RawKernel.__call__`, and so kernels that were made before the session launch there as well, and
-`RawModule.get_function`, which would ask for a GPU.
+Tried with CuPy 14.2, which needs no GPU to make a `RawKernel`; it is not imported here. A session replaces
+`RawKernel.__call__`, so that it also covers kernels that were made before, and `RawModule.get_function`,
+which would need a GPU.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..errors import PtxlabError, quoted
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import host_array, is_array
-from .session import current_session, fitting, replaced
+from .session import current_session, replaced, version_errors
 
 R = TypeVar("R", bound=Result)
 
 
 def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
     """A `RawKernel` from its CUDA C++, which NVRTC compiles again, with the same options, or from its PTX."""
-    with fitting("cupy"):
+    with version_errors("cupy"):
         code, name, options = compiled.code, compiled.name, compiled.options
         path: Any = getattr(compiled, "file_path", None)
     if code is None and is_a(path, str) and path.endswith(".ptx") and Path(path).is_file():
@@ -37,7 +37,7 @@ def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
 
 
 class _Function:
-    """A kernel of a `RawModule`, with what a `RawKernel` has."""
+    """A kernel of a `RawModule`, with the attributes of a `RawKernel`."""
 
     def __init__(self, module: Any, name: str, on_gpu: Callable[..., Any]) -> None:
         self.code, self.file_path, self.options = module.code, module.file_path, module.options
@@ -60,14 +60,14 @@ def _launch(
     if not is_a(args, tuple, list):
         raise PtxlabError(f"args={quoted(args)}: {kernel.name} takes a tuple of arguments")
     key = ("cupy", kernel.code, kernel.file_path, kernel.name, kernel.options)
-    if key not in session.kept:
-        session.kept[key] = raw_kernel(session.result_type, kernel, session.target)
+    if key not in session.adapter_cache:
+        session.adapter_cache[key] = raw_kernel(session.result_type, kernel, session.target)
     arguments = [host_array(each) if is_array(each) else each for each in args]
-    session.simulate(session.kept[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
+    session.simulate(session.adapter_cache[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
 
 
 def install() -> Callable[[], None]:
-    """Let kernels launch on the simulator; the result undoes it."""
+    """Let CuPy launch on the simulator; returns a function that undoes it."""
     cupy: Any = sys.modules["cupy"]
     former_call, former_get = cupy.RawKernel.__call__, cupy.RawModule.get_function
 

@@ -1,12 +1,12 @@
 """CuTe DSL on the simulator: launches for `ptxlab.simulating`, and kernels from compiled functions.
 
-Tried with nvidia-cutlass-dsl 4.8.1. The DSL compiles a `@cute.jit` function to code of the host, which sets
-up tensor maps and launches through the CUDA runtime, and its kernels to PTX. Here the functions of the
-runtime that the host's code calls are functions of Python, and a launch goes to the simulator with the bytes
-of its parameters. What is changed in the DSL while a session is open: `Compiler.jit`, the options of a
-compilation (it keeps the PTX, with line numbers), the architecture, `_Tensor` (arrays of the host count as
-global memory), `HardwareInfo`, the number of devices, `initialize_cuda_context`, the cache of compiled
-functions, and calls of functions with TVM FFI, which take arrays themselves.
+Tried with nvidia-cutlass-dsl 4.8.1. The DSL compiles a `@cute.jit` function to host code, which sets up
+tensor maps and launches through the CUDA runtime, and its kernels to PTX. Here the host code calls Python
+functions instead of the runtime, and a launch goes to the simulator with the bytes of its parameters. A
+session replaces in the DSL: `Compiler.jit`, the options of a compilation (it keeps the PTX, with line
+numbers), the architecture, `_Tensor` (arrays of the host count as global memory), `HardwareInfo`, the number
+of devices, `initialize_cuda_context`, the cache of compiled functions, and calls of functions with TVM FFI,
+which take arrays directly.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import check_attributes, current_session, fitting, replaced
+from .session import check_attributes, current_session, replaced, version_errors
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MAX_SHARED, _MAX_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
-_LIBRARIES: list[ctypes.c_void_p] = []  # which must outlive the code of the host
-_SEEN: dict[int, np.ndarray[Any, Any]] = {}  # arrays that a call of a compiled function has, by address
-_RAISED: list[BaseException] = []  # what a launch raised, until the DSL's code has returned
+_LIBRARIES: list[ctypes.c_void_p] = []  # they must outlive the host code
+_CALL_ARRAYS: dict[int, np.ndarray[Any, Any]] = {}  # of the current call of host code, by address
+_ERRORS: list[BaseException] = []  # errors of launches, until the host code has returned
 
 
 class _Config(ctypes.Structure):
@@ -61,7 +61,7 @@ class _Config(ctypes.Structure):
     ]
 
 
-# -- the CUDA runtime, as the code of the host calls it ------------------------------------------------------
+# -- the CUDA runtime, as the host code calls it -------------------------------------------------------------
 
 
 def _get_kernel(out: int, library: int, name: int) -> int:
@@ -75,12 +75,12 @@ def _get_kernel(out: int, library: int, name: int) -> int:
 
 
 def _load_library(out: int, *_: int) -> int:
-    ctypes.c_uint64.from_address(out).value = 1  # which nobody looks at
+    ctypes.c_uint64.from_address(out).value = 1  # any handle: it is not used
     return 0
 
 
 def _init_library_once(state: int, init: int, load: int, set_error: int) -> int:
-    """What functions with TVM FFI call first: the code of the host loads its kernels to the only device."""
+    """Functions with TVM FFI call this first: the host code loads its kernels onto the only device."""
     loaded = ctypes.c_int64.from_address(state)
     if not loaded.value:
         library = ctypes.c_void_p()
@@ -132,7 +132,7 @@ def _simulated(
     cluster: tuple[int, ...] | None,
 ) -> int:
     session = current_session()
-    if session is None:  # then nobody would raise an error that is kept
+    if session is None:  # a stored error would never be raised
         warnings.warn(
             "this function was compiled inside ptxlab.simulating(), which is over: call it inside again, or "
             "compile it anew for a GPU",
@@ -140,25 +140,25 @@ def _simulated(
         )
         return _FAILED
     try:
-        kernel = _kernel(session.result_type, *_KERNELS[handle - 1], session.kept)
+        kernel = _kernel(session.result_type, *_KERNELS[handle - 1], session.adapter_cache)
         variables = kernel.function.parameters
         addresses = (ctypes.c_void_p * len(variables)).from_address(parameters) if variables else ()
         contents = [
             ctypes.string_at(address, variable.size)
             for address, variable in zip(addresses, variables, strict=True)
         ]
-        memory = HostMemory(list(_SEEN.values()), _decoded_map, search=True)
+        memory = HostMemory(list(_CALL_ARRAYS.values()), _decoded_map, search=True)
         arguments = memory.arguments(kernel.function, contents)
         session.simulate(kernel, grid, block, arguments, shared, cluster)
     except BaseException as error:
-        _RAISED.append(error)
+        _ERRORS.append(error)
         return _FAILED
     return 0
 
 
-def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any]) -> Kernel[Any]:
+def _kernel(result_type: Any, ptx: str, name: str | None, cache: dict[object, Any]) -> Kernel[Any]:
     key = ("cute", ptx, name)
-    if key not in kept:
+    if key not in cache:
         # A store to an element of cutlass.Array has the line of the function that launches, and column 0.
         ptx = re.sub(r"^\t\.loc\t\d+ \d+ 0$", "", ptx, flags=re.MULTILINE)
         mangled = name or (re.findall(r"\.entry (\w+)", ptx) or [""])[0]
@@ -168,16 +168,16 @@ def _kernel(result_type: Any, ptx: str, name: str | None, kept: dict[object, Any
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         title = title.removeprefix("kernel___main__").rstrip("_0123456789")
-        kept[key] = build_kernel(
+        cache[key] = build_kernel(
             result_type, ptx, name, None, (), origin=origin or None, title=title, language="CuTe DSL"
         )
-    kernel: Kernel[Any] = kept[key]
+    kernel: Kernel[Any] = cache[key]
     return kernel
 
 
 def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kernel[Any]:
-    """A kernel of a compiled function; a tensor is a struct: address, dynamic sizes and strides."""
-    with fitting("cutlass"):
+    """The kernel of a compiled function; a tensor is a struct of address, dynamic sizes and strides."""
+    with version_errors("cutlass"):
         ptx = compiled.__ptx__
     if ptx is None:
         raise PtxlabError(
@@ -188,9 +188,9 @@ def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kern
     return _kernel(result_type, as_text(ptx, "the function's PTX").rstrip("\0"), chosen, {})
 
 
-#: Types of elements by the numbers of the chip, as far as they were seen.
+#: Element types by the chip's numbers, as far as they were observed.
 _CHIP_TYPES = dict(enumerate(MAP_TYPES[:8])) | {9: "FLOAT64", 10: "BFLOAT16", 11: "16U4_ALIGN8B"}
-#: What stands for a map of cuTensorMapEncodeTiled: its arguments, in the 128 bytes of a CUtensorMap.
+#: A map from cuTensorMapEncodeTiled is represented by its arguments, in the 128 bytes of a CUtensorMap.
 _MAP_MAGIC = b"ptxlab"
 _MAP_RECORD = np.dtype([
     ("address", "<u8"), ("magic", "S8"), ("sizes", "<u8", 5), ("strides", "<u8", 4), ("box", "<u2", 5),
@@ -203,7 +203,7 @@ def _encode_map(
     interleave: int, swizzle: int, promotion: int, fill: int,
 ) -> int:  # fmt: skip
     if interleave:
-        _RAISED.append(PtxlabError("interleaved tensor maps are not simulated yet"))
+        _ERRORS.append(PtxlabError("interleaved tensor maps are not simulated yet"))
         return _FAILED
     record = np.zeros((), dtype=_MAP_RECORD)
     record["magic"], record["address"] = _MAP_MAGIC, address
@@ -218,10 +218,10 @@ def _encode_map(
 
 
 def _decoded_map(content: bytes) -> TensorMap | None:
-    """The tensor map that 128 bytes are; None if they are none.
+    """The tensor map in 128 bytes; None if they are not a tensor map.
 
-    The code of the host encodes most maps itself, without the driver: the address; flags and the strides in
-    units of 16 bytes; the sizes less 1; the box less 1. Found by compiling for tensors of many types and
+    The host code encodes most maps itself, without the driver: the address; flags and the strides in units of
+    16 bytes; the sizes minus 1; the box minus 1. This was found by compiling for tensors of many types and
     shapes.
     """
     if content[8:16].startswith(_MAP_MAGIC):
@@ -245,7 +245,7 @@ def _decoded_map(content: bytes) -> TensorMap | None:
     return map_of_memory(name, address, sizes.tolist(), strides.tolist(), box[:rank], flags >> 13 & 3)
 
 
-#: Functions of the CUDA runtime that are not as if nothing had happened.
+#: Functions of the CUDA runtime that do something here; all others return success.
 _FUNCTIONS: dict[str, Callable[..., int]] = {
     "_cudaLibraryLoadData": _load_library,
     "_cudaLibraryGetKernel": _get_kernel,
@@ -259,7 +259,7 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
     "cuda_dialect_init_library_once": _init_library_once,
 }
 _C_TYPES: dict[str, Any] = {"!llvm.ptr": ctypes.c_void_p, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
-_CALLBACKS: dict[tuple[str, str], Any] = {}  # which must outlive the code that calls them
+_CALLBACKS: dict[tuple[str, str], Any] = {}  # they must outlive the host code
 _DECLARED = re.compile(r"@(_cu\w+|cuda_dialect_(?:un)?\w+_once)\(([^)]*)\)( -> i32)?")
 
 
@@ -299,16 +299,16 @@ def _with_python_functions(module: Any) -> None:
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """A call of the host's code: what a launch raised is raised when it has returned."""
+    """Around a call of host code: errors of launches are raised when it has returned."""
     try:
         yield
     except Exception:
-        if _RAISED:
-            raise _RAISED[0] from _RAISED[0].__cause__
+        if _ERRORS:
+            raise _ERRORS[0] from _ERRORS[0].__cause__
         raise
     finally:
-        _RAISED.clear()
-        _SEEN.clear()
+        _ERRORS.clear()
+        _CALL_ARRAYS.clear()
 
 
 # -- the DSL -------------------------------------------------------------------------------------------------
@@ -321,12 +321,12 @@ def _sms() -> int:
 
 
 class _OnGpu:
-    """An array of the host that counts as one of a GPU, for functions that take what has DLPack (TVM FFI)."""
+    """An array of the host that claims to be on a GPU, for functions that take DLPack (TVM FFI)."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
         low, high = np.lib.array_utils.byte_bounds(host_array(array))
-        _SEEN[low] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
+        _CALL_ARRAYS[low] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
 
     def __dlpack__(self, **_: object) -> Any:
         capsule = self._array.__dlpack__()
@@ -338,21 +338,21 @@ class _OnGpu:
 
 
 def _on_gpu(value: Any) -> Any:
-    """A value with arrays of the host as ones of a GPU."""
+    """A value whose arrays claim to be on a GPU."""
     if type(value) in (tuple, list):
         return type(value)(_on_gpu(each) for each in value)
     return _OnGpu(value) if is_array(value) and hasattr(value, "__dlpack__") else value
 
 
 def _as_global(capsule: Any) -> None:
-    """Mark the array of a fresh DLPack capsule as one of a GPU, so that the DSL calls its memory global."""
+    """Mark the array of a new DLPack capsule as one on a GPU, so that the DSL treats its memory as global."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     ctypes.c_int32.from_address(get(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
 
 
 def install() -> Callable[[], None]:
-    """Let CuTe DSL launch on the simulator; the result undoes it."""
+    """Let CuTe DSL launch on the simulator; returns a function that undoes it."""
     tensor, info = runtime._Tensor, hardware_info.HardwareInfo
     options, environment = compiler.CompileOptions, env_manager.EnvironmentVarManager
     executor, compiled = jit_executor.JitExecutor, cuda_jit_executor.CudaDialectJitCompiledFunction
@@ -397,7 +397,9 @@ def install() -> Callable[[], None]:
         if current_session() is not None:
             self.load_dltensor()
             wrapper = self._dltensor_wrapper
-            _SEEN[wrapper.data_ptr] = array_at(wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8))
+            _CALL_ARRAYS[wrapper.data_ptr] = array_at(
+                wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8)
+            )
         return former_pointers(self)
 
     def init(self: Any, array: Any, *arguments: Any, **named: Any) -> None:
@@ -419,14 +421,14 @@ def install() -> Callable[[], None]:
             if current_session() is None:
                 return former(self, *arguments, **named)
             with _raising():
-                given = {name: _on_gpu(value) for name, value in named.items()}
-                return former(self, *(_on_gpu(each) for each in arguments), **given)
+                named = {name: _on_gpu(value) for name, value in named.items()}
+                return former(self, *(_on_gpu(each) for each in arguments), **named)
 
         return call
 
     def load(self: Any) -> list[Any]:
         libraries = former_load(self)
-        return libraries if current_session() is None else []  # there is none that could be unloaded
+        return libraries if current_session() is None else []  # there is nothing to unload
 
     changes: list[tuple[Any, str, Any]] = [
         (compiler.Compiler, "jit", jit),
@@ -449,17 +451,17 @@ def install() -> Callable[[], None]:
         for name in ("TVMFFIJitCompiledFunction", "TVMFFIJitCompiledFunctionWithKwargs"):
             function = getattr(provider, name)
             changes.append((function, "__call__", calls(function.__call__)))
-    put_back = replaced(changes)
+    restore_attributes = replaced(changes)
 
     def restore() -> None:
-        put_back()
+        restore_attributes()
         folder.cleanup()
 
     return restore
 
 
 def _span(tensor: Any) -> int:
-    """Bytes from the first element to behind the last; strides are in elements."""
+    """Bytes from the first element to the end of the last; strides are in elements."""
     bits = int(tensor.element_type.width)
     elements = 1 + sum((size - 1) * abs(step) for size, step in zip(tensor.shape, tensor.stride, strict=True))
     return int(-(-elements * bits // 8))

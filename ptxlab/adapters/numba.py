@@ -1,10 +1,10 @@
 """Numba's CUDA kernels on the simulator: launches for `ptxlab.simulating`, and kernels from its dispatchers.
 
 Tried with numba-cuda 0.30.4 and with the CUDA target of numba 0.68.1. Numba compiles for a GPU through
-libNVVM, with the lines of the Python source. What is changed in Numba while a session is open:
-`CUDADispatcher.call`, `compile` (for signatures that are declared) and `overloads`, `ForAll.__call__`, the
-functions of `numba.cuda` that tell of the device, make its streams and arrays, which is the host then, how
-ufuncs broadcast these, and the warning about small grids. Events need a GPU.
+libNVVM, with the lines of the Python source. A session replaces in Numba: `CUDADispatcher.call`, `compile`
+(for declared signatures) and `overloads`, `ForAll.__call__`, the functions of `numba.cuda` that describe the
+device or make streams and arrays, which are then in the host's memory, how ufuncs broadcast these arrays, and
+the warning about small grids. Events need a GPU.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from .source import python_source
 R = TypeVar("R", bound=Result)
 
 _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
-#: Types of the signatures that `cuda.jit` was given inside a session.
+#: Argument types of the signatures passed to `cuda.jit` inside a session.
 _DECLARED: WeakKeyDictionary[Any, list[tuple[Any, ...]]] = WeakKeyDictionary()
-_THREADS_FOR_ALL = 256  # of a block, where `forall` is not told how many
+_THREADS_FOR_ALL = 256  # threads of a block in `forall`, by default
 
 
 class NumbaKernel(Generic[R]):
@@ -77,7 +77,7 @@ class NumbaKernel(Generic[R]):
 
     @property
     def name(self) -> str:
-        """That of the Python function."""
+        """The name of the Python function."""
         return str(self._dispatcher.py_func.__name__)
 
     def __repr__(self) -> str:
@@ -99,8 +99,8 @@ class NumbaKernel(Generic[R]):
         launch = self.prepared(arguments)
         if launch.observers:
             options["observers"] = [*options.get("observers", ()), *launch.observers]
-        passed = device_memory(launch.arguments)
-        result = launch.kernel.simulate(grid, block, *passed, shared=shared, **options)
+        ptx_arguments = device_memory(launch.arguments)
+        result = launch.kernel.simulate(grid, block, *ptx_arguments, shared=shared, **options)
         launch.finish()
         return result
 
@@ -112,13 +112,13 @@ class NumbaKernel(Generic[R]):
         shared: int = 0,
         chip: str = "H200",
     ) -> LaunchProfile:
-        """The predicted time of that launch; see `Kernel.profile`."""
+        """The predicted time of a launch; see `Kernel.profile`."""
         launch = self.prepared(arguments)
-        passed = device_memory(launch.arguments)
-        return launch.kernel.profile(grid, block, *passed, shared=shared, chip=chip)
+        ptx_arguments = device_memory(launch.arguments)
+        return launch.kernel.profile(grid, block, *ptx_arguments, shared=shared, chip=chip)
 
     def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch[R]:
-        """The kernel for these arguments, and what its PTX takes."""
+        """The kernel for these arguments, with the arguments of its PTX."""
         values = [_on_host(each) for each in arguments]
         declared = _DECLARED.get(self._dispatcher, ())
         if self._types is not None:
@@ -129,19 +129,19 @@ class NumbaKernel(Generic[R]):
         types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
         overload = _compiled(self._dispatcher, types, self._capability)
         kernel = overload.built(self._result_type)
-        passed: list[object] = []
+        ptx_arguments: list[object] = []
         extended = _Extensions(overload.extensions, stream, [])
         for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), 1):
-            passed += _flattened(kind, argument, extended, f"argument {number} of {self.name}")
+            ptx_arguments += _flattened(kind, argument, extended, f"argument {number} of {self.name}")
         observers = [_Exceptions(overload, kernel.name)] if overload.debug else []
-        return _Launch(kernel, passed, observers, extended.retrievals)
+        return _Launch(kernel, ptx_arguments, observers, extended.retrievals)
 
     def _types_of(self, values: Sequence[object]) -> Iterator[Any]:
         """Numba's types of these arguments."""
         for number, value in enumerate(values, 1):
             try:
                 kind = self._dispatcher.typeof_pyval(value)
-            except Exception:  # Numba looks into objects that it does not know
+            except Exception:  # Numba inspects unknown objects, which may raise anything
                 kind = None
             if kind is None:
                 raise PtxlabError(
@@ -153,7 +153,7 @@ class NumbaKernel(Generic[R]):
 def _matching(
     dispatcher: Any, signatures: Sequence[tuple[Any, ...]], types: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Of signatures the one that arguments of these types fit best, as Numba decides; without any, these."""
+    """The signature that fits these argument types best, by Numba's rules; without signatures, the types."""
     declared = [each for each in signatures if len(each) == len(types)]
     if not declared:
         return types
@@ -171,7 +171,7 @@ def _matching(
 
 
 def _on_host(value: Any) -> Any:
-    """A value without `cuda.In`, `cuda.Out` and `cuda.InOut`, and arrays as NumPy's."""
+    """A value without `cuda.In`, `cuda.Out` and `cuda.InOut`, with arrays as NumPy's."""
     if any(base.__name__ == "ArgHint" for base in type(value).__mro__):
         value = value.value
     if type(value) is tuple:
@@ -180,12 +180,12 @@ def _on_host(value: Any) -> Any:
 
 
 def _is_input(argument: Any) -> bool:
-    """Whether an argument is `cuda.In` of what is not on the device yet."""
+    """Whether an argument is `cuda.In` of an array that is not on the device yet."""
     return type(argument).__name__ == "In" and not isinstance(argument.value, DeviceArray)
 
 
 class _Extensions(NamedTuple):
-    """What `cuda.jit(extensions=[...])` changes about arguments, and what it wants done after the launch."""
+    """The extensions of `cuda.jit`, which change arguments, and the functions to call after a launch."""
 
     extensions: Sequence[Any]
     stream: object
@@ -198,11 +198,11 @@ class _Extensions(NamedTuple):
 
 
 def _flattened(kind: Any, argument: Any, extended: _Extensions, what: str) -> Iterator[object]:
-    """An argument as parameters of the PTX: what `_prepare_args` of Numba's kernels makes of it."""
+    """An argument as parameters of the PTX, as `_prepare_args` of Numba's kernels does."""
     kind, argument = extended.applied(kind, argument)
     value = _on_host(argument)
     if isinstance(value, np.ndarray | np.void) and _is_input(argument):
-        value = np.asarray(value).copy("K")  # what the kernel writes there does not come back
+        value = np.asarray(value).copy("K")  # the kernel's writes are not copied back
     if isinstance(value, np.ndarray) and hasattr(kind, "ndim"):
         memory = value if value.ndim else value.reshape(1)
         yield from (0, 0, value.size, value.itemsize, memory, *value.shape, *value.strides)
@@ -233,7 +233,7 @@ def _flattened(kind: Any, argument: Any, extended: _Extensions, what: str) -> It
 
 
 class _Exceptions(Observer):
-    """What a kernel of `debug=True` says of an exception that it raised, in variables of its module."""
+    """The exception that a kernel of `debug=True` raised, which it stores in variables of its module."""
 
     def __init__(self, overload: Overload, name: str) -> None:
         self._overload = overload
@@ -241,7 +241,7 @@ class _Exceptions(Observer):
         self._variables: dict[str, Any] = {}  # bytes of those that were written
 
     def accessed(self, access: Access) -> None:
-        """Keep the memory of its variables, in which the values at the end of the launch will be."""
+        """Keep the memory of these variables, to read it after the launch."""
         for piece in access.pieces:
             if piece.title in self._names:
                 self._variables[self._names[piece.title]] = piece.data
@@ -267,7 +267,7 @@ _EXCEPTION_VARIABLES = ("errcode", *(f"{each}{axis}" for each in ("tid", "ctaid"
 
 @dataclass(frozen=True)
 class _Launch(Generic[R]):
-    """A kernel, what its PTX takes, and what is to be done afterwards."""
+    """A kernel, the arguments of its PTX, and what to do after the launch."""
 
     kernel: Kernel[R]
     arguments: list[object]
@@ -298,7 +298,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         self.texts = library.get_asm_strs(capability) if separate else [library.get_asm_str(capability)]
 
     def built(self, result_type: type[R]) -> Kernel[R]:
-        """It with the modules that it needs, as PTX like any other."""
+        """The kernel with the modules it is linked with, as an ordinary kernel of PTX."""
         if result_type not in self._built:
             self._built[result_type] = self._build(result_type)
         return self._built[result_type]
@@ -314,7 +314,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         )  # fmt: skip
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
-        """How many blocks of that size the chip of the session holds at a time."""
+        """How many blocks of this size run at a time on the session's chip."""
         session = current_session()
         if session is None:
             return int(super().max_cooperative_grid_blocks(blockdim, dynsmemsize))
@@ -323,7 +323,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
 
 
 def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, int]) -> Overload:
-    """What Numba makes for arguments of these types."""
+    """The kernel that Numba compiles for arguments of these types; cached."""
     overloads = _COMPILED.setdefault(dispatcher, {})
     key = (types, capability, _captured(dispatcher.py_func))
     if key not in overloads:
@@ -342,10 +342,10 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
         try:
             try:
                 overloads[key] = Overload(dispatcher, types, capability, lines)
-            except ZeroDivisionError:  # Numba describes empty tuples to a debugger
+            except ZeroDivisionError:  # Numba's debug information for empty tuples
                 overloads[key] = Overload(dispatcher, types, capability, False)
         except Exception as error:
-            if isinstance(error, TypeError):  # e.g. of fewer types than the function takes
+            if isinstance(error, TypeError):  # e.g. too few types for the function
                 reason = quoted(str(error), 120)
                 raise PtxlabError(
                     f"{dispatcher.py_func.__name__}: Numba does not compile it, {reason}"
@@ -362,17 +362,17 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
 
 
 def _captured(function: Any) -> tuple[bytes, ...]:
-    """What is in arrays of the device that a function takes from outside.
+    """The contents of device arrays that a function captures.
 
-    Numba takes their addresses; here they are constants, and others once somebody has written them.
+    For a GPU, Numba captures their addresses; here they are constants, so changed contents need a new kernel.
     """
     outside = inspect.getclosurevars(function)
     values = (*outside.nonlocals.values(), *outside.globals.values())
     return tuple(each.tobytes() for each in values if isinstance(each, DeviceArray))
 
 
-#: What `grid.sync()` calls of a library (cudadevrt), for a launch that is simulated; the names are the
-#: library's in the end, which the header declares otherwise.
+#: Replaces the functions of cudadevrt that `grid.sync()` calls. They are renamed to the library's names after
+#: compilation, since the header declares those differently.
 _GRID = """
 #include <cooperative_groups.h>
 extern "C" __device__ unsigned long long ptxlabGetIntrinsicHandle(unsigned) { return 1; }
@@ -384,7 +384,7 @@ extern "C" __device__ int ptxlabSynchronize(unsigned long long, unsigned) {
 
 
 def _grid_functions(texts: Sequence[str], target: str) -> list[str]:
-    """PTX of what `grid.sync()` calls, if one of these modules does."""
+    """PTX of the functions that `grid.sync()` calls, if one of these modules needs them."""
     if not any(re.search(r"\.extern \.func\s+(?:\(.*?\)\s*)?cudaCG", text) for text in texts):
         return []
     text = _as_ptx(_GRID, target)
@@ -392,14 +392,14 @@ def _grid_functions(texts: Sequence[str], target: str) -> list[str]:
 
 
 def _as_ptx(source: str, target: str) -> str:
-    """CUDA C++ that is linked with a kernel, compiled."""
+    """The PTX of CUDA C++ that is linked with a kernel."""
     folders = getattr(numba_dispatcher.config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", "").split(":")
     options = [f"--include-path={each}" for each in folders if each]
     return compile_ptx(source, target, ["--relocatable-device-code=true", *options])[0]
 
 
 def _linked_text(code: Any, target: str) -> str:
-    """PTX of what is linked: a path, or an object of numba-cuda such as `cuda.CUSource`."""
+    """The PTX of linked code, given as a path or as an object of numba-cuda such as `cuda.CUSource`."""
     if isinstance(code, str | PathLike):
         name, kind = Path(code).name, Path(code).suffix.lower()
     else:
@@ -421,7 +421,7 @@ _LINKED_OBJECTS = {"CUSource": ".cu", "PTXSource": ".ptx"}
 
 
 class DeviceArray(np.ndarray[Any, Any]):
-    """An array of `cuda.to_device` or `cuda.device_array`: in the memory of the host, as everything here."""
+    """An array from `cuda.to_device` or `cuda.device_array`; it is in the memory of the host."""
 
     def copy_to_host(self, ary: Any = None, stream: object = 0) -> Any:
         """A copy, or its values in another array."""
@@ -439,21 +439,21 @@ class DeviceArray(np.ndarray[Any, Any]):
         return [self[start : start + section] for start in range(0, len(self), section)]
 
     def __array_wrap__(self, array: Any, context: object = None, return_scalar: bool = False) -> Any:
-        """What NumPy computes from it is the host's, so that `(x == y).all()` has a value."""
+        """Results of NumPy are ordinary arrays, so that `(x == y).all()` has a value."""
         return array if array is self else np.asarray(array)[()]
 
     def __bool__(self) -> bool:
-        """As a GPU's array, which has a length and no value."""
+        """As for an array on a GPU, which has a length but no value."""
         return self.ndim == 0 or len(self) > 0
 
 
 class _Stream:
-    """What `cuda.stream()` gives: everything is done when a call returns."""
+    """The result of `cuda.stream()`; all work is done when a call returns."""
 
     handle = 0
 
     def __bool__(self) -> bool:
-        """False, as the number 0 that Numba takes for the default stream."""
+        """False, like the 0 that Numba uses for the default stream."""
         return False
 
     def synchronize(self) -> None:
@@ -461,12 +461,12 @@ class _Stream:
 
     @contextmanager
     def auto_synchronize(self) -> Iterator[_Stream]:
-        """A block at whose end the work of the stream is done."""
+        """A context at whose end the work of the stream is done."""
         yield self
 
 
 def _current_device() -> SimpleNamespace:
-    """What programs ask a device for."""
+    """The attributes of a device that programs use."""
     session = current_session()
     assert session is not None
     return SimpleNamespace(
@@ -509,12 +509,12 @@ def _as_cuda_array(obj: Any, sync: bool = True) -> Any:
 
 
 def _broadcast(self: Any, ary: Any, shape: int | tuple[int, ...]) -> Any:
-    """An array of the device in another shape, for Numba's ufuncs; a kernel may have declared it writable."""
+    """A device array in another shape, for Numba's ufuncs; it stays writable, as a kernel may declare it."""
     shaped = np.broadcast_to(ary, shape)
     return np.lib.stride_tricks.as_strided(ary, shaped.shape, shaped.strides, subok=True)
 
 
-#: What `numba.cuda` offers for a GPU's memory, as it is without one.
+#: Replacements for functions of `numba.cuda` about a GPU and its memory.
 _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_device": _to_device,
     "device_array": _device_array,
@@ -535,7 +535,7 @@ _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def install() -> Callable[[], None]:
-    """Let Numba launch on the simulator; the result undoes it."""
+    """Let Numba launch on the simulator; returns a function that undoes it."""
     dispatcher_type, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
     former_compile = dispatcher_type.compile
@@ -554,9 +554,9 @@ def install() -> Callable[[], None]:
         else:  # Numba's own CUDA target, before numba-cuda
             grid, block, stream, shared = launch
         key = ("numba", self)
-        if key not in session.kept:
-            session.kept[key] = NumbaKernel(session.result_type, self, None, session.capability)
-        prepared = session.kept[key].prepared(arguments, stream)
+        if key not in session.adapter_cache:
+            session.adapter_cache[key] = NumbaKernel(session.result_type, self, None, session.capability)
+        prepared = session.adapter_cache[key].prepared(arguments, stream)
         session.simulate(
             prepared.kernel, tuple(grid), tuple(block), prepared.arguments, as_int(shared, "sharedmem"),
             observers=prepared.observers,
@@ -573,13 +573,13 @@ def install() -> Callable[[], None]:
         return _compiled(self, tuple(declared), session.capability)
 
     def disable_compile(self: Any, val: bool = True) -> None:
-        # In a session Numba compiles functions of the device, but no kernels.
+        # In a session Numba compiles device functions, but not kernels.
         if current_session() is None or self.targetoptions.get("device"):
             former_disable(self, val)
 
     def overloads(self: Any) -> Any:
         session = current_session()
-        if session is None or self not in _COMPILED:  # functions of the device are compiled as ever
+        if session is None or self not in _COMPILED:  # device functions are compiled as usual
             return vars(self)["overloads"]
         return {
             types: overload
@@ -599,7 +599,7 @@ def install() -> Callable[[], None]:
 
     restore_others = replaced(
         [
-            (numba_dispatcher, "get_current_device", _current_device),  # what functions are compiled for
+            (numba_dispatcher, "get_current_device", _current_device),  # it decides the target
             (compiler, "get_current_device", _current_device),
             (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
@@ -611,7 +611,7 @@ def install() -> Callable[[], None]:
         restore_others()
         dispatcher_type.call, for_all.__call__ = former_call, former_for_all
         dispatcher_type.compile = former_compile
-        del dispatcher_type.overloads, dispatcher_type.disable_compile  # an attribute, and what it inherits
+        del dispatcher_type.overloads, dispatcher_type.disable_compile  # instance attribute; inherited method
         config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
         for name, function in former_functions.items():
             setattr(cuda, name, function)
@@ -622,5 +622,5 @@ def install() -> Callable[[], None]:
     dispatcher_type.compile = compile_signature
     dispatcher_type.overloads = property(overloads, set_overloads)
     dispatcher_type.disable_compile = disable_compile
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small grid is what one simulates
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # simulated grids are usually small
     return restore

@@ -1,4 +1,4 @@
-"""`ptxlab.simulating`: while it lasts, launches of other frameworks run on the simulator."""
+"""`ptxlab.simulating`: a context in which launches of other frameworks run on the simulator."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _ADAPTERS = {
     "tilelang": "tilelang",
     "cupy": "cupy",
 }
-_SESSIONS: list[Session[Any]] = []  # those that are open, the newest last
-_RESTORE: dict[str, Callable[[], None]] = {}  # how to undo what an adapter changed in its framework
+_SESSIONS: list[Session[Any]] = []  # the open ones, the newest last
+_RESTORERS: dict[str, Callable[[], None]] = {}  # by framework: undoes the changes of its adapter
 _LOCK = threading.RLock()
-#: Where a class has `tp_call`: after an object's header there are its size and 13 fields.
+#: The offset of `tp_call` in a class: after the header of an object there are its size and 13 fields.
 _CALL = object.__basicsize__ + 14 * ctypes.sizeof(ctypes.c_void_p)
 
 
 class Session(Generic[R]):
-    """Launches that run on the simulator; `results` has what came of each, in their order.
+    """A context in which launches run on the simulator; `results` has the result of each, in their order.
 
-    `target` is what kernels are compiled for, e.g. "sm_90a"; if launches are `profiled`, `profiles` has the
-    predicted time of each.
+    Kernels are compiled for `target`, e.g. "sm_90a"; if launches are `profiled`, `profiles` has the predicted
+    time of each.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Session(Generic[R]):
         if self._trace < 0:
             raise PtxlabError(f"trace={quoted(trace)}: warps of a launch are counted from 0 on")
         self._thread = 0
-        #: What adapters keep for as long as the session lasts.
-        self.kept: dict[object, Any] = {}
+        #: For adapters to keep compiled kernels and the like in, as long as the session lasts.
+        self.adapter_cache: dict[object, Any] = {}
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -84,7 +84,7 @@ class Session(Generic[R]):
 
     @property
     def peaks(self) -> Chip:
-        """The chip's figures; those of an H200 where nothing is known."""
+        """The chip's figures; those of an H200 if they are not known."""
         return PEAKS.get(self.chip, PEAKS["H200"])
 
     def __repr__(self) -> str:
@@ -95,10 +95,10 @@ class Session(Generic[R]):
         with _LOCK:
             try:
                 for name in _frameworks():
-                    if name not in _RESTORE:
-                        with fitting(name):
-                            _RESTORE[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
-            except BaseException:  # an interrupt, too
+                    if name not in _RESTORERS:
+                        with version_errors(name):
+                            _RESTORERS[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
+            except BaseException:  # including an interrupt
                 _restore_frameworks()
                 raise
             self._thread = threading.get_ident()
@@ -122,15 +122,15 @@ class Session(Generic[R]):
         cluster: int | tuple[int, ...] | None = None,
         observers: Sequence[Observer] = (),
     ) -> R:
-        """Run a launch whose arrays are NumPy's, and list what came of it."""
-        passed = device_memory(arguments)
+        """Run a launch whose arrays are NumPy's, and add its result to `results`."""
+        values = device_memory(arguments)
         if self.profiled:
-            profile = kernel.profile(grid, block, *passed, shared=shared, cluster=cluster, chip=self.chip)
+            profile = kernel.profile(grid, block, *values, shared=shared, cluster=cluster, chip=self.chip)
             self.profiles.append(profile)
         result = kernel.simulate(
             grid,
             block,
-            *passed,
+            *values,
             shared=shared,
             cluster=cluster,
             observers=observers,
@@ -143,13 +143,13 @@ class Session(Generic[R]):
 
 
 @contextmanager
-def fitting(framework: str) -> Iterator[None]:
-    """Where an adapter is loaded, or reads what its framework made: a misfit is told in a sentence."""
+def version_errors(framework: str) -> Iterator[None]:
+    """Turn errors of an adapter that does not fit its framework's version into one sentence."""
     try:
         yield
     except PtxlabError:
         raise
-    except Exception as error:  # of code of the framework's, or of one that only looks like it
+    except Exception as error:  # from the framework's code, or from something that only looks like it
         module = sys.modules.get(framework.partition(".")[0])
         version = quoted(getattr(module, "__version__", "of a version that it does not say"))
         reason = quoted(f"{type(error).__name__}: {error}", 120)
@@ -161,12 +161,12 @@ def fitting(framework: str) -> Iterator[None]:
 
 def _restore_frameworks() -> None:
     """Undo what adapters have changed, once no session is open."""
-    while not _SESSIONS and _RESTORE:
-        _RESTORE.popitem()[1]()
+    while not _SESSIONS and _RESTORERS:
+        _RESTORERS.popitem()[1]()
 
 
 def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
-    """Give attributes (of an owner, by name) other values; what comes back restores them."""
+    """Replace attributes, given as owner, name and value; returns a function that restores them."""
     before: list[tuple[Any, str, Any, int]] = []
 
     def restore() -> None:
@@ -175,8 +175,8 @@ def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
 
     try:
         for owner, name, value in changes:
-            former = owner, name, owner.__dict__[name], _slot_of(owner, name)
-            _set(owner, name, value, _slot_of(type("Python", (), {name: value}), name))
+            former = owner, name, owner.__dict__[name], _call_slot(owner, name)
+            _set(owner, name, value, _call_slot(type("Python", (), {name: value}), name))
             before.append(former)
     except BaseException:
         restore()
@@ -185,10 +185,11 @@ def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
 
 
 def _set(owner: Any, name: str, value: Any, slot: int) -> None:
-    """Set an attribute, also of a compiled class, which takes none: then it is written to its dictionary.
+    """Set an attribute, also of an extension class: its dictionary is written, since it takes no attributes.
 
-    Calls of instances do not look there. To `tp_call` of CPython's PyTypeObject, also of subclasses without
-    `__call__` of their own, goes the `slot` of classes of Python, which makes them look, or what was there.
+    Calls of its instances do not look there, but at `tp_call` of CPython's PyTypeObject. That is set to
+    `slot`, also in subclasses without `__call__`: the slot of Python's classes, which looks up `__call__`, or
+    the former value.
     """
     try:
         setattr(owner, name, value)
@@ -205,8 +206,8 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
 
 
-def _slot_of(owner: object, name: str) -> int:
-    """What a class does when its instances are called, if that is the attribute; 0 if it is another."""
+def _call_slot(owner: object, name: str) -> int:
+    """The `tp_call` of a class, if the attribute is `__call__`; otherwise 0."""
     if name != "__call__" or not isinstance(owner, type) or not _is_cpython():
         return 0
     return ctypes.c_size_t.from_address(id(owner) + _CALL).value
@@ -214,7 +215,7 @@ def _slot_of(owner: object, name: str) -> int:
 
 @lru_cache
 def _is_cpython() -> bool:
-    """Whether `_CALL` is right for this interpreter: a class has something there if it has `__call__`.
+    """Whether `_CALL` is right for this interpreter: only classes with `__call__` have a value there.
 
     >>> _is_cpython()
     True
@@ -229,15 +230,15 @@ def _is_cpython() -> bool:
 def current_session() -> Session[Any] | None:
     """The session that the calling thread opened last; in a thread that opened none, the newest."""
     with _LOCK:
-        own = threading.get_ident()
+        thread = threading.get_ident()
         return next(
-            (each for each in reversed(_SESSIONS) if each._thread == own),
+            (each for each in reversed(_SESSIONS) if each._thread == thread),
             _SESSIONS[-1] if _SESSIONS else None,
         )
 
 
 def open_session(done: str) -> Session[Any]:
-    """The session for a kernel that the framework has `done` something to, e.g. compiled, inside of one."""
+    """The session for a kernel that the framework has, e.g., "compiled" (`done`) inside of one."""
     session = current_session()
     if session is None:
         raise PtxlabError(
@@ -248,7 +249,7 @@ def open_session(done: str) -> Session[Any]:
 
 
 def check_attributes(framework: str, tried: str, owners: Mapping[str, object]) -> None:
-    """Refuse a framework, given with its version, that lacks what its adapter changes or calls."""
+    """Refuse a version of a framework that lacks attributes which its adapter changes or calls."""
     missing = [name for name, owner in owners.items() if not hasattr(owner, name)]
     if missing:
         raise PtxlabError(f"{framework} has no {listing(missing)}; ptxlab.simulating was tried with {tried}")
@@ -260,12 +261,12 @@ def _frameworks() -> list[str]:
     if imported:
         return imported
     specs = {name: find_spec(name.partition(".")[0]) for name in _ADAPTERS}
-    # A folder without __init__.py has no origin: it may be a framework's examples beside the program.
+    # A folder without __init__.py has no origin: it may be a framework's examples next to the program.
     installed = [name for name, spec in specs.items() if spec is not None and spec.origin is not None]
     for name in installed:
         try:
             import_module(name)
-        except Exception:  # of an installation that does not work; a program that uses it imports it itself
+        except Exception:  # a broken installation; a program that uses it imports it itself
             continue
         imported.append(name)
     if not imported:

@@ -1,4 +1,4 @@
-"""The Python text that the lines of a kernel belong to, and which of its lines generated code has."""
+"""The Python source of a kernel, and the lines of it that generated code belongs to."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 
 def python_text(function: Any) -> str | None:
-    """The file, or the cell of a notebook, in which a function stands; None if it is not at hand."""
+    """The text of the file or notebook cell that defines a function; None if it is not available."""
     code = getattr(function, "__code__", None)
     return None if code is None else "".join(linecache.getlines(code.co_filename)) or None
 
 
 def python_source(function: Any, ptx: str) -> str | None:
-    """The same; None if the PTX names no lines."""
+    """As `python_text`; None if the PTX has no line numbers."""
     return python_text(function) if "\t.loc" in ptx else None
 
 
 def generated_lines(framework: str) -> str:
-    """What reports add where no line of Python is known."""
+    """The remark of reports whose lines are not those of Python."""
     return f"lines are those of the CUDA C++ that {framework} made, which names none of Python"
 
 
@@ -30,10 +30,10 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class PythonLines(NamedTuple):
-    """CUDA C++ that a framework made, in which `#line` says whose line of Python a statement is.
+    """CUDA C++ from a framework, in which `#line` gives the line of Python of a statement.
 
-    What its compiler adds by itself has none, unless it stands inside of a statement that has. In `code` it
-    has its lines of `title`, which is no file, and `in_ptx` lets them belong to the function, which begins
+    Statements that the framework adds have none, unless they are inside of a statement that has. In `code`
+    they have their own lines, in a pseudo-file `title`; `in_ptx` assigns these to the function, which begins
     in line `first` of `file`.
 
     >>> text = 'void f() {\\n#line 7 "f.py"\\n  int a;\\n  wait();\\n'
@@ -65,29 +65,31 @@ class PythonLines(NamedTuple):
 
     @classmethod
     def of(cls, code: str, title: str) -> PythonLines | None:
-        """From generated code; None if it names no lines."""
+        """From generated code; None if it has no `#line`."""
         first = _DIRECTIVE.search(code)
         if first is None:
             return None
         lines: list[str] = []
-        blocks: list[str] = []  # directives of statements whose braces are open
-        directive, stated, counts = "", "", False
-        begun: re.Match[str] | None = None  # a declaration, which the rest of its statement follows
+        blocks: list[str] = []  # directives of the open braces
+        directive, last_directive, in_sequence = "", "", False
+        declaration: re.Match[str] | None = None  # the rest of its statement follows it
         for number, line in enumerate(code.splitlines(), 1):
             if _DIRECTIVE.fullmatch(line):
                 directive = line
                 continue
             if directive:
-                begun = _DECLARATION.fullmatch(line)
-            elif begun and (line.startswith(begun[1] + " ") or re.search(rf"\b{begun[2]}\b", line)):
-                directive = stated
+                declaration = _DECLARATION.fullmatch(line)
+            elif declaration and (
+                line.startswith(declaration[1] + " ") or re.search(rf"\b{declaration[2]}\b", line)
+            ):
+                directive = last_directive
             else:
-                begun = None
-            directive = stated = directive or (blocks[-1] if blocks else "")
-            if directive or not counts:
+                declaration = None
+            directive = last_directive = directive or (blocks[-1] if blocks else "")
+            if directive or not in_sequence:
                 lines.append(directive or f'#line {number} "{title}"')
             lines.append(line)
-            counts = not directive  # the next line has the next number
+            in_sequence = not directive  # the next line has the next number
             for brace in re.findall(r"[{}]", _TEXT.sub("", line)):
                 if brace == "{":
                     blocks.append(directive)
@@ -98,7 +100,7 @@ class PythonLines(NamedTuple):
         return cls("\n".join(lines), title, re.sub(r"\\(.)", r"\1", first[2]), int(first[1]))
 
     def in_ptx(self, ptx: str) -> str:
-        """The PTX of `code`, with a comment at lines of other files than the function's: where it begins.
+        """The PTX of `code`, with a comment that places lines of other files at the function's first line.
 
         >>> made = PythonLines("", "made", "/src/f.py", 7)
         >>> print(made.in_ptx('.file 1 "/src/f.py"\\n.file 2 "/src/made"\\n.loc 1 9 3\\n.loc 2 3 5'))
@@ -107,10 +109,11 @@ class PythonLines(NamedTuple):
         .loc 1 9 3
         .loc 2 3 5 // @[ f.py:7:0 ]
         """
-        own = {number for number, file in re.findall(r'\.file\s+(\d+)\s+"([^"]*)"', ptx) if file == self.file}
+        files = re.findall(r'\.file\s+(\d+)\s+"([^"]*)"', ptx)
+        own_numbers = {number for number, file in files if file == self.file}
 
         def placed(match: re.Match[str]) -> str:
-            if match[1] in own:
+            if match[1] in own_numbers:
                 return match[0]
             return f"{match[0]} // @[ {PurePath(self.file).name}:{self.first}:0 ]"
 

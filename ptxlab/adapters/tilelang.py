@@ -1,12 +1,13 @@
 """TileLang on the simulator: launches for `ptxlab.simulating`.
 
-Tried with tilelang 0.1.15. TileLang makes CUDA C++ of a kernel and, for its NVRTC backend, a Python function
-that sets up tensor maps and launches through the driver. While a session is open, kernels are compiled for
-this backend and to PTX, and what that function calls of the driver ends here. What is changed in TileLang:
-`tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in `NVRTCLibraryGenerator`. So that reports
-name lines of Python, TileLang is asked for `#line`; statements of its own library get none (`set_stmt_span`),
-and copies keep theirs where warps are specialised. Persistent kernels ask how many SMs there are
-(`get_cuda_device_properties`), `tilelang.autotune` which GPU (`auto_detect_target`): the session says it.
+Tried with tilelang 0.1.15. TileLang generates CUDA C++ for a kernel and, for its NVRTC backend, a Python
+function that sets up tensor maps and launches through the driver. While a session is open, kernels are
+compiled for this backend and to PTX, and the driver functions that this function calls are replaced. A
+session replaces in TileLang: `tilelang.jit.cached`, which compiles, `compile_cuda`, and loading in
+`NVRTCLibraryGenerator`. For line numbers of Python in reports, TileLang generates `#line`; statements of its
+own library get none (`set_stmt_span`), and copies keep theirs when warps are specialised. Persistent kernels
+query the number of SMs (`get_cuda_device_properties`), `tilelang.autotune` the GPU (`auto_detect_target`):
+the session answers.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ if not is_nvrtc_available:
     raise PtxlabError("TileLang's kernels need its NVRTC backend: pip install cuda-python")
 _DRIVER = libgen.cuda  # cuda.bindings.driver
 _SUCCESS = _DRIVER.CUresult.CUDA_SUCCESS
-_FIRST_LINE = "#include <tl_templates/cuda/nvrtc_std.h>\n"  # which TileLang puts before a kernel
-_JIT = import_module("tilelang.jit")  # the package has a function of this name
-_MADE = "TileLang's CUDA C++"  # in reports, what has no line of Python
-_PASSES = ("MaterializeWSSchedule", "ProducerConsumerWarpSpecialized")  # which make statements anew
+_FIRST_LINE = "#include <tl_templates/cuda/nvrtc_std.h>\n"  # TileLang puts it before a kernel
+_JIT = import_module("tilelang.jit")  # the package also has a function of this name
+_MADE = "TileLang's CUDA C++"  # the name, in reports, of code without a line of Python
+_PASSES = ("MaterializeWSSchedule", "ProducerConsumerWarpSpecialized")  # they create statements anew
 
 
 def _target(session: Session[Any]) -> dict[str, str]:
-    """What TileLang compiles for."""
+    """The target that TileLang compiles for."""
     return {"kind": "cuda", "arch": session.target}
 
 
@@ -59,7 +60,7 @@ def _tensor_map(
     promotion: int,
     fill: int,
 ) -> tuple[Any, TensorMap]:
-    """As cuTensorMapEncodeTiled; the innermost dimension is first, and has no stride."""
+    """As cuTensorMapEncodeTiled; the innermost dimension comes first, and has no stride."""
     if int(interleave):
         raise PtxlabError("interleaved tensor maps are not simulated yet")
     name = MAP_TYPES[int(data_type)]
@@ -67,7 +68,7 @@ def _tensor_map(
 
 
 class _Library:
-    """What TileLang compiled at a time: kernels by name, and the function that launches them."""
+    """One compilation of TileLang: kernels by name, and the function that launches them."""
 
     def __init__(self, ptx: str, code: str, module: ModuleType) -> None:
         lines = PythonLines.of(code, _MADE)
@@ -87,7 +88,7 @@ class _Library:
         )
 
     def call(self, kernels: Any, *arguments: Any, stream: object = None) -> Any:
-        """As the generated function; its arrays are known then."""
+        """As the generated function; it notes the arrays of the call."""
         self._memory = HostMemory([host_array(each) for each in arguments if is_array(each)])
         return self._call(kernels, *arguments, stream=stream)
 
@@ -121,7 +122,7 @@ class _Library:
 
 
 def _line_changes() -> list[tuple[Any, str, Any]]:
-    """What is changed in TileLang so that statements have lines of the program, if it keeps any."""
+    """Replacements in TileLang that give statements lines of the program, if its version keeps lines."""
     nodes, passes = sys.modules.get("tilelang.ir"), sys.modules.get("tilelang.cuda.transform")
     former_set = getattr(nodes, "set_stmt_span", None)
     if nodes is None or passes is None or former_set is None:
@@ -133,7 +134,7 @@ def _line_changes() -> list[tuple[Any, str, Any]]:
             former_set(statement, span)
 
     def operations(module: Any) -> list[Any]:
-        """Calls of `T.copy` and its kin."""
+        """Calls of `T.copy` and the like."""
         calls: list[Any] = []
 
         def visit(node: Any) -> None:
@@ -146,16 +147,16 @@ def _line_changes() -> list[tuple[Any, str, Any]]:
         return calls
 
     def keeping_lines(make_pass: Callable[..., Any]) -> Callable[..., Any]:
-        def run(module: Any, *given: Any, **named: Any) -> Any:
-            known = [(each.value.args[0], nodes.get_stmt_span(each)) for each in operations(module)]
-            changed = make_pass(*given, **named)(module)
+        def run(module: Any, *arguments: Any, **named: Any) -> Any:
+            spans = [(each.value.args[0], nodes.get_stmt_span(each)) for each in operations(module)]
+            changed = make_pass(*arguments, **named)(module)
             for each in operations(changed):
-                for argument, span in known if nodes.get_stmt_span(each) is None else ():
+                for argument, span in spans if nodes.get_stmt_span(each) is None else ():
                     if span is not None and each.value.args[0].same_as(argument):
                         former_set(each, span)
             return changed
 
-        return lambda *given, **named: lambda module: run(module, *given, **named)
+        return lambda *arguments, **named: lambda module: run(module, *arguments, **named)
 
     return [
         (nodes, "set_stmt_span", set_stmt_span),
@@ -164,7 +165,7 @@ def _line_changes() -> list[tuple[Any, str, Any]]:
 
 
 def _device_changes() -> list[tuple[Any, str, Any]]:
-    """What is changed in TileLang so that programs which ask what GPU there is are told of the chip."""
+    """Replacements in TileLang that answer queries about the GPU with the session's chip."""
     driver = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
     targets = sys.modules.get("tilelang.backend.target")
     former_properties = getattr(driver, "get_cuda_device_properties", None)
@@ -180,7 +181,7 @@ def _device_changes() -> list[tuple[Any, str, Any]]:
             major=major,
             minor=minor,
             multi_processor_count=session.peaks.sms,
-            shared_memory_per_block=49152,  # without asking for more (CUDA C++ Programming Guide)
+            shared_memory_per_block=49152,  # without an attribute (CUDA C++ Programming Guide)
         )
 
     def detect() -> Any:
@@ -194,13 +195,13 @@ def _device_changes() -> list[tuple[Any, str, Any]]:
 
 
 def install() -> Callable[[], None]:
-    """Let TileLang launch on the simulator; the result undoes it."""
+    """Let TileLang launch on the simulator; returns a function that undoes it."""
     needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
     check_attributes(f"TileLang {tilelang.__version__}", "0.1.15", needed)
     generator = libgen.NVRTCLibraryGenerator
     former_cached, former_compile, former_load = _JIT.cached, libgen.compile_cuda, generator.load_lib
-    known = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15
-    lines = {"tl.emit_line_directives": True} if known else {}
+    has_lines = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15
+    line_config = {"tl.emit_line_directives": True} if has_lines else {}
 
     def cached(func: Any = None, out_idx: Any = None, **named: Any) -> Any:
         session = current_session()
@@ -211,7 +212,7 @@ def install() -> Callable[[], None]:
             out_idx,
             execution_backend="nvrtc",
             target=_target(session),
-            pass_configs=(named.get("pass_configs") or {}) | lines,
+            pass_configs=(named.get("pass_configs") or {}) | line_config,
             compile_flags=named.get("compile_flags"),
         )
 
@@ -224,7 +225,7 @@ def install() -> Callable[[], None]:
         lines = PythonLines.of(code, _MADE)
         code = code if lines is None else lines.code
         architecture = 10 * major + minor
-        # With `verbose`, an error has the compiler's words.
+        # With `verbose`, an error contains the compiler's message.
         return bytes(
             former_compile(code, target_format="ptx", arch=architecture, options=flags, verbose=True)
         )

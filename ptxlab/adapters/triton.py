@@ -1,12 +1,12 @@
 """Triton and Gluon on the simulator: a driver for `ptxlab.simulating`, and kernels from its `CompiledKernel`.
 
-Tried with Triton 3.6.0. Triton compiles as for a GPU (it brings its assembler), and asks the active driver
-for everything else; the one here loads no machine code, and its launcher simulates the PTX. What is changed
-in Triton while a session is open: the active driver, `native_specialize_impl` and `TensorDescriptor` (which
-shall take NumPy arrays), `Autotuner.run` and `_bench` (which shall keep no choice that nobody timed).
+Tried with Triton 3.6.0. Triton compiles as for a GPU (it includes an assembler), and calls the active driver
+for everything else; the driver here loads no machine code, and its launcher simulates the PTX. A session
+replaces in Triton: the active driver, `native_specialize_impl` and `TensorDescriptor` (to accept NumPy
+arrays), `Autotuner.run` and `_bench` (so that it keeps no choice that was not timed).
 
-A launch is `_Launcher.__call__`; its tensors become memory of the host by `arrays.device_memory`, and buffers
-of the simulator in `simulator/simulate.py`.
+A launch is `_Launcher.__call__`; `arrays.device_memory` turns its tensors into memory of the host, and
+`simulator/simulate.py` makes them buffers of the simulator.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
-from .session import Session, check_attributes, current_session, fitting, open_session, replaced
+from .session import Session, check_attributes, current_session, open_session, replaced, version_errors
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -46,13 +46,13 @@ R = TypeVar("R", bound=Result)
 #: Shared memory that a block may have, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
 _MAX_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
 _MAX_SHARED_SINCE_HOPPER = 232448
-#: Types of scalars, in Triton's names.
+#: Types of scalars, by Triton's names.
 _SCALARS: dict[str, Any] = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u1": np.uint8, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64,
 }  # fmt: skip
-#: Those of elements of arrays: what is not listed is not compared.
+#: Types of array elements; others are not checked.
 _ELEMENTS: dict[str, Any] = _SCALARS | {
     "i1": np.bool_, "u1": np.bool_, "fp8e4nv": ml_dtypes.float8_e4m3fn, "fp8e5": ml_dtypes.float8_e5m2,
     "fp8e4b8": ml_dtypes.float8_e4m3fnuz, "fp8e5b16": ml_dtypes.float8_e5m2fnuz,
@@ -63,16 +63,16 @@ _DESCRIPTOR = re.compile(r"tensordesc<(?P<element>\w+)\[(?P<box>[\d, ]+)\]")
 class TritonKernel(Generic[R]):
     """A kernel that Triton compiled, as `ptxlab.kernel(compiled)` makes it, with results of type R.
 
-    `kernel` is its PTX, as any other kernel. `simulate` and `launch` take what the Python function takes,
-    without the `tl.constexpr`, which are compiled in; warps, shared memory, clusters and the hidden pointers
-    to scratch memory are those that Triton chose. ::
+    `kernel` is its PTX as an ordinary kernel. `simulate` and `launch` take the arguments of the Python
+    function, without `tl.constexpr`, which are compiled in; warps, shared memory, clusters and the hidden
+    pointers to scratch memory are as Triton chose them. ::
 
         compiled = triton.compile(ASTSource(add, signature, constexprs), target=GPUTarget("cuda", 90, 32))
         result = ptxlab.kernel(compiled).simulate(8, x, y, out, 1000)
     """
 
     def __init__(self, result_type: type[R], source: Any, metadata: Any, ptx: str) -> None:
-        with fitting("triton"):
+        with version_errors("triton"):
             name = str(metadata.name)
             self.block = 32 * int(metadata.num_warps)
             self.shared = int(metadata.shared)
@@ -99,7 +99,7 @@ class TritonKernel(Generic[R]):
     @classmethod
     def of(cls, result_type: type[R], compiled: Any) -> TritonKernel[R]:
         """From a `CompiledKernel`."""
-        with fitting("triton"):
+        with version_errors("triton"):
             source, metadata = compiled.src, compiled.metadata
             ptx, stages = compiled.asm.get("ptx"), listing(compiled.asm)
             name = str(compiled.name)
@@ -112,17 +112,17 @@ class TritonKernel(Generic[R]):
 
     @property
     def name(self) -> str:
-        """That of the Python function, unless Triton was told another."""
+        """The name of the Python function, unless Triton was given another."""
         return self.kernel.name
 
     @property
     def ptx(self) -> str:
-        """The PTX that Triton made."""
+        """The PTX from Triton."""
         return self.kernel.ptx
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What `simulate` takes after the grid, with Triton's types."""
+        """The parameters of `simulate` after the grid, with Triton's types."""
         return tuple(f"{name}: {kind}" for name, kind in self._parameters)
 
     def __repr__(self) -> str:
@@ -137,23 +137,23 @@ class TritonKernel(Generic[R]):
 
         Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
         """
-        blocks, passed, cluster = self._launch(grid, arguments)
+        blocks, ptx_arguments, cluster = self._launch(grid, arguments)
         return self.kernel.simulate(
             blocks,
             self.block,
-            *device_memory(_on_host(passed)),
+            *device_memory(_on_host(ptx_arguments)),
             shared=self.shared,
             cluster=cluster,
             **options,
         )
 
     def profile(self, grid: int | tuple[int, ...], *arguments: object, chip: str = "H200") -> LaunchProfile:
-        """The predicted time of that launch; see `Kernel.profile`. So configurations can be compared."""
-        blocks, passed, cluster = self._launch(grid, arguments)
+        """The predicted time of a launch, e.g. to compare configurations; see `Kernel.profile`."""
+        blocks, ptx_arguments, cluster = self._launch(grid, arguments)
         return self.kernel.profile(
             blocks,
             self.block,
-            *device_memory(_on_host(passed)),
+            *device_memory(_on_host(ptx_arguments)),
             shared=self.shared,
             cluster=cluster,
             chip=chip,
@@ -161,13 +161,15 @@ class TritonKernel(Generic[R]):
 
     def launch(self, grid: int | tuple[int, ...], *arguments: object, stream: object = None) -> None:
         """Run the same PTX on the GPU; see `Kernel.launch`."""
-        blocks, passed, cluster = self._launch(grid, arguments)
-        self.kernel.launch(blocks, self.block, *passed, shared=self.shared, cluster=cluster, stream=stream)
+        blocks, ptx_arguments, cluster = self._launch(grid, arguments)
+        self.kernel.launch(
+            blocks, self.block, *ptx_arguments, shared=self.shared, cluster=cluster, stream=stream
+        )
 
     def _launch(
         self, grid: int | tuple[int, ...], arguments: Sequence[object]
     ) -> tuple[tuple[int, ...], list[object], int | None]:
-        """Blocks, arguments as the PTX takes them, and the size of a cluster."""
+        """Blocks, arguments of the PTX, and the size of a cluster."""
         if len(arguments) != len(self._parameters):
             raise PtxlabError(
                 f"{self.name} takes {counted(len(self._parameters), 'argument')} "
@@ -180,19 +182,19 @@ class TritonKernel(Generic[R]):
     def prepared(
         self, grid: tuple[int, ...], arguments: Sequence[object]
     ) -> tuple[tuple[int, ...], list[object], int | None]:
-        """The same for arguments that Triton has counted."""
-        passed: list[object] = []
+        """As `_launch`, for arguments whose number Triton has checked."""
+        ptx_arguments: list[object] = []
         maps = list(self._maps)
         for (name, kind), value in zip(self._parameters, arguments, strict=True):
-            passed += self._flattened(name, kind, value, maps)
+            ptx_arguments += self._flattened(name, kind, value, maps)
         count = self._blocks_in_cluster
         blocks = (grid[0] * count, *grid[1:])
-        hidden = len(self.kernel.parameters) - len(passed)
-        for each in self._scratch[: max(hidden, 0)]:
-            size = each * math.prod(blocks)
+        hidden = len(self.kernel.parameters) - len(ptx_arguments)
+        for bytes_per_block in self._scratch[: max(hidden, 0)]:
+            size = bytes_per_block * math.prod(blocks)
             check_bytes(size, f"scratch memory of {self.name}")
-            passed.append(np.zeros(size, np.uint8) if size else None)
-        return blocks, passed, count if count > 1 else None
+            ptx_arguments.append(np.zeros(size, np.uint8) if size else None)
+        return blocks, ptx_arguments, count if count > 1 else None
 
     def _flattened(self, name: str, kind: Any, value: Any, maps: list[Any]) -> Iterator[object]:
         """A value as one or more parameters of the PTX."""
@@ -209,7 +211,7 @@ class TritonKernel(Generic[R]):
         elif kind.startswith("*"):
             if value is not None and not is_array(value):
                 raise PtxlabError(f"{where}: found {quoted(value)}; it takes an array or a CPU tensor")
-            yield value.base if isinstance(value, jit.TensorWrapper) else value  # of triton.reinterpret
+            yield value.base if isinstance(value, jit.TensorWrapper) else value  # from triton.reinterpret
         elif kind.startswith("tensordesc"):
             if not all(hasattr(value, name) for name in ("base", "shape", "strides", "block_shape")):
                 raise PtxlabError(f"{where}: found {quoted(value)}; it takes Triton's TensorDescriptor")
@@ -230,15 +232,15 @@ class TritonKernel(Generic[R]):
             yield (scalar,) if kind in ("fp16", "bf16") else scalar
 
 
-def _on_host(passed: Sequence[object]) -> list[object]:
-    """Tensors as NumPy arrays; one without axes is memory, too, where `Kernel.simulate` takes a number."""
-    return [np.atleast_1d(host_array(each)) if is_array(each) else each for each in passed]
+def _on_host(ptx_arguments: Sequence[object]) -> list[object]:
+    """Tensors as NumPy arrays; one without axes gets one, since `Kernel.simulate` takes it for a number."""
+    return [np.atleast_1d(host_array(each)) if is_array(each) else each for each in ptx_arguments]
 
 
 def _check_elements(where: str, kind: Any, value: Any) -> None:
-    """Refuse an array whose elements are not those that the kernel was compiled for, as ``*fp16``.
+    """Refuse an array whose element type is not the one that the kernel was compiled for, e.g. ``*fp16``.
 
-    Integers of either sign are the same bits; those of other types can be passed as unsigned integers.
+    Signed and unsigned integers are interchangeable; other types can be passed as unsigned integers.
     """
     if is_a(kind, tuple) and is_a(value, tuple, list):
         for number, (inner, item) in enumerate(zip(kind, value, strict=False)):
@@ -259,23 +261,23 @@ def _check_elements(where: str, kind: Any, value: Any) -> None:
     name = kind.lstrip("*").removeprefix("k") if kind.startswith("*") else ""
     if name not in _ELEMENTS or not is_array(value):
         return
-    right, stated = np.dtype(_ELEMENTS[name]), getattr(value, "dtype", None)
+    expected, stated = np.dtype(_ELEMENTS[name]), getattr(value, "dtype", None)
     if stated is None:
         stated = host_array(value).dtype
-    triton_type = _ELEMENTS.get(str(stated))  # of what triton.reinterpret gives
+    triton_type = _ELEMENTS.get(str(stated))  # from triton.reinterpret
     element = numpy_type(stated) if triton_type is None else np.dtype(triton_type)
-    is_bits = element.kind == "u" or (element.kind == "i" and right.kind in "iub")
-    if element != right and not (is_bits and element.itemsize == right.itemsize):
-        bits = "" if right.kind in "iub" else f", or its bits as uint{8 * right.itemsize}"
+    is_bits = element.kind == "u" or (element.kind == "i" and expected.kind in "iub")
+    if element != expected and not (is_bits and element.itemsize == expected.itemsize):
+        bits = "" if expected.kind in "iub" else f", or its bits as uint{8 * expected.itemsize}"
         raise PtxlabError(
-            f"{where}: found an array of {element}; the kernel was compiled for {kind}: pass {right}{bits}"
+            f"{where}: found an array of {element}; the kernel was compiled for {kind}: pass {expected}{bits}"
         )
 
 
 def _descriptor(value: Any, layout: Any) -> list[object]:
-    """A tensor descriptor of the host: Triton's own function takes it apart, and asks a driver for a map."""
-    take_apart = getattr(nvidia_driver, "make_tensordesc_arg", None)
-    if take_apart is None:
+    """The parameters of a host-side tensor descriptor, from Triton's own function, which calls the driver."""
+    make_arguments = getattr(nvidia_driver, "make_tensordesc_arg", None)
+    if make_arguments is None:
         raise PtxlabError(
             f"tensor descriptors of Triton {triton.__version__}: it has no make_tensordesc_arg, as 3.6.0 "
             "has; make the descriptor in the kernel, with tl.make_tensor_descriptor"
@@ -283,7 +285,7 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
     former = active_driver._active
     active_driver._active = _Driver()
     try:
-        return list(take_apart(value, layout))
+        return list(make_arguments(value, layout))
     finally:
         active_driver._active = former
 
@@ -292,7 +294,7 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
 
 
 def _registers(code: bytes) -> int:
-    """Registers of a thread, from machine code: programs compute with them how many blocks fit an SM.
+    """Registers of a thread, from machine code: programs use them to compute how many blocks fit on an SM.
 
     The attribute EIATTR_REGCOUNT has 8 bytes: a symbol and the number.
     """
@@ -301,7 +303,7 @@ def _registers(code: bytes) -> int:
 
 
 class _Utils:
-    """What Triton asks of the CUDA driver."""
+    """The functions of the CUDA driver that Triton uses."""
 
     def load_binary(
         self, name: str, code: bytes, shared: int, device: object
@@ -313,7 +315,7 @@ class _Utils:
         """Nothing was loaded."""
 
     def get_device_properties(self, device: object) -> dict[str, int]:
-        """Those that Triton and its tutorials ask for."""
+        """The properties that Triton and its tutorials use."""
         session = open_session("loaded")
         major, minor = session.capability
         return {
@@ -327,7 +329,7 @@ class _Utils:
         }
 
     def set_printf_fifo_size(self, size: int) -> None:
-        """What kernels print is written at once."""
+        """Nothing to do: output is printed at once."""
 
     def fill_tma_descriptor(
         self,
@@ -340,7 +342,7 @@ class _Utils:
         strides: Sequence[int],
         padding: int = 0,
     ) -> TensorMap:
-        """A tensor map of the tensor at an address of the host."""
+        """The tensor map of the tensor at an address of the host."""
         name = MAP_TYPES[element_type]
         steps = [int(step) * element_size for step in strides[-2::-1]]
         return map_of_memory(name, address, shape[::-1], steps, block[::-1], swizzle, padding)
@@ -375,14 +377,16 @@ class _Launcher:
             enter(launch_metadata)
         if x * y * z:
             kinds = self._source.signature.values()
-            given = [each for each, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"]
-            blocks, passed, cluster = kernel.prepared((x, y, z), given)
-            session.simulate(kernel.kernel, blocks, kernel.block, _on_host(passed), kernel.shared, cluster)
+            runtime = [each for each, kind in zip(arguments, kinds, strict=True) if kind != "constexpr"]
+            blocks, ptx_arguments, cluster = kernel.prepared((x, y, z), runtime)
+            session.simulate(
+                kernel.kernel, blocks, kernel.block, _on_host(ptx_arguments), kernel.shared, cluster
+            )
         if leave is not None:
             leave(launch_metadata)
 
     def _ptx(self) -> str:
-        """From Triton's cache, where it keeps what it compiled."""
+        """The PTX, from Triton's cache of compiled kernels."""
         name = self._source.name[:150]
         files = get_cache_manager(self._metadata.hash).get_group(f"{name}.json") or {}
         path = files.get(f"{name}.ptx")
@@ -395,7 +399,7 @@ class _Launcher:
 
 
 class _Driver:
-    """A GPU that is not there, for `triton.runtime.driver.set_active`."""
+    """The driver of a simulated GPU, for `triton.runtime.driver.set_active`."""
 
     launcher_cls = _Launcher
 
@@ -414,17 +418,17 @@ class _Driver:
         return open_session("loaded").capability
 
     def get_current_device(self) -> str:
-        """Triton keeps what it compiled for each device; none of a GPU's is mixed up with these."""
+        """A name of its own, since Triton caches kernels by device: a GPU's are kept apart."""
         return f"ptxlab {open_session('loaded').target}"
 
     def set_current_device(self, device: object) -> None:
-        """There is one."""
+        """Nothing to do: there is only one."""
 
     def get_current_stream(self, device: object = None) -> int:
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """Where tensors shall be: on the CPU."""
+        """The device of tensors: the CPU."""
         return __import__("torch").device("cpu")
 
     def get_benchmarker(self) -> Callable[..., Any]:
@@ -447,7 +451,7 @@ class _Driver:
 
 @dataclass(frozen=True)
 class _ElementType:
-    """A type of NumPy's, as torch has them."""
+    """A NumPy type with the attributes of torch's."""
 
     name: str
     itemsize: int
@@ -458,7 +462,7 @@ class _ElementType:
 
 
 class _HostTensor:
-    """An array as Triton knows tensors, which it chooses a kernel and makes descriptors by."""
+    """An array with the tensor attributes by which Triton specialises kernels and makes descriptors."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -474,14 +478,14 @@ class _HostTensor:
 
 
 def _as_tensor(value: Any) -> Any:
-    """An array that is no tensor as one; anything else as it is."""
+    """An array that is not a tensor as a `_HostTensor`; anything else unchanged."""
     if isinstance(value, np.ndarray) or (is_array(value) and not hasattr(value, "data_ptr")):
         return _HostTensor(host_array(value))
     return value
 
 
 def _specialisable(value: Any) -> Any:
-    """A value of the host as one that Triton can specialise on."""
+    """An argument in a form that Triton can specialise on."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) is tuple:
@@ -490,7 +494,7 @@ def _specialisable(value: Any) -> Any:
 
 
 def _descriptors_of_arrays() -> Callable[[], None]:
-    """Let Triton's and Gluon's `TensorDescriptor` take arrays that are no tensors; the result undoes it."""
+    """Let Triton's and Gluon's `TensorDescriptor` take NumPy arrays; returns a function that undoes it."""
     changes: list[tuple[Any, str, Any]] = []
     for module in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper"):
         with suppress(ImportError, AttributeError, KeyError):
@@ -526,7 +530,7 @@ _NOTHING_TIMED = (
 
 
 def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] = (), **_: object) -> Any:
-    """Run a configuration once, and give its predicted time in ms, or 0 if launches are not profiled."""
+    """Run a configuration once; returns its predicted time in ms, or 0 if launches are not profiled."""
     profiles = open_session("loaded").profiles
     before = len(profiles)
     kernel_call()
@@ -536,7 +540,7 @@ def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] 
 
 @contextmanager
 def _changed(tuner: Any, **attributes: object) -> Iterator[None]:
-    """An instance with these attributes of its own, for a while."""
+    """Set attributes of an instance temporarily."""
     former = {name: value for name, value in vars(tuner).items() if name in attributes}
     vars(tuner).update(attributes)
     try:
@@ -548,14 +552,14 @@ def _changed(tuner: Any, **attributes: object) -> Iterator[None]:
 
 
 def install() -> Callable[[], None]:
-    """Let Triton launch on the simulator; the result undoes it."""
+    """Let Triton launch on the simulator; returns a function that undoes it."""
     needed = {
         "native_specialize_impl": jit,
         "_bench": getattr(autotuner, "Autotuner", None),
         "set_active": active_driver,
     }
     check_attributes(f"Triton {triton.__version__}", "3.6.0", needed)
-    without_arrays = _descriptors_of_arrays()
+    restore_descriptors = _descriptors_of_arrays()
     former, native = active_driver._active, jit.native_specialize_impl
     run, bench = autotuner.Autotuner.run, autotuner.Autotuner._bench
     former_choices: list[tuple[Any, Any]] = []
@@ -564,27 +568,29 @@ def install() -> Callable[[], None]:
         return native(backend, _specialisable(value), *rest)
 
     def warn_once(session: Session[Any], stacklevel: int) -> None:
-        if not session.profiled and _NOTHING_TIMED not in session.kept:
-            session.kept[_NOTHING_TIMED] = True
+        if not session.profiled and _NOTHING_TIMED not in session.adapter_cache:
+            session.adapter_cache[_NOTHING_TIMED] = True
             warnings.warn(_NOTHING_TIMED, stacklevel=stacklevel)
 
-    def run_first(self: Any, *arguments: Any, **options: Any) -> Any:
+    def run_in_session(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current_session()
         if session is None:
             return run(self, *arguments, **options)
         if len(self.configs) > 1:
             warn_once(session, 4)
-        with _changed(self, cache=session.kept.setdefault(self, {}), cache_results=False):
+        with _changed(self, cache=session.adapter_cache.setdefault(self, {}), cache_results=False):
             return run(self, *arguments, **options)
 
     def bench_once(self: Any, *arguments: Any, **options: Any) -> Any:
         session = current_session()
         if session is None:
             return bench(self, *arguments, **options)
-        if self.cache is not session.kept.get(self):  # a class with its own `run`, e.g. FlagGems' LibTuner
+        if self.cache is not session.adapter_cache.get(
+            self
+        ):  # a class with its own `run`, e.g. FlagGems' LibTuner
             warn_once(session, 3)
             former_choices.append((self, self.cache))
-            self.cache = session.kept.setdefault(self, {})
+            self.cache = session.adapter_cache.setdefault(self, {})
         with _changed(self, do_bench=_benchmark):
             return bench(self, *arguments, **options)
 
@@ -594,9 +600,9 @@ def install() -> Callable[[], None]:
         autotuner.Autotuner.run, autotuner.Autotuner._bench = run, bench
         for tuner, choices in former_choices:
             tuner.cache = choices
-        without_arrays()
+        restore_descriptors()
 
     active_driver.set_active(_Driver())
     jit.native_specialize_impl = specialise
-    autotuner.Autotuner.run, autotuner.Autotuner._bench = run_first, bench_once
+    autotuner.Autotuner.run, autotuner.Autotuner._bench = run_in_session, bench_once
     return restore

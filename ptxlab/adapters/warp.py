@@ -1,12 +1,12 @@
 """Warp's kernels on the simulator: launches for `ptxlab.simulating`.
 
-Tried with warp-lang 1.19.0. Without a GPU, Warp's device is the CPU, with its arrays; while a session
-is open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a tape, compile the module to PTX
-with Warp's own compiler and simulate it instead of running code of the host. A device named "cuda" is the
-CPU, unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx,
-which gives no PTX. Hash grids are those of the CPU; meshes and volumes cannot be read by a kernel, and
-textures need a GPU. A graph is captured and launched as on the CPU: Warp keeps its launches, copies and
-conditions in their order, and calls back for each launch.
+Tried with warp-lang 1.19.0. Without a GPU, Warp's device is the CPU, with its arrays; while a session is
+open, `wp.launch`, and with it `wp.launch_tiled` and the backward pass of a tape, compile the module to PTX
+with Warp's own compiler and simulate it instead of running host code. A device named "cuda" is the CPU,
+unless there is a GPU. Products, solvers and Fourier transforms of tiles are Warp's own, without MathDx, which
+does not generate PTX. Hash grids are those of the CPU; kernels cannot read meshes and volumes, and textures
+need a GPU. A graph is captured and launched as on the CPU: Warp records its launches, copies and conditions
+in order, and calls back for each launch.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .arrays import HostMemory, array_at, host_array, is_array
 from .session import Session, check_attributes, current_session, replaced
 from .source import generated_lines, python_text
 
-_THREADS = 256  # of a block, where the launch is not told how many
-_OWN_CODE = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
+_THREADS = 256  # threads of a block, by default
+_WITHOUT_MATHDX = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
 _NOT_READ = (warp.Mesh, warp.Volume, warp.Bvh)
 _NEEDED = (
     "launch",
@@ -49,12 +49,12 @@ _NEEDED = (
     "_get_apic_capture_for_device",
     "_apic_record_capture_while",
 )
-#: What Warp calls when it launches a graph: a function of its module, with addresses of bounds and arguments.
+#: The type of function that Warp calls for a launch in a graph, with the addresses of bounds and arguments.
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays that an argument has, also those in structs, and their gradients."""
+    """The arrays of an argument, including those in structs, and their gradients."""
     if isinstance(value, warp.array):
         if value.ptr:
             steps = [(size - 1) * step for size, step in zip(value.shape, value.strides, strict=True)]
@@ -74,7 +74,7 @@ def _memory(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 class _HashGrid(ctypes.Structure):
-    """HashGrid_t of Warp's hashgrid.h: what the `id` of a `wp.HashGrid` is the address of."""
+    """HashGrid_t of Warp's hashgrid.h; the `id` of a `wp.HashGrid` is its address."""
 
     _fields_: ClassVar = [
         ("point_cells", ctypes.c_uint64),
@@ -92,23 +92,23 @@ class _HashGrid(ctypes.Structure):
 
 
 def _grids(kernel: Any, values: Sequence[Any]) -> list[Any]:
-    """The hash grids whose ids are among the arguments of a kernel, which cannot read a mesh or a volume."""
+    """The hash grids whose ids are among the arguments of a kernel; meshes and volumes are refused."""
     ids = {int(value) for value in values if isinstance(value, int | np.integer | warp.uint64)}
     if not any(each > 1 << 16 for each in ids):
         return []
     kinds = (warp.HashGrid, *_NOT_READ)
-    found = [each for each in gc.get_objects() if type(each) in kinds and each.id in ids]
-    for each in found:
+    grids = [each for each in gc.get_objects() if type(each) in kinds and each.id in ids]
+    for each in grids:
         if type(each) in _NOT_READ:
             raise PtxlabError(
                 f"{kernel.key} takes a wp.{type(each).__name__}, which is not simulated: "
                 "Warp keeps it in memory of its own"
             )
-    return found
+    return grids
 
 
 def _grid_memory(grids: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The memory of hash grids as they are now; a build may move it."""
+    """The current memory of hash grids; a build may move it."""
     for grid in grids:
         header = _HashGrid.from_address(grid.id)
         if tuple(header.dimensions) != (grid._dim_x, grid._dim_y, grid._dim_z):
@@ -133,14 +133,15 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     Without a backward launch only the forward pass is compiled, which is faster.
     """
     module = kernel.module
-    kernels = tuple(module.kernels.values())  # the objects: a number of one that is gone may come again
+    kernels = tuple(module.kernels.values())  # the objects, since ids of deleted ones are reused
     written = python_text(kernel.func)  # None for a kernel of `wp.map`
     key = ("warp", module, block, kernels, len(kernel.overloads), backward, written is None)
-    if key not in session.kept:
+    if key not in session.adapter_cache:
         number = chip_number(session.target)
         former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
-            module.options |= {"block_dim": block, "enable_backward": backward, "lineinfo": True} | _OWN_CODE
+            options = {"block_dim": block, "enable_backward": backward, "lineinfo": True}
+            module.options |= options | _WITHOUT_MATHDX
             restore = replaced([(warp.config, "line_directives", written is not None)])
             module.mark_modified()  # so that the options take effect
             try:
@@ -155,8 +156,11 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             for each in Path(folder).glob("*.meta"):
                 sizes |= json.loads(each.read_text(encoding="utf-8"))
             (generated,) = Path(folder).glob("*.cu")
-            session.kept[key] = (*(each.read_text(encoding="utf-8") for each in (path, generated)), sizes)
-    ptx, generated_text, sizes = session.kept[key]
+            session.adapter_cache[key] = (
+                *(each.read_text(encoding="utf-8") for each in (path, generated)),
+                sizes,
+            )
+    ptx, generated_text, sizes = session.adapter_cache[key]
     ending = f"_cuda_kernel_{'backward' if backward else 'forward'}"
     names = re.findall(rf"\.entry ({re.escape(kernel.key)}(?:_[0-9a-f]{{8}})?{ending})\(", ptx)
     if len(names) != 1:
@@ -164,8 +168,8 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     if not names:
         raise PtxlabError(f"Warp compiled no kernel {kernel.key}{ending}")
     chosen = (key, names[0])
-    if chosen not in session.kept:
-        session.kept[chosen] = build_kernel(
+    if chosen not in session.adapter_cache:
+        session.adapter_cache[chosen] = build_kernel(
             session.result_type,
             ptx,
             names[0],
@@ -176,33 +180,38 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
             language="Warp",
             remark="" if written else generated_lines("Warp"),
         )
-    return session.kept[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
+    return session.adapter_cache[chosen], int(sizes.get(f"{names[0]}_smem_bytes", 0))
 
 
 class _Command(context.Launch):  # type: ignore[misc]
-    """What `wp.launch(record_cmd=True)` gives: a launch that can be repeated with other arguments."""
+    """The result of `wp.launch(record_cmd=True)`: a launch that can be repeated with other arguments."""
 
-    def __init__(self, launch: Callable[..., Any], given: dict[str, Any]) -> None:
-        self.kernel, self._launch = given["kernel"], launch
-        self._given = given | {"record_cmd": False, "record_tape": False, "outputs": [], "adj_outputs": []}
-        self._given["inputs"] = [*given["inputs"], *given["outputs"]]
-        self._given["adj_inputs"] = [*given["adj_inputs"], *given["adj_outputs"]]
+    def __init__(self, launch: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.kernel, self._launch = options["kernel"], launch
+        self._launch_options = options | {
+            "record_cmd": False,
+            "record_tape": False,
+            "outputs": [],
+            "adj_outputs": [],
+        }
+        self._launch_options["inputs"] = [*options["inputs"], *options["outputs"]]
+        self._launch_options["adj_inputs"] = [*options["adj_inputs"], *options["adj_outputs"]]
 
     def set_dim(self, dim: Any) -> None:
-        """Launch so many threads from now on."""
-        self._given["dim"] = dim
+        """Set the number of threads of later launches."""
+        self._launch_options["dim"] = dim
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
-        """Launch with another argument from now on; Warp's other methods come here."""
-        self._given["adj_inputs" if adjoint else "inputs"][index] = value
+        """Set an argument of later launches; Warp's other methods call this."""
+        self._launch_options["adj_inputs" if adjoint else "inputs"][index] = value
 
     def set_param_at_index_from_ctype(self, index: int, value: Any, adjoint: bool = False) -> None:
-        """Refused: which memory an array of C has is not known."""
+        """Refuse: the memory of an array in C is not known."""
         raise PtxlabError("an argument as ctypes is not simulated: set_param_at_index takes the value itself")
 
     def launch(self, stream: Any = None) -> None:
-        """Launch it."""
-        self._launch(**self._given | {"stream": stream})
+        """Repeat the launch."""
+        self._launch(**self._launch_options | {"stream": stream})
 
 
 def _record(
@@ -239,18 +248,18 @@ def _record(
 
 
 def _kept_with(graph: Any) -> tuple[list[Any], list[Any]]:
-    """Functions that a graph calls, which must live as long as it does, and conditions of its loops."""
+    """The functions that a graph calls, which must live as long as it, and the conditions of its loops."""
     kept: tuple[list[Any], list[Any]] = vars(graph).setdefault("_ptxlab_kept", ([], []))
     return kept
 
 
 def install() -> Callable[[], None]:
-    """Let Warp launch on the simulator; the result undoes it."""
+    """Let Warp launch on the simulator; returns a function that undoes it."""
     check_attributes(f"Warp {warp.__version__}", "1.19.0", dict.fromkeys(_NEEDED, context))
     former_launch, former_block = context.launch, context._resolve_launch_block_dim
     former_device, former_capture_launch = context.Runtime.get_device, context.capture_launch
     former_while = context._apic_record_capture_while
-    failures: list[BaseException] = []  # of launches of the graph that is being launched
+    failures: list[BaseException] = []  # of launches in the current graph
     parameters = inspect.signature(former_launch)
 
     def block_dim(device: Any, block: int | None) -> int:
@@ -266,24 +275,24 @@ def install() -> Callable[[], None]:
         session = current_session()
         bound = parameters.bind(*arguments, **named)
         bound.apply_defaults()
-        given = bound.arguments
+        options = bound.arguments
         warp.init()
-        device = context.runtime.get_device(given["device"])
+        device = context.runtime.get_device(options["device"])
         if session is None or not device.is_cpu:
             return former_launch(*arguments, **named)
-        if given["record_cmd"]:
-            return _Command(launch, given)
-        kernel, block = given["kernel"], block_dim(device, given["block_dim"])
-        dimensions, size = context._normalize_launch_dim(given["dim"])
+        if options["record_cmd"]:
+            return _Command(launch, options)
+        kernel, block = options["kernel"], block_dim(device, options["block_dim"])
+        dimensions, size = context._normalize_launch_dim(options["dim"])
         forward, adjoint = (
-            [*given["inputs"], *given["outputs"]],
-            [*given["adj_inputs"], *given["adj_outputs"]],
+            [*options["inputs"], *options["outputs"]],
+            [*options["adj_inputs"], *options["adj_outputs"]],
         )
         if size:
             if kernel.is_generic:
                 kernel = kernel._add_normalized_overload(kernel.infer_argument_types(forward))
             grids = _grids(kernel, forward)
-            compiled, shared = _compiled(session, kernel, block, given["adjoint"])
+            compiled, shared = _compiled(session, kernel, block, options["adjoint"])
             packed = [context._build_launch_bounds_from_tuple(dimensions, kernel.adj.kernel_dim)]
             for values, is_adjoint in ((forward, False), (adjoint, True)):
                 packed += [
@@ -295,8 +304,8 @@ def install() -> Callable[[], None]:
                 for each, variable in zip(packed, compiled.function.parameters, strict=True)
             ]
             blocks = -(-size // block)
-            if given["max_blocks"] > 0:
-                blocks = min(blocks, given["max_blocks"])
+            if options["max_blocks"] > 0:
+                blocks = min(blocks, options["max_blocks"])
 
             def simulate(session: Session[Any]) -> None:
                 arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
@@ -310,15 +319,15 @@ def install() -> Callable[[], None]:
             else:
                 _record(capture, kernel, packed[0], simulate, failures)
         tape = context.runtime.tape
-        if tape and given["record_tape"]:
-            rest = (given["max_blocks"], given["inputs"], given["outputs"], device, block)
+        if tape and options["record_tape"]:
+            rest = (options["max_blocks"], options["inputs"], options["outputs"], device, block)
             tape.record_launch(
                 kernel, dimensions, *rest, metadata={"caller": {"file": "", "lineno": 0, "func": ""}}
             )
         return None
 
     def capture_launch(*arguments: Any, **named: Any) -> None:
-        failures.clear()  # of a launch that raised an error of its own
+        failures.clear()  # of an earlier launch that raised an error
         former_capture_launch(*arguments, **named)
         if failures:
             raise failures.pop()
@@ -329,7 +338,7 @@ def install() -> Callable[[], None]:
         former_while(condition, *arguments, **named)
 
     imported = [
-        (module, name, new)  # also by the program: from warp import launch
+        (module, name, new)  # also in the program: from warp import launch
         for module in list(sys.modules.values())
         for name, value in list(getattr(module, "__dict__", {}).items())
         for former, new in ((former_launch, launch), (former_capture_launch, capture_launch))

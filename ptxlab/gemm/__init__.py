@@ -1,6 +1,6 @@
-"""A GEMM, from one warp that multiplies tiles out of global memory to a kernel as fast as cuBLAS.
+"""GEMM kernels, from one warp that multiplies tiles from global memory to a kernel as fast as cuBLAS.
 
-Twelve kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose
+Twelve kernels in CUDA C++, each with one more idea than the one before, for every dense instruction whose
 step along K takes 32 bytes of a row; two for a sparse A; and five of attention. They can be simulated without
 a GPU and launched on one.
 """

@@ -22,7 +22,7 @@ from .source import compose
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16"
-_BOX = 64  # elements of a row that TMA's boxes hold, and rows of Q and O
+_BOX = 64  # elements of a row in TMA's boxes, and rows of Q and O
 
 #: Every kernel adds one idea to the one before.
 KERNELS: tuple[Row, ...] = (
@@ -70,7 +70,7 @@ class Attention:
 
     @property
     def causal(self) -> bool:
-        """Whether a query sees keys up to its own place only."""
+        """Whether a query sees only keys up to its own position."""
         return bool(self.constants.get("CAUSAL", self.row.number == 3))
 
     @property
@@ -109,32 +109,32 @@ class Attention:
     def grid(self, heads: int, sequence: int) -> tuple[int, int]:
         """Blocks along x, for the queries of a head, and y, for the heads."""
         unit = math.lcm(self.queries, self.constants.get("BLOCK_N", self.constants.get("KEYS", 1)))
-        one = self.constants.get("KEYS", sequence)
-        if sequence < 1 or sequence % unit or sequence != one:
-            right = str(one) if "KEYS" in self.constants else f"a multiple of {unit}"
+        keys = self.constants.get("KEYS", sequence)
+        if sequence < 1 or sequence % unit or sequence != keys:
+            expected = str(keys) if "KEYS" in self.constants else f"a multiple of {unit}"
             raise PtxlabError(
-                f"attention {self.row.number}: found a sequence of {sequence}; it takes {right}"
+                f"attention {self.row.number}: found a sequence of {sequence}; it takes {expected}"
             )
         return sequence // self.queries, heads
 
     def arguments(self, Q: Any, K: Any, V: Any, output: Any) -> tuple[Any, ...]:
-        """What the kernel takes for arrays [heads, sequence, head dimension] of f16, in NumPy or on a GPU."""
+        """The arguments for arrays [heads, sequence, head dimension] of f16, in NumPy or on a GPU."""
         heads, sequence, head = Q.shape
-        passed: list[Any] = [Q, K, V, output]
+        matrices: list[Any] = [Q, K, V, output]
         if self.row.tensor_maps:
             rows = (_BOX, self.constants["BLOCK_N"], self.constants["BLOCK_N"], _BOX)
-            passed = [
+            matrices = [
                 tensor_map(
                     array.reshape(heads * sequence, head), (height, _BOX), swizzle=128, l2_promotion=256
                 )
-                for array, height in zip(passed, rows, strict=True)
+                for array, height in zip(matrices, rows, strict=True)
             ]
-        return (*passed, np.int32(sequence), np.float32(math.log2(math.e) / math.sqrt(head)))
+        return (*matrices, np.int32(sequence), np.float32(math.log2(math.e) / math.sqrt(head)))
 
     def simulate(
         self, Q: ArrayLike, K: ArrayLike, V: ArrayLike, **options: Any
     ) -> tuple[NDArray[np.float16], Result]:
-        """O and what the simulator saw; options are those of `kernel.simulate`."""
+        """O and the simulation's result; options are those of `kernel.simulate`."""
         grid, arguments, output = self._call(Q, K, V)
         return output, self.kernel.simulate(grid, self.threads, *arguments, shared=self.shared, **options)
 
@@ -147,7 +147,7 @@ class Attention:
     def _call(
         self, Q: ArrayLike, K: ArrayLike, V: ArrayLike
     ) -> tuple[tuple[int, int], tuple[Any, ...], NDArray[np.float16]]:
-        """Blocks, arguments and the array of O, for arrays of NumPy."""
+        """Grid, arguments and the array of O, for NumPy arrays."""
         arrays = [
             np.ascontiguousarray(as_array(values, name), dtype=np.float16)
             for name, values in zip("QKV", (Q, K, V), strict=True)

@@ -1,4 +1,4 @@
-"""A sparse matrix: pruned to the structure of an instruction, compressed, and its metadata."""
+"""Sparse matrices: pruned to the structure of an instruction, and compressed, with metadata."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .gemm_kernel import as_matrix
 from .packed_matrices import Rows, element_types, packed_rows, template_code
 from .source import source_files
 
-_WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell of
+_WORD_CHUNKS = 16  # chunks of each of 64 rows whose metadata is in the words of 128 lanes
 WORD_ROWS = 64
 LANES = 128
 CODES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
-#: Types whose matrices the GPU compresses: their elements are what arrays hold; tf32 is rounded from float32.
+#: Types whose matrices the GPU compresses: they are element types of arrays; tf32 is rounded from float32.
 ELEMENTS = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
 
 
@@ -37,9 +37,10 @@ ELEMENTS = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
 class CompressedMatrix:
     """A sparse matrix as the kernels read it; `compress` makes one, and `matmul` takes it for A many times.
 
-    `stored` is its kept half, row-major, [M, K / 2], with K rounded up to 16 chunks. `metadata` says where
-    the kept elements stood: int32 [M / 64, chunks / 16, 128], in the order of `ptxlab.memory.pack_metadata`.
-    Both are NumPy arrays, or on the GPU, of the library that A came from. `shape` is that of A.
+    `stored` is its kept half, row-major, [M, K / 2], with K rounded up to 16 chunks. `metadata` has the
+    positions of the kept elements: int32 [M / 64, chunks / 16, 128], in the order of
+    `ptxlab.memory.pack_metadata`. Both are NumPy arrays, or arrays on the GPU of the same library as A.
+    `shape` is that of A.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16")
@@ -51,7 +52,7 @@ class CompressedMatrix:
     stored: Any = field(repr=False)
     metadata: Any = field(repr=False)
     shape: tuple[int, int]
-    form: MmaForm  # an instruction that takes it; others with the same type of A do too
+    form: MmaForm  # an instruction that takes it, as others with the same type of A do
 
     @property
     def on_gpu(self) -> bool:
@@ -122,9 +123,9 @@ def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Co
 
 
 def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> Any:
-    """The nearest matrix with the structure of a sparse instruction: of each chunk the largest stay.
+    """The nearest matrix with the structure of a sparse instruction: the largest of each chunk are kept.
 
-    A is [M, K], K a multiple of a chunk; one on the GPU is pruned there. Of equals the first stay.
+    A is [M, K], K a multiple of a chunk; an A on the GPU is pruned there. Among equals the first are kept.
 
     >>> prune([[1, -5, 2, 7, 3, 3, 3, 3]], "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8")
     array([[ 0, -5,  0,  7,  3,  3,  0,  0]])
@@ -152,7 +153,7 @@ def prune(A: Any, instruction: ProductForm | str, *, stream: object = None) -> A
 
 
 def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
-    """The array A of a call, compressed on the GPU; this waits for the kernel, which may find violations."""
+    """The array A of a call, compressed on the GPU; it waits for the kernel, which may find violations."""
     array = _gpu_matrix(form, call)
     m, k = array.shape
     element, structure = form.a.dtype, _structure(form)
@@ -163,7 +164,7 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     if element.name == "tf32" and array.size:
         source = packed_rows(call, form.a, array.pointer, array.shape, array.strides, gaps=True)
     type_name = array.type_name
-    if call.library == "other" and not hasattr(np, type_name):  # which only knows NumPy's own types
+    if call.library == "other" and not hasattr(np, type_name):  # `ResultArray` has only NumPy's own types
         type_name = f"uint{element.bits}"
     stored = call.empty((m, stored_columns), type_name)
     metadata = call.empty((rows, words, LANES), "int32")
@@ -189,7 +190,7 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
 
 
 def compress_kernel(bits: int) -> Kernel[Result]:
-    """The kernel that compresses matrices of such elements, to be simulated.
+    """The kernel that compresses matrices of elements of `bits` bits, for simulation.
 
     >>> compress_kernel(16)
     <kernel compress<unsigned short>(u64, u32, u32, u64, u32, u64, u64, u64) for sm_80>
@@ -200,7 +201,7 @@ def compress_kernel(bits: int) -> Kernel[Result]:
 
 
 def violation_sentence(structure: Structure, columns: int, first: int, count: int) -> str:
-    """What the two numbers of the kernel say, as `Structure.compress` does.
+    """The two numbers that the kernel returns as a sentence, as `Structure.compress` has it.
 
     >>> from ptxlab.isa.sparsity import STRUCTURES
     >>> violation_sentence(STRUCTURES["2:4"], 8, (2 * 3 + 1) << 3 | 4, 2)
@@ -218,7 +219,7 @@ def violation_sentence(structure: Structure, columns: int, first: int, count: in
 def _launch(
     call: GpuArrays, name: str, element: DType, arguments: list[Any], grid: tuple[int, int, int], block: int
 ) -> None:
-    """A template of compress.cu, for elements of this size."""
+    """Launch a template of compress.cu for elements of this size."""
     code, lowered = template_code("compress.cu", f"{name}<{CODES[element.bits]}>", device_target())
     call.launch(code, lowered, arguments, grid=grid, block=block)
 
@@ -237,15 +238,15 @@ def _sizes(form: MmaForm, m: int, k: int) -> tuple[int, int, int]:
 
 
 def magnitude_bits(element: DType) -> int:
-    """The bits that are set in some non-zero element: not the sign of a float, nor what is ignored of it."""
-    every = (1 << element.bits) - 1
+    """The bits that make an element non-zero: all but the sign and the ignored bits of a float."""
+    all_bits = (1 << element.bits) - 1
     if not element.is_float:
-        return every
-    return every >> 1 & ~((1 << element.ignored_bits) - 1)
+        return all_bits
+    return all_bits >> 1 & ~((1 << element.ignored_bits) - 1)
 
 
 def _kind(element: DType) -> int:
-    """As compress.cu numbers them: floats, signed integers, unsigned ones."""
+    """The number of a kind in compress.cu: floats, signed integers, unsigned integers."""
     if element.is_float:
         return 0
     return 1 if element.signed else 2
@@ -267,9 +268,9 @@ def _gpu_matrix(form: ProductForm, call: GpuArrays) -> GpuArray:
             f"{form.mnemonic}: on the GPU, matrices of {listing(ELEMENTS)} are pruned and compressed; "
             f"pass A of {element} as a NumPy array"
         )
-    right = element_types(form.a)
-    if array.type_name != right:
+    type_name = element_types(form.a)
+    if array.type_name != type_name:
         raise PtxlabError(
-            f"A: found {array.type_name}; {element} takes {right}, since nothing is converted on the GPU"
+            f"A: found {array.type_name}; {element} takes {type_name}, since nothing is converted on the GPU"
         )
     return array

@@ -1,4 +1,4 @@
-"""What every GEMM kernel has, dense or sparse: its row in a table, its source, a launch on NumPy matrices."""
+"""What dense and sparse GEMM kernels share: the row of a table, the source, a launch on NumPy matrices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .packed_matrices import Rows, pack
 from .source import RESULTS, compose
 
 CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
-STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
+STORE = 64 * 128  # bytes of D in one TMA store of a warpgroup
 H200_PROCESSORS = 132
 WARPGROUP = 128  # threads
 MAX_SHARED = 227 << 10  # bytes of a block on sm_90
@@ -40,8 +40,8 @@ R = TypeVar("R", bound=Result)
 class Row:
     """One kernel: its idea, its file, the family of its instruction, and the constants it is compiled with.
 
-    `constants` are defaults; `rung` takes others under the same names in lower case. Every kernel takes rows
-    of A and columns of B that begin at multiples of 16 bytes; one that stores with TMA wants the same of D.
+    `constants` are defaults; `rung` takes others under the same names in lower case. Rows of A and columns of
+    B begin at multiples of 16 bytes; with TMA stores, so do rows of D.
     """
 
     number: int
@@ -61,19 +61,19 @@ class Row:
         return ("sm_90a",) if self.family.startswith("wgmma") else ("sm_80",)
 
     def with_constants(self, name: str, changes: Mapping[str, int]) -> dict[str, int]:
-        """Its constants, some of them replaced; messages call the kernel by `name`."""
-        chosen = dict(self.constants)
+        """Its constants with changes; messages call the kernel `name`."""
+        constants = dict(self.constants)
         for constant, value in changes.items():
-            if constant.upper() not in chosen:
-                names = listing(known.lower() for known in chosen)
+            if constant.upper() not in constants:
+                names = listing(each.lower() for each in constants)
                 raise PtxlabError(f"{name} has no constant {quoted(constant)}; there are {names}")
-            chosen[constant.upper()] = as_int(value, constant)
-        return chosen
+            constants[constant.upper()] = as_int(value, constant)
+        return constants
 
 
 @dataclass(frozen=True)
 class Call:
-    """A launch of a rung: what `kernel.simulate` and `kernel.launch` take, and D, which it writes."""
+    """A launch of a rung: the arguments of `kernel.simulate` and `kernel.launch`, and D, which it writes."""
 
     grid: int
     block: int
@@ -88,7 +88,7 @@ class Call:
         return self.padded[:, : self.columns]
 
     def simulate(self, kernel: Kernel[R], **options: Any) -> R:
-        """The launch of this kernel without a GPU; options are those of `kernel.simulate`."""
+        """Simulate the launch; options are those of `kernel.simulate`."""
         return kernel.simulate(self.grid, self.block, *self.arguments, shared=self.shared, **options)
 
 
@@ -173,12 +173,12 @@ class GemmKernel(ABC):
         processors: int = H200_PROCESSORS,
         **options: Any,
     ) -> tuple[NDArray[Any], Result]:
-        """D and what the simulator saw; options are those of `kernel.simulate`."""
+        """D and the simulation's result; options are those of `kernel.simulate`."""
         call = self.call(A, B, C, processors=processors)
         return call.D, call.simulate(self.kernel, **options)
 
     def rows_of_product(self, call: GpuArrays, d: GpuArray) -> Rows:
-        """Where a launch stores D, which lies without gaps: there, or where TMA can store its rows."""
+        """Where a launch stores a contiguous D: in place, or in padded rows that TMA can store."""
         m, n = d.shape
         pitch = n * d.itemsize
         if not self.stores_with_tma or pitch % CHUNK == 0:
@@ -187,7 +187,7 @@ class GemmKernel(ABC):
         return Rows(call.scratch(m * pitch), m, pitch, pitch)
 
     def queue(self, call: GpuArrays, arguments: Sequence[Any], stored: Rows, d: GpuArray) -> None:
-        """Queue a launch on the GPU, and what brings the product from where it is stored to D."""
+        """Queue a launch on the GPU, and the copy to D if the product is stored elsewhere."""
         m, n = d.shape
         grid = self.grid(m, n, processors())
         call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
@@ -195,7 +195,7 @@ class GemmKernel(ABC):
             pack(call, d.itemsize, stored.pointer, (m, n), (stored.pitch, d.itemsize), d.pointer, n)
 
     def check(self, name: str) -> None:
-        """Refuse a type of D and constants that no kernel takes; messages call it by `name`."""
+        """Refuse a type of D or constants that no kernel takes; messages call it `name`."""
         if not is_name(self.result, RESULTS[self.form.d_type]):
             stored = listing(RESULTS[self.form.d_type])
             raise PtxlabError(
@@ -214,13 +214,13 @@ class GemmKernel(ABC):
             )
 
     def check_processors(self, processors: int) -> None:
-        """Refuse fewer processors than a cluster takes."""
+        """Refuse fewer SMs than a cluster takes."""
         if as_int(processors, "processors") < self.cluster:
             raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
 
 
 class TileShape(NamedTuple):
-    """Tiles of a kernel with clusters of two, and the time that one takes, relative to other shapes."""
+    """Tiles of a kernel with clusters of two, and the time of a tile relative to other shapes."""
 
     block_m: int
     block_n: int
@@ -261,22 +261,22 @@ def check_not_empty(m: int, n: int, k: int) -> None:
 def stored_rows(operand: MatrixOperand, values: NDArray[Any]) -> NDArray[np.uint8]:
     """Element codes, row by row, as bytes, with zeros up to the next multiple of 16 bytes.
 
-    Those of 1 and 4 bits share a byte, the first in the low bits.
+    Several elements of 1 or 4 bits share a byte, the first in the low bits.
     """
     element = operand.dtype
     codes = np.ascontiguousarray(element.encode(values), dtype=element.code_type)
     if element.bits < 8:
-        sharing = 8 // element.bits
-        codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % sharing)))
+        per_byte = 8 // element.bits
+        codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % per_byte)))
         shifts = np.arange(0, 8, element.bits, dtype=np.uint8)
-        parts = codes.reshape(len(codes), codes.shape[1] // sharing, sharing).astype(np.uint8) << shifts
+        parts = codes.reshape(len(codes), codes.shape[1] // per_byte, per_byte).astype(np.uint8) << shifts
         codes = np.asarray(np.bitwise_or.reduce(parts, axis=-1), dtype=np.uint8)
     rows = codes.view(np.uint8)
     return np.pad(rows, ((0, 0), (0, -rows.shape[1] % CHUNK)))
 
 
 def start_codes(form: MmaForm, C: ArrayLike | None, m: int, n: int) -> NDArray[Any] | int:
-    """C as a kernel takes it: its codes, or a null pointer."""
+    """The argument for C: its codes, or a null pointer."""
     if C is None:
         return 0
     start = as_matrix(C, "C")
@@ -286,7 +286,7 @@ def start_codes(form: MmaForm, C: ArrayLike | None, m: int, n: int) -> NDArray[A
 
 
 def product_array(result: str, m: int, n: int, *, by_tma: bool) -> NDArray[Any]:
-    """An empty D; TMA stores rows that begin at multiples of 16 bytes.
+    """An empty D; for TMA stores, rows begin at multiples of 16 bytes.
 
     >>> product_array("f16", 3, 5, by_tma=True).shape
     (3, 8)

@@ -43,8 +43,8 @@ from .sparse import check_compressed, has_kernel, multiply_compressed
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_PRODUCTS = 1 << 24  # between two updates of the progress bar: a fraction of a second
-_TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
+_PRODUCTS = 1 << 24  # multiplications between two updates of the progress bar: a fraction of a second
+_TASK_PRODUCTS = 1 << 26  # multiplications of one task of an executor: about a second
 _SIDE_OF_A = ("a", "e", "scale_a")
 
 
@@ -66,15 +66,16 @@ def matmul(
 
     A is [M, K], B [K, N] and C [M, N]; all are values. Every tile of D starts from C and goes through K in
     ascending steps, the D of one step being the C of the next. Edges are padded with zeros. A sparse
-    instruction takes the dense A, which must have the structure, or what `ptxlab.compress` made of it. Block
-    scales are [M, K / block] and [K / block, N], 1 if left out. `show` turns the progress bar on or off; by
-    default it appears in notebooks and terminals. `executor` is anything like those of `concurrent.futures`,
-    also Dask's and mpi4py's: blocks of D go to its workers, and the bits are the same.
+    instruction takes a dense A, which must have its structure, or a `CompressedMatrix` from
+    `ptxlab.compress`. Block scales are [M, K / block] and [K / block, N], 1 if left out. `show` turns the
+    progress bar on or off; by default it appears in notebooks and terminals. `executor` is any executor like
+    those of `concurrent.futures`, e.g. Dask's or mpi4py's: its workers compute blocks of D, with the same
+    bits.
 
     With ``on="gpu"`` the matrices may be on the GPU already (CuPy's, torch's, any with DLPack or
     `__cuda_array_interface__`): elements are of the instruction's types, e.g. torch.float8_e4m3fn for e4m3
     and float32 for tf32, D is of the same library, and the kernel runs on its current stream, or on `stream`.
-    Rows and columns may be any steps apart, so ``B.T`` is not copied.
+    Rows and columns may have any strides, so ``B.T`` is not copied.
 
     >>> ins = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
     >>> tenth = np.float32(np.float16(0.1))
@@ -109,14 +110,14 @@ def matmul(
 
 
 def _checked_form(instruction: ProductForm | str | None, on: str, model: str | None) -> ProductForm:
-    """The instruction that computes the tiles, which must be able to, here."""
+    """The instruction that computes the tiles, checked."""
     if instruction is None:
         raise PtxlabError(
             "instruction is missing: say which one computes the tiles, "
             "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
         )
     ins = parse_product(instruction)
-    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # nothing is shifted here
+    if isinstance(ins, Tcgen05Mma) and ins.descriptor.max_shift:  # `matmul` does not shift
         ins = ins.with_descriptor(max_shift=0)
     if not is_name(on, ("emulator", "gpu")):
         raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
@@ -182,9 +183,9 @@ def _on_gpu(
 
 @dataclass(frozen=True)
 class _TileBlock:
-    """A rectangle of tiles of D, with all that its computation reads: it can go to another machine.
+    """A rectangle of tiles of D, with all its inputs: it can be sent to another machine.
 
-    Arrays of A's side are [tile row, step], others [step, tile column]; C is [tile row, tile column].
+    Arrays that belong to A are [tile row, step], others [step, tile column]; C is [tile row, tile column].
     """
 
     ins: ProductForm
@@ -196,7 +197,7 @@ class _TileBlock:
     model: str | None
 
     def accumulate(self, tick: Callable[[int], None] | None = None) -> NDArray[Any]:
-        """Registers of its tiles of D: C, then one step over K after the other."""
+        """Registers of its tiles of D: starting from C, one step along K after the other."""
         accumulator = self.c
         for step in range(self.arrays["a"].shape[1]):
             inputs: dict[str, Any] = {
@@ -225,7 +226,7 @@ class _Tiles:
         self.ins = ins
         left, right, start = _matrices(A, B, C)
         (self.m, self.k), self.n = left.shape, right.shape[1]
-        tile_rows = ins.d.shape[0]  # m8n8k4 of f16 computes four products, one below the other
+        tile_rows = ins.d.shape[0]  # m8n8k4 of f16 computes four products, stacked
         self.grid = (-(-self.m // tile_rows), -(-self.n // ins.n))
         self.steps = -(-self.k // ins.k)
         self.arrays: dict[str, NDArray[Any]] = {}
@@ -260,7 +261,7 @@ class _Tiles:
         self.arrays[argument] = operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
 
     def row_blocks(self, on: str, model: str | None) -> Iterator[_TileBlock]:
-        """Whole rows of tiles, so few that a step over K takes a fraction of a second."""
+        """Whole rows of tiles, few enough that a step along K takes a fraction of a second."""
         tile_rows, tile_columns = self.grid
         ins = self.ins
         products = tile_columns * ins.m * ins.n * ins.k * ins.mma_count
@@ -269,7 +270,7 @@ class _Tiles:
             yield self._block(slice(first, min(first + size, tile_rows)), slice(0, tile_columns), on, model)
 
     def blocks(self, on: str, model: str | None) -> Iterator[_TileBlock]:
-        """About square blocks of D that take about a second each, so that little is sent for much work."""
+        """Roughly square blocks of D of about a second each, so that little data is sent for much work."""
         tile_rows, tile_columns = self.grid
         ins = self.ins
         products = ins.m * ins.n * ins.k * ins.mma_count * max(self.steps, 1)
@@ -289,7 +290,7 @@ class _Tiles:
         return _TileBlock(self.ins, rows, columns, self.c[rows, columns], arrays, on, model)
 
     def matrix(self, tiles: NDArray[Any]) -> NDArray[Any]:
-        """The matrix that tiles [tile row, tile column, rows, columns] make up, without the padding."""
+        """The matrix of tiles [tile row, tile column, rows, columns], without the padding."""
         tile_rows, tile_columns, rows, columns = tiles.shape
         matrix = np.swapaxes(tiles, 1, 2).reshape(tile_rows * rows, tile_columns * columns)
         return np.ascontiguousarray(matrix[: self.m, : self.n])
@@ -298,7 +299,7 @@ class _Tiles:
 def _scale_shape(
     ins: ProductForm, argument: str, operand: MatrixOperand, sizes: tuple[int, int, int]
 ) -> tuple[int, tuple[int, int]]:
-    """How many elements along K share a scale, and the shape of all scales of A or B, for M, K and N."""
+    """How many elements along K share a scale, and the shape of the scales of A or B, for M, K and N."""
     m, k, n = sizes
     block = ins.k // operand.shape[1 if argument == "scale_a" else 0]
     blocks = -(-k // block)
@@ -308,7 +309,7 @@ def _scale_shape(
 def _matrices(
     A: ArrayLike, B: ArrayLike, C: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A, B and C, whose shapes fit; C is zero if left out."""
+    """A, B and C with matching shapes; C is zero if left out."""
     left, right = as_matrix(A, "A"), as_matrix(B, "B")
     (m, k), (b_rows, n) = left.shape, right.shape
     if b_rows != k:
@@ -339,7 +340,7 @@ def _split(matrix: NDArray[Any], tile_rows: int, tile_columns: int, shape: tuple
     return np.swapaxes(padded.reshape(tile_rows, rows, tile_columns, columns), 1, 2)
 
 
-# -- `matmul` of matrices that are on the GPU already: nothing goes through the host, and nothing waits
+# -- `matmul` of matrices on the GPU, without copies through the host and without waiting --------------------
 
 _MAX_BLOCKS = 1 << 16
 _BLOCK = 128
@@ -373,7 +374,7 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
 def matmul_compressed(
     ins: MmaForm, A: CompressedMatrix, B: object, C: object = None, stream: object = None
 ) -> Any:
-    """A B + C with an A that was compressed on the GPU; D is of the library of A's arrays."""
+    """A B + C with an A that was compressed on the GPU; D is of the same library as A's arrays."""
     call = gpu_arrays({"stored": A.stored, "B": B, "C": C}, stream)
     assert call is not None
     with call:
@@ -382,7 +383,7 @@ def matmul_compressed(
 
 
 def _scales(ins: MmaForm, call: GpuArrays, m: int, k: int, n: int) -> list[GpuArray | None]:
-    """Block scales, None for all 1."""
+    """Block scales, None if all are 1."""
     scales = []
     for name, operand in (("scale_a", ins.scale_a), ("scale_b", ins.scale_b)):
         if operand is None:

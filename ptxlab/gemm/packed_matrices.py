@@ -1,4 +1,4 @@
-"""Matrices packed for a launch: their rows as kernels read them, element types, and what is refused."""
+"""Matrices on the GPU as the kernels read them: packed rows, tensor maps, and checks of their types."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..memory import TensorMap, tensor_map
 from ..memory.array_interface import gpu_layout
 from .source import source_files
 
-_CHUNK = 16  # bytes: where rows begin
-_SIDE = 64  # of the tiles of pack.cu
+_CHUNK = 16  # bytes: rows begin at multiples of it
+_SIDE = 64  # rows and columns of the tiles of pack.cu
 _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the GPU's memory: how many, how many bytes long, how far apart; bytes, or words of 4 bytes."""
+    """Rows in the GPU's memory: their number, length and pitch in bytes; of bytes, or of 4-byte words."""
 
     pointer: int
     count: int
@@ -51,12 +51,12 @@ class Rows:
 
 
 def lies_by_rows(array: GpuArray) -> bool:
-    """Whether TMA can take the rows of a matrix as they are."""
+    """Whether TMA can read the rows of a matrix in place."""
     columns, rows = array.strides[1], array.strides[0]
     return columns == array.itemsize and rows % _CHUNK == 0 and array.pointer % _CHUNK == 0 and rows > columns
 
 
-@lru_cache(maxsize=1024)  # the same matrices come again and again
+@lru_cache(maxsize=1024)  # programs mostly multiply the same matrices again
 def map_bytes(rows: Rows, box: tuple[int, int], *, tf32: bool = False) -> bytes:
     """The tensor map of rows, as a kernel's argument."""
     return encode_tensor_map(operand_map(rows, box, tf32=tf32)).tobytes()
@@ -86,10 +86,10 @@ def packed_rows(
     gaps: bool,
     rounded: bool = False,
 ) -> Rows:
-    """The rows as a kernel reads them: themselves, or a packed copy.
+    """The rows as a kernel reads them: in place, or a packed copy.
 
-    TMA takes rows of any length that begin at multiples of 16 bytes (`gaps`), and rounds tf32 if it is told
-    of it (`rounded`); other kernels want rows without gaps, of rounded elements.
+    TMA takes rows of any length that begin at multiples of 16 bytes (`gaps`), and can round to tf32
+    (`rounded`); other kernels need contiguous rows of rounded elements.
     """
     if operand.dtype.bits < 8:
         return _packed_bits(call, operand.dtype.bits, pointer, shape, strides)
@@ -107,7 +107,7 @@ def packed_rows(
 def _packed_bits(
     call: GpuArrays, bits: int, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Rows:
-    """Rows of elements of 1 or 4 bits, of which the array has one in a byte."""
+    """Packed rows of elements of 1 or 4 bits; the array has one element per byte."""
     count, elements = shape
     pitch = -(-elements * bits // (8 * _CHUNK)) * _CHUNK
     copy = call.scratch(count * pitch)
@@ -127,7 +127,7 @@ def _packed_bits(
 
 @lru_cache(maxsize=32)
 def template_code(file: str, name: str, target: str) -> tuple[bytes, str]:
-    """The machine code of a template, given with its arguments, and its name there."""
+    """The machine code of a template with its arguments, and the mangled name."""
     code, lowered = compile_kernel(source_files()[file], target, (), name)
     return code, lowered or name
 
@@ -164,8 +164,8 @@ def pack_source(size: int, rounded: bool = False) -> str:
 
 _STREAM = 0  # the default one
 
-#: Types of fewer than 8 bits as others hold their values, one in a byte; tf32 is in a float32.
-_HELD_AS = {"s4": "int8", "u4": "uint8", "b1": "uint8", "tf32": "float32"}
+#: Array types for types that NumPy lacks: those of fewer than 8 bits take a byte each, tf32 a float32.
+_ARRAY_TYPES = {"s4": "int8", "u4": "uint8", "b1": "uint8", "tf32": "float32"}
 
 
 def element_types(operand: MatrixOperand) -> str:
@@ -176,8 +176,8 @@ def element_types(operand: MatrixOperand) -> str:
     >>> element_types(ins.a), element_types(ins.b), element_types(ins.d)
     ('float8_e4m3fn', 'float8_e5m2', 'float32')
     """
-    known = _HELD_AS.get(operand.dtype.name)
-    return known if known is not None else np.dtype(operand.dtype.numpy_type).name
+    name = operand.dtype.name
+    return _ARRAY_TYPES[name] if name in _ARRAY_TYPES else np.dtype(operand.dtype.numpy_type).name
 
 
 def operands_by_name(ins: MmaForm) -> dict[str, Operand | None]:
@@ -196,19 +196,20 @@ def check_elements(ins: MmaForm, call: GpuArrays) -> None:
             raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
         if len(array.shape) != 2:
             raise PtxlabError(f"{name}: found shape {array.shape}; it takes a matrix [rows, columns]")
-        right = element_types(operand)
-        if array.type_name != right:
+        type_name = element_types(operand)
+        if array.type_name != type_name:
             hint = ""
-            if call.library == "cupy" and not hasattr(np, right):
-                hint = f"; CuPy lacks it, and torch.from_dlpack({name}).view(torch.{right}) copies nothing"
+            if call.library == "cupy" and not hasattr(np, type_name):
+                view = f"torch.from_dlpack({name}).view(torch.{type_name})"
+                hint = f"; CuPy lacks it, and {view} copies nothing"
             raise PtxlabError(
-                f"{name}: found {array.type_name}; {operand.dtype} takes {right}, since nothing is converted "
-                f"on the GPU{hint}"
+                f"{name}: found {array.type_name}; {operand.dtype} takes {type_name}, since nothing is "
+                f"converted on the GPU{hint}"
             )
 
 
 def check_matrices(ins: MmaForm, call: GpuArrays) -> tuple[int, int, int]:
-    """M, N and K; refuses matrices that do not fit the instruction or each other."""
+    """M, N and K of matrices that must fit the instruction and each other."""
     check_elements(ins, call)
     a, b, c = (call.arrays.get(name) for name in "ABC")
     if a is None or b is None:
@@ -224,7 +225,7 @@ def check_matrices(ins: MmaForm, call: GpuArrays) -> tuple[int, int, int]:
 def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
     """Matrices of element codes, under the names of `matmul`'s arguments, as arrays on the GPU."""
     driver = load("cuda.bindings.driver")
-    load("cuda.core").Device(0).set_current()  # a context belongs to a thread, and this one may be new
+    load("cuda.core").Device(0).set_current()  # contexts belong to threads, and this thread may be new
     operands = operands_by_name(ins)
     arrays = {}
     for name, matrix in codes.items():
@@ -244,7 +245,7 @@ def copy_to_gpu(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> GpuArrays:
 
 
 def copy_from_gpu(array: object, element: type[np.generic]) -> NDArray[Any]:
-    """The elements of an array on the GPU, whose bits are those of this type."""
+    """The elements of an array on the GPU, as this type of the same size."""
     layout = gpu_layout(array)
     assert layout is not None
     result = np.empty(layout.shape, dtype=element)

@@ -1,4 +1,4 @@
-"""The ladder: each rung with one instruction, how it is launched, and the fastest one for a product."""
+"""The ladder of GEMM kernels: rungs with an instruction, their launch, and the fastest one for a product."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ from .packed_matrices import (
 from .source import RESULTS
 
 _ROW = 128  # bytes along K of a row in one stage of the wgmma kernels
-_STEP = 32  # bytes along K that one instruction takes of a row
-_MOST = 1 << 31
-_ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
-_PIPELINED = (5, 6, 7, 8)  # they load a stage while they multiply another
+_STEP = 32  # bytes of a row along K in one instruction
+_SIZE_LIMIT = 1 << 31
+_ROWS_OF_SWIZZLE = 8  # after which the swizzle repeats: boxes in shared memory begin there
+_PIPELINED = (5, 6, 7, 8)  # rungs that load a stage while they multiply another
 
 _DEFAULTS = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -64,7 +64,7 @@ _DEFAULTS = {
 _TILES = {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 2, "WARPS_N": 2}
 _WIDE = {"BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 3}
 
-#: Rungs 9 to 12 are one text with other constants; BLOCKS is how many blocks an SM is to hold.
+#: Rungs 9 to 12 are one source with different constants; BLOCKS is the number of blocks per SM.
 _SPECIALISED = "09_warp_specialised.cu"
 _RUNG_9 = {
     "BLOCK_M": 128, "BLOCK_N": 256, "TILES_M": 1, "STAGES": 4, "BLOCKS": 1, "PERSISTENT": 0, "TMA_STORES": 0,
@@ -133,7 +133,7 @@ class Rung(GemmKernel):
 
     @property
     def target(self) -> str:
-        """The target that it is compiled for, unless it is launched on another: sm_90a if it has the form."""
+        """The target that it is compiled for, unless it is launched on another: sm_90a if the form has it."""
         return "sm_90a" if self.form.supports("sm_90a") else self.form.targets[-1]
 
     @property
@@ -153,19 +153,19 @@ class Rung(GemmKernel):
 
     @property
     def box_a(self) -> tuple[int, int]:
-        """Rows and bytes of A that one TMA load takes: a block's part of what its cluster shares."""
+        """Rows and bytes of A in one TMA load: a block's part of what its cluster shares."""
         return self.block_m // self.constants.get("CLUSTER_N", 1), _ROW
 
     @property
     def box_b(self) -> tuple[int, int]:
-        """The same of B, whose columns are rows in memory, unless it lies by rows."""
+        """The same for B, whose columns are rows in memory, unless B is stored by rows."""
         if self.b_by_rows:
             return _ROW // 2, _ROW
         return self.block_n // self.constants.get("CLUSTER_M", 1), _ROW
 
     @property
     def box_d(self) -> tuple[int, int]:
-        """Rows and bytes of D that one TMA store takes."""
+        """Rows and bytes of D in one TMA store."""
         return self.form.m, _ROW
 
     @property
@@ -186,12 +186,12 @@ class Rung(GemmKernel):
             raise PtxlabError(
                 f"M={quoted(M)}, N={quoted(N)}, processors={quoted(processors)}: each is at least 1"
             )
-        high = -(-M // (self.block_m * self.constants.get("CLUSTER_M", 1)))
-        wide = -(-N // (self.block_n * self.constants.get("CLUSTER_N", 1)))
-        clusters = high * wide
+        cluster_rows = -(-M // (self.block_m * self.constants.get("CLUSTER_M", 1)))
+        cluster_columns = -(-N // (self.block_n * self.constants.get("CLUSTER_N", 1)))
+        clusters = cluster_rows * cluster_columns
         if self.constants.get("PERSISTENT", 0):
-            at_once = processors * self.constants["BLOCKS"] // self.cluster
-            clusters = max(1, min(clusters, at_once))
+            resident = processors * self.constants["BLOCKS"] // self.cluster
+            clusters = max(1, min(clusters, resident))
         return self.cluster * clusters
 
     # -- a launch --------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Rung(GemmKernel):
         """D = A B + C on the GPU.
 
         NumPy arrays are copied there and back. Matrices that are there already (CuPy's, torch's) have the
-        instruction's element types; D is of the same library, and nothing waits.
+        instruction's element types; D is of the same library, and the call does not wait.
         """
         arrays = gpu_arrays({"A": A, "B": B, "C": C}, stream)
         if arrays is not None:
@@ -255,18 +255,18 @@ class Rung(GemmKernel):
         return d.owner
 
     def multiply(self, call: GpuArrays, d: GpuArray) -> None:
-        """Queue D = A B + C, of the arrays A, B and perhaps C of a call; D lies without gaps.
+        """Queue D = A B + C for the arrays A, B and perhaps C of a call; D is contiguous.
 
-        Where rows lie as the kernel wants them, nothing is copied.
+        Rows that the kernel can read in place are not copied.
         """
         a, b = call.arrays["A"], call.arrays["B"]
         (m, _), n = a.shape, b.shape[1]
         maps = self.row.tensor_maps
         left = packed_rows(call, self.form.a, a.pointer, a.shape, a.strides, gaps=maps, rounded=maps)
-        turned = slice(None) if self.b_by_rows else slice(None, None, -1)
-        b_shape, b_strides = b.shape[turned], b.strides[turned]
+        order = slice(None) if self.b_by_rows else slice(None, None, -1)
+        b_shape, b_strides = b.shape[order], b.strides[order]
         right = packed_rows(call, self.form.b, b.pointer, b_shape, b_strides, gaps=maps, rounded=maps)
-        if max(m, n, left.length) >= _MOST:
+        if max(m, n, left.length) >= _SIZE_LIMIT:
             raise PtxlabError(
                 f"A {m}x{a.shape[1]} and B {b.shape[0]}x{n}: the kernels count rows, columns and bytes of a "
                 "row below 2^31"
@@ -349,10 +349,9 @@ def _check_tiles(made: Rung) -> None:
             shared = 64 * constants["CLUSTER_M"]
         units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
     if "WARPS_M" in constants:
-        copied = (
-            32 * constants["WARPS_M"] * constants["WARPS_N"] * CHUNK // _ROW
-        )  # rows, a chunk for each thread
-        units = {name: (math.lcm(unit, copied), why) for name, (unit, why) in units.items()}
+        threads = 32 * constants["WARPS_M"] * constants["WARPS_N"]
+        copied_rows = threads * CHUNK // _ROW  # at a time, a chunk by each thread
+        units = {name: (math.lcm(unit, copied_rows), why) for name, (unit, why) in units.items()}
     for name, (unit, why) in units.items():
         if constants[name] % unit:
             raise PtxlabError(
@@ -391,10 +390,10 @@ def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
 
 
 def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
-    """The rung for a product of this size with the bits of `ins`; None where no rung gives them.
+    """The rung for a product of this size with the bits of `ins`; None if no rung gives them.
 
-    `b_by_rows` says that B lies as [K, N], which rung 12 reads as it is with 16-bit types; other kernels get
-    a copy of B's columns. On sm_90a it is rung 12, if wgmma has the same arithmetic; elsewhere, and for
+    `b_by_rows` means that B is stored as [K, N], which rung 12 reads in place for 16-bit types; other kernels
+    get a copy of B's columns. On sm_90a it is rung 12, if wgmma has the same arithmetic; elsewhere, and for
     FP8 with `mma`, it is rung 5 with `ins` itself.
 
     >>> best_rung("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "sm_90a", 8192, 8192).number
@@ -431,5 +430,5 @@ def _warpgroup_form(form: MmaForm) -> MmaForm | None:
     return wide if chip is not None and same_arithmetic(form, wide, chip) else None
 
 
-#: The same rungs are asked for again and again.
+#: Products of the same size use the same rung again.
 _rung = lru_cache(maxsize=256)(rung)

@@ -1,6 +1,6 @@
-"""The CUDA C++ of a GEMM kernel: its file with the headers it includes, one of them made from the form.
+"""The CUDA C++ of a GEMM kernel: its file with the headers it includes, one of them generated.
 
-A kernel is written once for all element types. What depends on the instruction is the header
+A kernel is written once for all element types. What depends on the instruction is in the header
 ``instruction.cuh``, which is generated from its row in the catalogue: sizes, types, the inline assembly.
 """
 
@@ -20,10 +20,12 @@ from ..isa.modifiers import Modifiers
 _INCLUDE = re.compile(r'^#include "([^"\n]+)"\n', re.MULTILINE)
 _GENERATED = "instruction.cuh"
 
-#: Element of C and accumulator -> types to which D may be rounded when it is stored; the first is its own.
+#: Type of C and accumulators -> types in which D may be stored; the first is its own.
 RESULTS = {"f32": ("f32", "f16", "bf16"), "f16": ("f16",), "s32": ("s32",)}
 
-_MACROS = ("TMA_STORES",)  # constants on which the kernel's parameters depend
+_MACROS = (
+    "TMA_STORES",
+)  # constants that the preprocessor needs, since the kernel's parameters depend on them
 
 _CPP = {"f32": "float", "s32": "int", "f16": "uint16_t", "bf16": "uint16_t"}
 _BYTES = {"f32": 4, "s32": 4, "f16": 2, "bf16": 2}
@@ -82,9 +84,9 @@ def compose(
     *,
     second: MmaForm | None = None,
 ) -> str:
-    """The file as one text that NVRTC compiles, with these constants and the header of this instruction.
+    """The file as one text for NVRTC, with these constants and the header of this instruction.
 
-    A wgmma that takes D of the first as its A, in registers, and B by rows, is the `second` instruction: the
+    The `second` instruction is a wgmma that takes D of the first as its A, in registers, and B by rows; the
     header has another `multiply` for it.
 
     >>> from ptxlab.isa.parse import parse_mma
@@ -153,7 +155,7 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
 
 
 def _multiply(form: MmaForm, modifiers: Modifiers) -> list[str]:
-    """The instruction as a function; the selector of a sparse one is a constant of it, so a template's."""
+    """The instruction as a function; a sparse selector is a constant, hence a template parameter."""
     head = f"__device__ __forceinline__ void multiply({', '.join(parameters(form))})"
     if not form.sparse:
         return [head, "{", *_indented(instruction_statement(form, modifiers, scale_d="scale_d")), "}", ""]

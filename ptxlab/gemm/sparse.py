@@ -1,4 +1,4 @@
-"""Products with a sparse A: kernels of mma.sp and wgmma.sp for a compressed matrix."""
+"""Products with a sparse A: kernels of mma.sp and wgmma.sp for compressed matrices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .gemm_kernel import (
 from .packed_matrices import Rows, check_elements, lies_by_rows, operand_map, packed_rows
 from .source import RESULTS
 
-_A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
+_A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A, and of a column of B, in one instruction
 
 #: The sparse kernels; numbers are those of the dense rungs that they grew from.
 SPARSE: tuple[Row, ...] = (
@@ -145,13 +145,13 @@ class SparseRung(GemmKernel):
         )
 
     def __call__(self, A: Any, B: Any, C: Any = None, *, stream: object = None) -> Any:
-        """D = A B + C on the GPU, of matrices that are there already; A is compressed or not.
+        """D = A B + C for matrices on the GPU; A is compressed or not.
 
-        D is of the same library, and nothing waits, except for the compression of A.
+        D is of the same library; the call waits only for the compression of A.
         """
         compressed = isinstance(A, CompressedMatrix)
-        named = {"stored": A.stored} if compressed else {"A": A}
-        call = gpu_arrays({**named, "B": B, "C": C}, stream)
+        arrays_of_a = {"stored": A.stored} if compressed else {"A": A}
+        call = gpu_arrays({**arrays_of_a, "B": B, "C": C}, stream)
         if call is None:
             raise PtxlabError("A, B: found matrices on the host; `simulate` takes them, or ptxlab.matmul")
         with call:
@@ -163,7 +163,7 @@ class SparseRung(GemmKernel):
     def multiply(
         self, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
     ) -> GpuArray:
-        """D of matrices on the GPU, on the stream of the call."""
+        """D for matrices on the GPU, on the stream of the call."""
         (m, k), n = A.shape, B.shape[1]
         if C is not None and C.shape != (m, n):
             raise PtxlabError(f"C is {C.shape[0]}x{C.shape[1]}; the product is {m}x{n}")
@@ -175,19 +175,18 @@ class SparseRung(GemmKernel):
         assert metadata is not None
         left = Rows(stored.pointer, m, *[stored.shape[1] * stored.itemsize] * 2)
         if k > 0:
-            turned = slice(None) if self.b_by_rows else slice(None, None, -1)
+            order = slice(None) if self.b_by_rows else slice(None, None, -1)
             maps = self.asynchronous
-            shape, strides = B.shape[turned], B.strides[turned]
+            shape, strides = B.shape[order], B.strides[order]
             right = packed_rows(call, self.form.b, B.pointer, shape, strides, gaps=maps, rounded=maps)
-        else:  # no step reads them, but TMA wants rows
+        else:  # no step reads them, but tensor maps need rows
             left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
         start = np.uint64(0) if C is None else call.contiguous(C)
         sizes = [np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
         target = self.rows_of_product(call, d)
         arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
         if self.asynchronous:
-            described = self.maps(left, right, target)
-            encoded = [encode_tensor_map(each).tobytes() for each in described]
+            encoded = [encode_tensor_map(each).tobytes() for each in self.maps(left, right, target)]
             arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
         else:
             arguments += [np.int32(left.pitch), np.int32(right.pitch)]
@@ -289,7 +288,7 @@ def check_compressed(form: ProductForm, A: CompressedMatrix, b_shape: tuple[int,
 def multiply_compressed(
     form: MmaForm, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
 ) -> Any:
-    """A B + C with a sparse instruction, of matrices on the GPU; D is of the library of the call."""
+    """A B + C with a sparse instruction for matrices on the GPU; D is of the library of the call."""
     if not has_kernel(form):
         raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel for it; pass NumPy arrays")
     check_device(form)
@@ -313,7 +312,7 @@ def best_sparse_rung(
     """The kernel for a product of this size, with the constants that were fastest on an H200.
 
     On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp. With `b_by_rows` the kernel reads a
-    B whose rows are contiguous, if it can; others want its columns to be.
+    B with contiguous rows, if it can; other kernels need contiguous columns.
 
     >>> ins = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
     >>> [best_sparse_rung(ins, target, 512, 512).form.family for target in ("sm_80", "sm_90a")]
@@ -328,14 +327,15 @@ def best_sparse_rung(
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
     if form.family != "wgmma.sp":
-        half = target.startswith(_SMALL_SHARED)  # of the columns: a block has 99 KB of shared memory
-        return _made(form, result=result, block_n=64) if half else _made(form, result=result)
+        if target.startswith(_SMALL_SHARED):  # half of the columns, since a block has 99 KB of shared memory
+            return _cached_rung(form, result=result, block_n=64)
+        return _cached_rung(form, result=result)
     narrow = form.d_type == "f16"  # two accumulators in a register
     shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MAX_TILE]
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
     tiles = fastest_shape(shapes, rows, columns)
     tiles["tiles_m"] = tiles["block_m"] // (2 * form.m)  # for each of two warpgroups
-    return _made(form, result=result, b_by_rows=int(by_rows), **tiles)
+    return _cached_rung(form, result=result, b_by_rows=int(by_rows), **tiles)
 
 
 _SMALL_SHARED = ("sm_86", "sm_88", "sm_89", "sm_120", "sm_121")
@@ -347,11 +347,11 @@ _SHAPES = (
     TileShape(128, 256, 4, 29.9),
     TileShape(128, 128, 6, 19.4),
 )
-_MAX_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
+_MAX_TILE = 256 * 192  # elements of D whose 32-bit accumulators fit into the registers of two warpgroups
 
 
-#: The same kernels are asked for again and again.
-_made = lru_cache(maxsize=64)(sparse_rung)
+#: Products of the same size use the same kernel again.
+_cached_rung = lru_cache(maxsize=64)(sparse_rung)
 
 
 def _warpgroup_form(form: MmaForm) -> MmaForm | None:

@@ -1,6 +1,6 @@
-"""The GPU: what is there, NVRTC, a cache of compiled kernels, launches. Only this package imports `cuda`.
+"""The GPU: the device, NVRTC, a cache of compiled kernels, launches. Only this package imports `cuda`.
 
-Compiling and disassembling work without a GPU. Where there is none, `status()` says why in one sentence.
+Compiling and disassembling work without a GPU. If there is none, `status()` says why in one sentence.
 """
 
 from __future__ import annotations

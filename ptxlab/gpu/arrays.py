@@ -1,7 +1,7 @@
-"""Arrays that are on the GPU already: CuPy's, torch's, and whatever speaks DLPack or CUDA's array interface.
+"""Arrays that are on the GPU already: CuPy's, torch's, and any with DLPack or CUDA's array interface.
 
-They are read where they lie and on the caller's stream, nothing waits, and results are of the same library.
-cuda.core's `StridedMemoryView` reads DLPack; arrays with gaps are copied by a kernel, on the device.
+They are read in place and on the caller's stream, without waiting, and results are of the same library.
+cuda.core's `StridedMemoryView` reads DLPack; a kernel copies non-contiguous arrays on the device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Library = Literal["torch", "cupy", "other"]
 _NAMES: dict[Library, str] = {"torch": "torch", "cupy": "CuPy", "other": "another library"}
 #: dlpack.h, DLDeviceType: kDLCUDA and kDLCUDAManaged.
 _DLPACK_DEVICES = (2, 13)
-#: The default stream in CUDA's API, and what DLPack calls it.
+#: The default stream in CUDA's API and in DLPack.
 _DEFAULT_STREAM = 0
 _DLPACK_DEFAULT_STREAM = 1
 _DLPACK_UNORDERED = -1
@@ -57,9 +57,9 @@ _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsign
 
 @dataclass(frozen=True, eq=False)
 class GpuArray:
-    """An array in the GPU's memory: where it is, how it lies, and the object that owns it.
+    """An array in the GPU's memory: its address, its layout, and the object that owns it.
 
-    `type_name` is NumPy's or ml_dtypes' name of the element type, `float8_e4m3fn`; strides are in bytes.
+    `type_name` is NumPy's or ml_dtypes' name of the element type, e.g. `float8_e4m3fn`; strides are in bytes.
 
     >>> GpuArray(None, "other", (4, 8), (32, 4), 4, "float32", 1 << 32).contiguous
     True
@@ -72,9 +72,9 @@ class GpuArray:
     itemsize: int
     type_name: str
     pointer: int  # the address of its first element
-    #: The stream on which the owner last wrote it, as `__cuda_array_interface__` says; None if it does not.
+    #: The stream on which the owner last wrote it, from `__cuda_array_interface__`; None if it is not stated.
     producer: int | None = None
-    device: int | None = None  # the number of the GPU, where the library says it
+    device: int | None = None  # the number of the GPU, if the library states it
 
     @classmethod
     def of(
@@ -85,7 +85,7 @@ class GpuArray:
         producer: int | None = None,
         device: int | None = None,
     ) -> GpuArray:
-        """The array that lies so."""
+        """The array with a layout."""
         return cls(owner, library, *layout[:4], layout.pointer or 0, producer, device)
 
     @property
@@ -95,7 +95,7 @@ class GpuArray:
 
     @property
     def contiguous(self) -> bool:
-        """Whether its elements follow each other in C's order."""
+        """Whether its elements are contiguous, in C order."""
         step = self.itemsize
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if length > 1 and stride != step:
@@ -105,7 +105,7 @@ class GpuArray:
 
 
 def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
-    """An array on the GPU; None for what is not there: NumPy's arrays, numbers, torch's tensors on the CPU.
+    """The array on the GPU; None for anything else: NumPy arrays, numbers, torch tensors on the CPU.
 
     >>> as_gpu_array(np.zeros(3)) is None
     True
@@ -118,9 +118,9 @@ def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
     try:
         layout = gpu_layout(value)
     except PtxlabError as error:
-        exchanged = _from_dlpack(value, what)  # JAX has no typestr for bfloat16, but DLPack has
-        if exchanged is not None:
-            return exchanged
+        array = _from_dlpack(value, what)  # JAX has bfloat16 in DLPack, but no typestr for it
+        if array is not None:
+            return array
         raise PtxlabError(str(error).replace("array", what, 1) if what != "array" else str(error)) from None
     if layout is None:
         return _from_dlpack(value, what)
@@ -132,7 +132,7 @@ def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
 
 
 def _from_torch(tensor: Any, what: str) -> GpuArray | None:
-    """A tensor; what it says itself is said faster than by CUDA's array interface, and of every type."""
+    """A tensor; its own attributes are faster than CUDA's array interface, and support every type."""
     if not tensor.is_cuda:
         return None
     if tensor.is_sparse:
@@ -156,7 +156,7 @@ def is_on_gpu(value: object) -> bool:
 
 
 def _library(value: object) -> Library:
-    """Whose array it is; a library that is not imported has no arrays."""
+    """The library of an array; a library that is not imported has none."""
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if _is_instance(value, torch, "Tensor"):
         return "torch"
@@ -169,16 +169,16 @@ def _is_instance(value: object, module: ModuleType | None, name: str) -> bool:
 
 
 def _from_dlpack(value: object, what: str) -> GpuArray | None:
-    """An array that speaks DLPack only."""
+    """An array that has only DLPack."""
     try:
         device, _ = value.__dlpack_device__()  # type: ignore[attr-defined]
-    except Exception:  # whatever it is, it says nothing of a GPU
+    except Exception:  # not an array, or not on a GPU
         return None
     if int(device) not in _DLPACK_DEVICES:
         return None
     try:
-        make = load("cuda.core.utils").StridedMemoryView.from_dlpack
-        view = make(value, stream_ptr=_DLPACK_DEFAULT_STREAM)
+        from_dlpack = load("cuda.core.utils").StridedMemoryView.from_dlpack
+        view = from_dlpack(value, stream_ptr=_DLPACK_DEFAULT_STREAM)
         size = int(view.dtype.itemsize)
         shape = tuple(int(length) for length in view.shape)
         steps = view.strides
@@ -201,10 +201,10 @@ def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def gpu_arrays(arguments: Mapping[str, object], stream: object = None) -> GpuArrays | None:
-    """The arrays of one call, by name; None if none is on the GPU. What is None is left out.
+    """The arrays of one call, by name; None if none is on the GPU. Arguments that are None are left out.
 
-    All must be of one library, on the first GPU; `stream` is a stream of anybody's, else the library's
-    current one.
+    All must be of one library, on the first GPU; `stream` is a stream of any library, by default the
+    library's current one.
 
     >>> gpu_arrays({"A": np.ones((16, 16)), "B": np.ones((16, 8)), "C": None}) is None
     True
@@ -218,19 +218,19 @@ def gpu_arrays(arguments: Mapping[str, object], stream: object = None) -> GpuArr
                 f"stream={quoted(stream)}: it is for arrays on the GPU; all of these are on the host"
             )
         return None
-    first, some = next(iter(present.items()))
+    first, library = next((name, array.library) for name, array in present.items())
     for name, array in arrays.items():
         if array is None:
             raise PtxlabError(
-                f"{name} is {_on_host(values[name])} and {first} an array of {_NAMES[some.library]} on the "
+                f"{name} is {_on_host(values[name])} and {first} an array of {_NAMES[library]} on the "
                 "GPU; pass all on the GPU, or all as NumPy arrays"
             )
-        if array.library != some.library:
+        if array.library != library:
             raise PtxlabError(
-                f"{name} is an array of {_NAMES[array.library]} and {first} one of {_NAMES[some.library]}; "
+                f"{name} is an array of {_NAMES[array.library]} and {first} one of {_NAMES[library]}; "
                 "pass arrays of one library, since the result is of the same"
             )
-    return GpuArrays(present, some.library, stream)
+    return GpuArrays(present, library, stream)
 
 
 def _on_host(value: object) -> str:
@@ -238,10 +238,10 @@ def _on_host(value: object) -> str:
 
 
 class GpuArrays:
-    """Arrays of one library on one stream: results of the same library, copies, launches; nothing waits.
+    """Arrays of one library on one stream: makes results and copies, and launches kernels, without waiting.
 
-    `arrays` has them by name, `library` says whose they are, `stream` is the handle of the stream. Use it in
-    a `with` statement: what `scratch` and `contiguous` allocate is freed, in the stream's order, at its end.
+    `arrays` has them by name, `library` is their library, `stream` the handle of the stream. Use it in a
+    `with` statement: at its end, the memory of `scratch` and `contiguous` is freed in the stream's order.
 
     >>> with gpu_arrays({"A": A, "B": B}) as call:   # doctest: +SKIP
     ...     D = call.empty((128, 128), "float32")
@@ -255,7 +255,7 @@ class GpuArrays:
         self.library = library
         device_target()
         self._driver = load("cuda.bindings.driver")
-        load("cuda.core").Device(0).set_current()  # a context belongs to a thread, and this one may be new
+        load("cuda.core").Device(0).set_current()  # contexts belong to threads, and this thread may be new
         for name, array in arrays.items():
             self._check_device(name, array)
         self.stream = _current_stream(library) if stream is None else stream_handle(stream)
@@ -270,9 +270,9 @@ class GpuArrays:
         self.close()
 
     def close(self) -> None:
-        """Free what `scratch` and `contiguous` took, once the stream's work so far is done."""
+        """Free the memory of `scratch` and `contiguous`, once the stream's work so far is done."""
         for pointer in self._scratch:
-            with contextlib.suppress(Exception):  # after a fault nothing can be freed either
+            with contextlib.suppress(Exception):  # after a fault, nothing can be freed
                 self._driver.cuMemFreeAsync(self._driver.CUdeviceptr(pointer), self._handle)
         self._scratch = []
 
@@ -296,12 +296,12 @@ class GpuArrays:
         return int(number)
 
     def _wait_for_producer(self, array: GpuArray) -> None:
-        """Order this stream behind the one that wrote the array, as CUDA's array interface asks."""
+        """Let this stream wait for the one that wrote the array, as CUDA's array interface requires."""
         if array.producer is not None:
             _order(array.producer, self.stream)
 
     def empty(self, shape: Sequence[int], type_name: str) -> GpuArray:
-        """A new array of the same library; its `owner` is what the caller gets back."""
+        """A new array of the same library; its `owner` is returned to the caller."""
         sizes = tuple(int(size) for size in shape)
         owner: object
         if self.library == "torch":
@@ -328,13 +328,9 @@ class GpuArrays:
         return int(pointer)
 
     def contiguous(self, array: GpuArray, shape: Sequence[int] | None = None) -> GpuArray:
-        """The array itself if it lies without gaps, else a copy on the device.
-
-        `shape` is one that it broadcasts to.
-        """
+        """The array, broadcast to a shape, itself if it is contiguous, else as a copy on the device."""
         sizes = array.shape if shape is None else tuple(int(size) for size in shape)
-        own = len(array.shape)
-        strides = (0,) * (len(sizes) - own) + tuple(
+        strides = (0,) * (len(sizes) - len(array.shape)) + tuple(
             0 if length == 1 else stride for length, stride in zip(array.shape, array.strides, strict=True)
         )
         view = replace(array, shape=sizes, strides=strides)
@@ -385,7 +381,7 @@ def _as_bytes(argument: GpuArray | np.generic | bytes) -> bytes:
 def _merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The same elements in the same order with as few axes as possible.
 
-    >>> _merged((2, 3, 4, 5), (0, 80, 20, 4))   # the last three lie like one
+    >>> _merged((2, 3, 4, 5), (0, 80, 20, 4))   # the last three form one axis
     ((2, 60), (0, 4))
     """
     merged: list[tuple[int, int]] = []
@@ -403,7 +399,7 @@ def _merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int
 
 
 def stream_handle(stream: object) -> int:
-    """The handle of a stream: torch's, CuPy's, whatever has `__cuda_stream__` (cuda.core's), or a number.
+    """The handle of a stream: torch's, CuPy's, any with `__cuda_stream__` (cuda.core's), or a number.
 
     >>> stream_handle(0)
     0
@@ -432,7 +428,7 @@ def _as_handle(handle: int, stream: object) -> int:
 
 
 def _order(first: int, then: int) -> None:
-    """What comes to the second stream from now on waits for what the first one has to do."""
+    """Let later work on the second stream wait for the work so far on the first."""
     first, then = (
         _DEFAULT_STREAM if handle == _DLPACK_DEFAULT_STREAM else handle for handle in (first, then)
     )
@@ -456,7 +452,7 @@ def _current_stream(library: Library) -> int:
 
 @contextlib.contextmanager
 def _torch_stream(torch: ModuleType, handle: int) -> Iterator[None]:
-    """Allocate for this stream, so that torch does not hand the memory to another one too early."""
+    """Make a stream torch's current one, so that its allocator does not reuse the memory too early."""
     if int(torch.cuda.current_stream(0).cuda_stream) == handle:
         yield
         return
@@ -477,9 +473,9 @@ def _cupy_stream(cupy: ModuleType, handle: int) -> Iterator[None]:
 
 
 def launch_stream(arrays: dict[str, GpuArray], stream: int | None = None) -> int:
-    """The stream for a kernel that works on these arrays: this one, or their libraries' current stream.
+    """The stream for a kernel on these arrays: this one, or their libraries' current stream.
 
-    Their libraries may differ, if their current streams do not.
+    The libraries may differ if their current streams are the same.
     """
     streams = {array.library: _current_stream(array.library) for array in arrays.values()}
     if stream is None and len(set(streams.values())) > 1:
@@ -495,7 +491,7 @@ def launch_stream(arrays: dict[str, GpuArray], stream: int | None = None) -> int
 
 
 class ResultArray:
-    """A result on the GPU for callers of another library: any that speaks DLPack or CUDA's array interface.
+    """A result on the GPU for callers of any library with DLPack or CUDA's array interface.
 
     >>> D = ins.run(a, b, c)   # doctest: +SKIP
     >>> cupy.asarray(D), torch.from_dlpack(D)   # doctest: +SKIP
@@ -515,7 +511,7 @@ class ResultArray:
 
     def __del__(self) -> None:
         pointer = getattr(self, "_pointer", 0)
-        with contextlib.suppress(Exception):  # the interpreter may be on its way out
+        with contextlib.suppress(Exception):  # the interpreter may be shutting down
             if pointer:
                 driver = load("cuda.bindings.driver")
                 driver.cuMemFreeAsync(driver.CUdeviceptr(pointer), driver.CUstream(self._stream))
@@ -527,7 +523,7 @@ class ResultArray:
             "typestr": self.dtype.str,
             "data": (self._pointer, False),
             "strides": None,
-            "stream": self._stream or _DLPACK_DEFAULT_STREAM,  # which forbids 0, like DLPack
+            "stream": self._stream or _DLPACK_DEFAULT_STREAM,  # the interface forbids 0, like DLPack
             "version": 3,
         }
 

@@ -21,14 +21,14 @@ from ..isa.form import Form
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_release, newest_of_cuda
 from .cuda_python import INSTALL, load
 
-#: What NVRTC's messages and `.loc` call a source that is in no file.
+#: The name of a source without a file in NVRTC's messages and in `.loc`.
 SOURCE_NAME = "ptxlab.cu"
 
 
 @lru_cache(maxsize=1)
 def compiler_version() -> tuple[int, int]:
-    """The version of NVRTC, e.g. (13, 0); an error says what to install where there is none."""
-    # cuda.core has no name for NVRTC's version.
+    """The version of NVRTC, e.g. (13, 0); if it is missing, the error says what to install."""
+    # cuda.core does not provide NVRTC's version.
     nvrtc = load("cuda.bindings.nvrtc")
     try:
         code, major, minor = nvrtc.nvrtcVersion()
@@ -75,7 +75,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
-    cache = cache and not _OWN_INCLUDE.search(source)
+    cache = cache and not _LOCAL_INCLUDE.search(source)
     cubin = read_entry(entry) if cache else None
     if cubin is None:
         folders = _find_headers() if include_mma else ()
@@ -95,8 +95,8 @@ def compile_ptx(
 ) -> tuple[str, str | None]:
     """CUDA C++ -> PTX for a target, through NVRTC and the cache; needs no GPU.
 
-    Lines of the source are kept (`.loc`), as those of `file`. For a `name` with template arguments or a
-    namespace the second result is its name in the PTX.
+    `.loc` directives give the lines of the source, as those of `file`. For a `name` with template arguments
+    or a namespace, the second result is its name in the PTX.
 
     >>> text, _ = compile_ptx('extern "C" __global__ void nothing() {}', "sm_90a")
     >>> ".entry nothing" in text
@@ -129,16 +129,16 @@ def link_modules(texts: Sequence[str], target: str) -> bytes:
         ]
         options = core.LinkerOptions(arch=check_target(target))
         code: bytes = core.Linker(*objects, options=options).link("cubin").code
-    except Exception as error:  # of nvJitLink or of the driver
+    except Exception as error:  # nvJitLink and the driver have several types
         raise PtxlabError(f"linking for {target} failed: {' '.join(str(error).split())[:400]}") from None
     return code
 
 
 _FLAGS = ("-std=c++17", "--device-as-default-execution-space")
-#: As nvcc does, <math.h> is included, for INFINITY and NAN.
+#: Like nvcc, it includes <math.h>, for INFINITY and NAN.
 _KERNEL_FLAGS = (*_FLAGS, "-lineinfo", "--pre-include=math.h")
-#: What brings in files whose text the cache's key does not have.
-_OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
+#: Includes of files whose text is not part of the cache's key.
+_LOCAL_INCLUDE = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
 _INCLUDING_OPTION = re.compile(r"-I|-include|--include-path|--pre-include")
 
 
@@ -152,7 +152,7 @@ def _compiled(
 ) -> tuple[bytes, str | None]:
     """PTX or machine code with line numbers, from the cache or from NVRTC; the mangled name of a template.
 
-    What includes files of the reader's own is compiled anew: they may have changed.
+    A source that includes the user's own files is not cached: they may change.
     """
     _check_text(source, "source")
     for text, what in ((name or "", "name"), *((option, "options") for option in options)):
@@ -165,7 +165,7 @@ def _compiled(
     version = f"{major}.{minor}"
     parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *folders, *options)
     entry = f"{key_of(*parts)}.{output}"
-    cache = not _OWN_INCLUDE.search(source) and not any(map(_INCLUDING_OPTION.match, options))
+    cache = not _LOCAL_INCLUDE.search(source) and not any(map(_INCLUDING_OPTION.match, options))
     stored = read_entry(entry) if cache else None
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
@@ -175,7 +175,7 @@ def _compiled(
         *_KERNEL_FLAGS,
         # NVRTC's own cache returns the same machine code with and without --use_fast_math
         *(["--no-cache"] if (major, minor) >= (13, 0) else []),
-        "--diag-suppress=9",  # /* in a comment: each would put its whole line into the log
+        "--diag-suppress=9",  # /* in a comment, which would put the whole line into the log
         *folders,
         *options,
     ]
@@ -196,10 +196,10 @@ def _run_nvrtc(
 ) -> tuple[bytes, str | None]:
     """PTX or machine code, and the mangled name of `expression` in it.
 
-    Not through cuda.core, which asks the driver about PTX.
+    It does not use cuda.core, which needs a driver for PTX.
     """
     if expression is not None:
-        # NVRTC 13.0 ends the process if there is a name and the source has an error such as a missing quote
+        # With a name, NVRTC 13.0 ends the process at errors such as a missing quote: find them without it.
         _run_nvrtc(source, file, target, flags, "ptx", headers)
     nvrtc = load("cuda.bindings.nvrtc")
     names, texts = [name.encode() for name in headers], [text.encode() for text in headers.values()]
@@ -232,7 +232,7 @@ def _run_nvrtc(
 
 
 def header_folders() -> tuple[str, ...]:
-    """Folders with CUDA's headers; () if they are not installed, since a source may include none."""
+    """Folders with CUDA's headers; () if they are not installed, since a source may not need them."""
     try:
         return _find_headers()
     except PtxlabError:
@@ -250,7 +250,7 @@ _MAX_LOG = 1 << 16  # characters of NVRTC's log that an error carries
 
 
 def _refusal(target: str, log: str) -> PtxlabError:
-    """The first thing that NVRTC objects to, in one sentence; all that it wrote follows in the traceback."""
+    """NVRTC's first error, in one sentence; its whole log is a note of the exception."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line), lines[0])
     refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
@@ -259,7 +259,7 @@ def _refusal(target: str, log: str) -> PtxlabError:
 
 
 def _log(program: object) -> str:
-    """What NVRTC wrote about a program."""
+    """NVRTC's log of a program."""
     nvrtc = load("cuda.bindings.nvrtc")
     code, size = nvrtc.nvrtcGetProgramLogSize(program)
     if int(code) != 0:
@@ -298,14 +298,14 @@ _DIGEST_BYTES = 32
 
 
 def key_of(*parts: str) -> str:
-    """The name of the entry that belongs to these parts: source, target, compiler version, and so on."""
+    """The name of a cache entry from what it depends on: source, target, compiler version, and so on."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def read_entry(name: str) -> bytes | None:
     """The content of an entry; None if it is absent, damaged, or another user might have written it."""
     try:
-        stored = _read_own(_own_folder() / name)
+        stored = _read_private(_private_folder() / name)
     except (OSError, PtxlabError):
         return None
     if stored is None or not stored.startswith(_MAGIC):
@@ -316,53 +316,53 @@ def read_entry(name: str) -> bytes | None:
 
 
 def write_entry(name: str, content: bytes) -> None:
-    """Keep an entry. A disk that cannot be written is not an error: the next process compiles again."""
+    """Write an entry. If the disk cannot be written, that is no error: the next process compiles again."""
     with contextlib.suppress(OSError, PtxlabError):
-        entry = _own_folder(create=True) / name
+        entry = _private_folder(create=True) / name
         write_atomically(entry, _MAGIC + _digest(name, content) + content, private=True)
 
 
 def _digest(name: str, content: bytes) -> bytes:
-    """With the name in it, so that an entry cannot stand for another one."""
+    """A digest that includes the name, so that entries cannot be exchanged."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
-def _own_folder(create: bool = False) -> Path:
-    """Where this user's entries are: the cache folder, or a subfolder of it if others may write to that.
+def _private_folder(create: bool = False) -> Path:
+    """The folder of this user's entries: the cache folder, or a subfolder of it if others may write to that.
 
-    Raises OSError where there is no such folder.
+    Raises OSError if there is none.
     """
     folder = cache_folder()
     if create:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-    if sys.platform == "win32" or _only_mine(folder.stat()):
+    if sys.platform == "win32" or _is_private(folder.stat()):
         return folder
-    own = folder / f"user-{os.geteuid()}"
+    private = folder / f"user-{os.geteuid()}"
     if create:
-        own.mkdir(mode=0o700, exist_ok=True)
-    status = own.lstat()
-    if not stat.S_ISDIR(status.st_mode) or not _only_mine(status):
-        raise PermissionError(f"{own} is not this user's alone")
-    return own
+        private.mkdir(mode=0o700, exist_ok=True)
+    status = private.lstat()
+    if not stat.S_ISDIR(status.st_mode) or not _is_private(status):
+        raise PermissionError(f"{private} is not this user's alone")
+    return private
 
 
-def _read_own(path: Path) -> bytes | None:
+def _read_private(path: Path) -> bytes | None:
     """The content of a regular file that only this user can have written."""
     flags = os.O_RDONLY
-    for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # no link; a pipe would block
+    for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # no links, no waiting for pipes
         flags |= getattr(os, flag, 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return None
-        if sys.platform != "win32" and not _only_mine(status):
+        if sys.platform != "win32" and not _is_private(status):
             return None
         return file.read()
 
 
-def _only_mine(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user, and nobody else may write it."""
+def _is_private(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user, and only this user may write it."""
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 

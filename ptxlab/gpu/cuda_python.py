@@ -1,6 +1,6 @@
 """CUDA for Python (cuda.core and cuda.bindings), imported at first use.
 
-Type checkers do not find the types that it publishes, so what ptxlab uses of them is written down here.
+Type checkers do not find its types, so protocols describe here what ptxlab uses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, SupportsInt
 
 from ..errors import PtxlabError
 
-#: What installs NVRTC, the CUDA headers and CUDA for Python.
+#: The command that installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
 
 
@@ -27,7 +27,7 @@ Module = Literal[
 
 
 def load(name: Module) -> ModuleType:
-    """A module of CUDA for Python; where it is missing, the error says what to install."""
+    """A module of CUDA for Python; if it is missing, the error says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -38,7 +38,7 @@ def load(name: Module) -> ModuleType:
 
 
 def check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
-    """What a function of the driver returns beside its code; a code that is not 0 is an error."""
+    """The results of a driver function without its error code; a code other than 0 is an error."""
     code, *values = result
     if int(code) != 0:
         raise PtxlabError(f"{action} failed: {code.name}")

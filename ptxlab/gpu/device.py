@@ -20,7 +20,7 @@ _EMULATOR = "the emulator needs none"
 
 @dataclass(frozen=True)
 class Gpu:
-    """What ptxlab asks of a GPU: its name and the target that has all of its instructions."""
+    """A GPU: its name, and the target that has all of its instructions."""
 
     name: str
     target: str
@@ -29,7 +29,7 @@ class Gpu:
 @lru_cache(maxsize=1)
 def _first_gpu() -> Gpu:
     """The first GPU; the error says in one sentence what is missing."""
-    # cuda.core starts the driver too, but tells what went wrong in prose only; cuInit returns a code.
+    # cuda.core starts the driver too, but reports errors only as text; cuInit returns a code.
     driver = load("cuda.bindings.driver")
     try:
         (code,) = driver.cuInit(0)
@@ -49,8 +49,8 @@ def _first_gpu() -> Gpu:
 
 
 def _check_driver_version() -> None:
-    """A driver runs what compilers of its own generation, or an older one, have made."""
-    # cuda.core.system asks NVML, which some containers lack.
+    """Refuse a driver that is older than the compiler's CUDA generation."""
+    # cuda.core.system uses NVML, which some containers lack.
     code, version = load("cuda.bindings.driver").cuDriverGetVersion()
     major, minor = compiler_version()
     if int(code) == 0 and version // 1000 < major:
@@ -90,7 +90,7 @@ def available(ins: Form | str | None = None) -> bool:
 
 
 def status(ins: Form | str | None = None) -> str:
-    """One sentence: the GPU that is there, or what is missing.
+    """One sentence: which GPU is ready, or what is missing.
 
     >>> status()   # doctest: +SKIP
     'NVIDIA H200 (sm_90a) is ready'
@@ -119,7 +119,7 @@ def check_device(ins: Form | None = None) -> Gpu:
 
 
 def model(ins: MmaForm | Tcgen05Mma | str) -> str | None:
-    """The `model` with which `emulate` gives what this GPU gives; None without a GPU or a model of it."""
+    """The `model` with which `emulate` matches this GPU; None without a GPU or a model of it."""
     ins = parse_product(ins)
     if not available(ins):
         return None

@@ -1,4 +1,4 @@
-"""A kernel of any parameters on the GPU: machine code or PTX, dynamic shared memory, tensor maps."""
+"""Launches of kernels with any parameters: machine code or PTX, dynamic shared memory, tensor maps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..memory.tensor_maps import MapPointer
 from .launcher import DeviceArrays
 from .tensor_maps import encode_tensor_map
 
-#: What the kernel gets: the address of an array, bytes, a tensor map, or the address of one.
+#: An argument: an array (its address is passed), bytes, a tensor map, or a pointer to one.
 Value: TypeAlias = NDArray[Any] | bytes | TensorMap | MapPointer
 
 
@@ -41,8 +41,8 @@ def launch_kernel(
 ) -> None:
     """Load a kernel from machine code or PTX, run it on a stream, and wait for it.
 
-    Arrays are copied to the GPU and back, the same one once; bytes are passed by value. If a stream is given
-    and there are no arrays to copy back, nobody waits. `cooperative` is for grid.sync(), `cluster` for
+    Arrays are copied to the GPU and back, each once; bytes are passed by value. If a stream is given and
+    there are no arrays to copy back, it does not wait. `cooperative` is for grid.sync(), `cluster` for
     kernels that do not state the size of their clusters.
 
     >>> launch_kernel(code, "count", (1, 1, 1), (32, 1, 1), 0, [np.zeros(32)])   # doctest: +SKIP
@@ -56,7 +56,7 @@ def launch_kernel(
 
 
 def _on_host(argument: Value | Members) -> bool:
-    """Whether the argument is memory of the host, which the kernel's results must reach."""
+    """Whether the argument is in the host's memory, so that results must be copied back."""
     if isinstance(argument, Members):
         return any(_on_host(value) for _, value in argument.values)
     if isinstance(argument, MapPointer):

@@ -1,4 +1,4 @@
-"""A kernel on the GPU: compiled, loaded and launched, with NumPy arrays as arguments."""
+"""Kernels on the GPU: compiled, loaded and launched, with NumPy arrays as arguments."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .compiler import compile
 from .cuda_python import Buffer, Device, Stream, check, load
 from .device import device_target
 
-_BUSY_SECONDS = 2e-3  # most kernels end before a pause would
+_BUSY_SECONDS = 2e-3  # of busy waiting, within which most kernels end
 _PAUSE_SECONDS = 2e-4
 _SCALAR_BYTES = (1, 2, 4, 8)
-_PORTABLE_CLUSTER = 8  # blocks that a cluster may have without asking
+_PORTABLE_CLUSTER = 8  # blocks of a cluster that every chip allows
 
 
 @dataclass
 class Out:
-    """An array that a kernel writes; after the launch it holds what the kernel wrote.
+    """An array that a kernel writes; it is copied back after the launch.
 
     >>> Out(np.empty(4, dtype=np.uint32)).array.shape
     (4,)
@@ -36,7 +36,7 @@ class Out:
     array: NDArray[Any]
 
 
-#: What a kernel takes: arrays that it reads, arrays that it writes, and scalars.
+#: An argument of a kernel: an array that it reads, an array that it writes, or a scalar.
 Argument: TypeAlias = NDArray[Any] | np.generic | Out
 
 
@@ -68,7 +68,7 @@ def launch(
 
 
 def _value(argument: Argument, arrays: DeviceArrays) -> np.generic:
-    """A scalar itself, or where the copy of an array is."""
+    """A scalar itself, or the address of an array's copy."""
     if isinstance(argument, np.generic):
         return argument
     if isinstance(argument, Out):
@@ -77,7 +77,7 @@ def _value(argument: Argument, arrays: DeviceArrays) -> np.generic:
 
 
 def _check(name: str, arguments: Sequence[Argument], sizes: dict[str, int]) -> None:
-    """Refuse what no kernel takes, before the GPU is asked."""
+    """Refuse arguments that no kernel takes, before the GPU is used."""
     as_text(name, "name of the kernel")
     for size, number in sizes.items():
         if not 1 <= as_int(number, size) < 1 << 31:
@@ -119,16 +119,16 @@ class _Copy:
 
     @property
     def _host_buffer(self) -> Buffer:
-        """The array's own memory, as cuda.core copies from it and to it."""
-        make = load("cuda.core").Buffer.from_handle
-        buffer: Buffer = make(self.array.ctypes.data, self.array.nbytes, owner=self.array)
+        """The array's own memory as a buffer of cuda.core."""
+        from_handle = load("cuda.core").Buffer.from_handle
+        buffer: Buffer = from_handle(self.array.ctypes.data, self.array.nbytes, owner=self.array)
         return buffer
 
 
 class DeviceArrays:
     """Copies of arrays in the GPU's memory, one for each; a launch copies them back, `close` frees them.
 
-    All that happens on the stream of this handle, or on the default one.
+    All work is on the stream of this handle, or on the default one.
 
     >>> with contextlib.closing(DeviceArrays()) as arrays:   # doctest: +SKIP
     ...     address = arrays.address(np.arange(8))
@@ -139,7 +139,7 @@ class DeviceArrays:
         core = load("cuda.core")
         device: Device = core.Device(0)
         with errors_during("opening the GPU"):
-            device.set_current()  # a context belongs to a thread, and this thread may be new
+            device.set_current()  # contexts belong to threads, and this thread may be new
         self._device = device
         self.stream: Stream = device.default_stream
         if stream:  # 0 is the default stream
@@ -147,7 +147,7 @@ class DeviceArrays:
         self._copies: dict[tuple[int, bool, bool], _Copy] = {}
 
     def address(self, array: NDArray[Any], *, read: bool = True, written: bool = True) -> int:
-        """Where the copy of a contiguous array is, which a kernel reads or writes; the same has one copy."""
+        """The address of the copy of a contiguous array that a kernel reads or writes; each has one copy."""
         key = id(array), read, written
         if key not in self._copies:
             with errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
@@ -185,7 +185,7 @@ class DeviceArrays:
     def close(self) -> None:
         """Free the memory of the GPU."""
         for copy in self._copies.values():
-            with contextlib.suppress(Exception):  # after a fault nothing can be freed either
+            with contextlib.suppress(Exception):  # after a fault, nothing can be freed
                 copy.buffer.close(self.stream)
         self._copies = {}
 
@@ -198,7 +198,7 @@ def compiled(source: str, target: str, include_mma: bool = False) -> bytes:
 
 @contextlib.contextmanager
 def errors_during(action: str) -> Iterator[None]:
-    """What cuda.core reports during the action, as a `PtxlabError` of one sentence."""
+    """Turn errors of cuda.core during an action into a `PtxlabError` of one sentence."""
     try:
         yield
     except Exception as error:  # cuda.core has no public name for its CUDAError
@@ -206,7 +206,7 @@ def errors_during(action: str) -> Iterator[None]:
 
 
 def wait(stream: Stream) -> None:
-    """Wait until the stream has done its work. `stream.sync()` would keep Ctrl-C waiting for the kernel."""
+    """Wait until the stream has done its work; during `stream.sync()`, Ctrl-C would have no effect."""
     event = stream.record()
     started = time.monotonic()
     while not event.is_done:
@@ -234,13 +234,13 @@ def launch_function(
     cooperative: bool = False,
     cluster: tuple[int, int, int] | None = None,
 ) -> None:
-    """Queue a kernel on a stream; `values` are the bytes of its parameters. Nothing waits for it.
+    """Queue a kernel on a stream, without waiting for it; `values` are the bytes of its parameters.
 
     The blocks of a `cooperative` one run at the same time, and may wait for each other with grid.sync().
     `cluster` is for kernels that do not state the size of their clusters themselves.
     """
     driver = load("cuda.bindings.driver")
-    if shared:  # beyond 48 KiB together with what the kernel declares it must be asked for
+    if shared:  # more than 48 KiB, static and dynamic together, needs the attribute
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
     buffers = [np.frombuffer(value, dtype=np.uint8) for value in values]
@@ -264,15 +264,16 @@ def launch_function(
 
 
 def _with_clusters(driver: Any, cluster: tuple[int, int, int], cooperative: bool) -> Any:
-    """A configuration of a launch, a `CUlaunchConfig`, with this size of clusters."""
-    names = driver.CUlaunchAttributeID
-    size = driver.CUlaunchAttribute()
-    size.id = names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = cluster
-    together = driver.CUlaunchAttribute()
-    together.id = names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-    together.value.cooperative = int(cooperative)
+    """A `CUlaunchConfig` with this size of clusters."""
+    ids = driver.CUlaunchAttributeID
+    cluster_attribute = driver.CUlaunchAttribute()
+    cluster_attribute.id = ids.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    dimensions = cluster_attribute.value.clusterDim
+    dimensions.x, dimensions.y, dimensions.z = cluster
+    cooperative_attribute = driver.CUlaunchAttribute()
+    cooperative_attribute.id = ids.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+    cooperative_attribute.value.cooperative = int(cooperative)
     config = driver.CUlaunchConfig()
-    config.attrs = [size, together]
+    config.attrs = [cluster_attribute, cooperative_attribute]
     config.numAttrs = 2
     return config

@@ -51,19 +51,19 @@ from .sensors import Watch, driver_version, limits
 
 _SECONDS = 0.03
 _WARM_UP = 0.2  # seconds: clocks rise within this time
-_WARMING = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"  # from Turing on
+_WARM_UP_INSTRUCTION = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"  # from Turing on
 _LATENCY_INSTRUCTIONS = 4096
-_FIRST_TURNS = 64
+_FIRST_ITERATIONS = 64
 _SUSTAINED = 0.5  # seconds; sensors of power are some 0.1 s late
-_WIDE = 48  # N from which two warpgroups that wait for each wgmma keep the tensor cores busy
-_SLUMP = 0.85  # of the clock that was seen just before: below, something else slowed the GPU down
+_WIDE_N = 48  # from this N on, two warpgroups that wait for each wgmma keep the tensor cores busy
+_MIN_CLOCK_RATIO = 0.85  # a clock below this fraction of the one just before means a disturbance
 _ATTEMPTS = 3
 _MAX_WARPS = 16  # on each SM
 _MAX_CHAINS = 32
 _MAX_SECONDS = 60
 _CALL = "CALL.REL"
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
-_PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
+_PLAIN_SHARED = 48 << 10  # bytes that a kernel may use without an attribute
 
 
 # -- kernels -----------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
 
 @dataclass(frozen=True, eq=False)
 class TimedLoop:
-    """A compiled loop whose machine code holds as many matrix instructions as are counted."""
+    """A compiled loop whose machine code has exactly the matrix instructions that are counted."""
 
     form: Form
     chains: int
@@ -82,11 +82,11 @@ class TimedLoop:
 
 
 def plan(form: Form, chains: Sequence[int] | None = None) -> list[tuple[int, Through]]:
-    """Which kernels a measurement needs: chains and what they go through."""
+    """The kernels that a measurement needs: the number of chains, and the operand they go through."""
     if chains is None:
         chains = (1, 4)
         if isinstance(form, MmaForm) and form.lanes == 128:
-            chains = (1, 8) if form.n < _WIDE else (1,)
+            chains = (1, 8) if form.n < _WIDE_N else (1,)
         elif isinstance(form, TransferForm) and stores(form):
             chains = (8,)
     kernels: list[tuple[int, Through]] = [(each, "C") for each in chains]
@@ -100,8 +100,8 @@ def build(
 ) -> TimedLoop:
     """Generate and compile the loop of an instruction, and check its machine code. Needs no GPU.
 
-    An instruction that the chip lacks gets a loop that loads operands anew for each, so that nothing of its
-    emulation moves out of the loop.
+    For an instruction that the chip lacks, the loop loads the operands each time, so that no part of its
+    emulation is moved out of the loop.
     """
     check_compiler(form, target)
     transfer = isinstance(form, TransferForm)
@@ -117,7 +117,7 @@ def build(
 
 
 def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> TimedLoop:
-    """As `build`; every wgmma is one instruction of the chip, which the loop itself shows."""
+    """As `build`; every wgmma is one instruction of the chip, whose opcode is in the loop's machine code."""
     kernel = loop(form, chains, contents=contents)
     cubin = compile(kernel.source, target, cache=False)
     code = read(disassemble(cubin), target, LOOP_NAME)
@@ -138,18 +138,18 @@ def _check_code(form: Form, single: Sass, code: Sass, statements: int) -> None:
     where = f"the loop of {form.mnemonic} for {code.target}"
     if "LDL" in code.listing or "STL" in code.listing:
         raise PtxlabError(f"{where}: the compiler keeps registers in memory; take fewer chains")
-    each, counted = _matrix_instructions(single), _matrix_instructions(code)
-    # What emulates it may be a function: then it is called as often, and may itself call others.
+    expected, count = _matrix_instructions(single), _matrix_instructions(code)
+    # The emulation may be a function: then the loop calls it as often, and it may itself call others.
     calls, nested = code.listing.count(_CALL), max(single.listing.count(_CALL) - 1, 0)
-    in_function = calls > 0 and counted == each
-    complete = calls - nested == statements if in_function else counted == each * statements
+    in_function = calls > 0 and count == expected
+    complete = calls - nested == statements if in_function else count == expected * statements
     if not complete:
         raise PtxlabError(
-            f"{where}: its machine code has {counted} matrix instructions, not {each * statements}, as the "
+            f"{where}: its machine code has {count} matrix instructions, not {expected * statements}, as the "
             "loop counts"
         )
-    around = sum(single.arithmetic.values())
-    if single.how == "emulated" and not calls and sum(code.arithmetic.values()) < 0.9 * around * statements:
+    arithmetic = sum(single.arithmetic.values()) * statements
+    if single.how == "emulated" and not calls and sum(code.arithmetic.values()) < 0.9 * arithmetic:
         raise PtxlabError(f"{where}: the compiler has moved arithmetic out of the loop")
 
 
@@ -176,13 +176,13 @@ class _Timer:
         self.events = [check(self.driver.cuEventCreate(0), "making an event")[0] for _ in range(2)]
 
     def _enter(self) -> None:
-        """Make this thread one that may use the GPU: a context belongs to a thread."""
+        """Make the GPU's context current: contexts belong to threads."""
         with errors_during("opening the GPU"):
             self.device.set_current()
 
     @contextlib.contextmanager
     def loaded(self, kernel: TimedLoop) -> Iterator[object]:
-        """The kernel's function, its operands in place."""
+        """The kernel's function, with its operands copied to the GPU."""
         self._enter()
         driver, bytes_read = self.driver, kernel.loop.input
         if len(bytes_read) > self.size:
@@ -207,15 +207,15 @@ class _Timer:
         function: object,
         blocks: int,
         threads: int,
-        turns: int,
+        iterations: int,
         watch: Watch | None = None,
     ) -> tuple[float, int]:
-        """Seconds, and cycles of block 0; the sensors are watched meanwhile."""
+        """Seconds, and cycles of block 0; `watch` reads the sensors meanwhile."""
         driver = self.driver
         memory = int(self.input)
         values: list[NDArray[Any]] = [
             np.array([memory, memory, int(self.clocks)], np.uint64),  # results are never written
-            np.array([turns], np.int32),
+            np.array([iterations], np.int32),
             np.array([0], np.uint32),
         ]
         first = values[0].ctypes.data
@@ -237,45 +237,48 @@ class _Timer:
 
     def latency(self, kernel: TimedLoop, function: object) -> float:
         """Cycles from one instruction of a chain to the next, on one warp (warpgroup) of the GPU."""
-        turns = max(1, _LATENCY_INSTRUCTIONS // kernel.loop.statements)
-        runs = [self.run(kernel, function, 1, kernel.form.lanes, turns)[1] for _ in range(3)]
-        return min(runs) / (turns * kernel.loop.statements)
+        iterations = max(1, _LATENCY_INSTRUCTIONS // kernel.loop.statements)
+        runs = [self.run(kernel, function, 1, kernel.form.lanes, iterations)[1] for _ in range(3)]
+        return min(runs) / (iterations * kernel.loop.statements)
 
     def point(self, kernel: TimedLoop, function: object, warps: int, seconds: float) -> Point:
         """Throughput with `warps` warps on every SM, measured for about `seconds` seconds."""
-        turns = _FIRST_TURNS
-        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
+        iterations = _FIRST_ITERATIONS
+        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, iterations)
         while elapsed < 0.7 * seconds:
-            turns = max(int(turns * min(seconds / max(elapsed - 5e-6, 1e-6), 64)), turns + 1)
-            elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, turns)
+            iterations = max(int(iterations * min(seconds / max(elapsed - 5e-6, 1e-6), 64)), iterations + 1)
+            elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * warps, iterations)
         return Point(
-            warps, kernel.chains, self._in_a_turn(kernel, warps) * turns / elapsed, cycles / elapsed / 1e6
+            warps,
+            kernel.chains,
+            self._per_iteration(kernel, warps) * iterations / elapsed,
+            cycles / elapsed / 1e6,
         )
 
     def sustained(self, kernel: TimedLoop, function: object, best: Point, seconds: float) -> Point:
         """The best point measured again for `seconds` seconds, with the readings of the sensors."""
-        in_a_turn = self._in_a_turn(kernel, best.warps)
-        turns = max(1, int(seconds * best.per_second / in_a_turn))
+        per_iteration = self._per_iteration(kernel, best.warps)
+        iterations = max(1, int(seconds * best.per_second / per_iteration))
         watch = Watch()
-        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * best.warps, turns, watch)
-        rate, clock = in_a_turn * turns / elapsed, cycles / elapsed / 1e6
+        elapsed, cycles = self.run(kernel, function, self.multiprocessors, 32 * best.warps, iterations, watch)
+        rate, clock = per_iteration * iterations / elapsed, cycles / elapsed / 1e6
         return Point(best.warps, kernel.chains, rate, clock, watch.power, watch.temperature)
 
-    def _in_a_turn(self, kernel: TimedLoop, warps: int) -> int:
-        """Instructions of all SMs in a turn of the loop."""
+    def _per_iteration(self, kernel: TimedLoop, warps: int) -> int:
+        """Instructions of all SMs in an iteration of the loop."""
         units = 32 * warps // kernel.form.lanes
         return self.multiprocessors * units * kernel.loop.statements
 
 
 @lru_cache(maxsize=1)
 def timer() -> _Timer:
-    """The GPU, opened at the first use."""
+    """The timer of the GPU, created at first use."""
     return _Timer()
 
 
 def warm_up(seconds: float = _WARM_UP) -> None:
     """Keep the GPU busy until its clocks have risen."""
-    kernel = build(parse(_WARMING), check_device().target, 4)
+    kernel = build(parse(_WARM_UP_INSTRUCTION), check_device().target, 4)
     end = time.monotonic() + seconds
     with timer().loaded(kernel) as function:
         while time.monotonic() < end:
@@ -292,7 +295,7 @@ def measure_built(
     sustained: float = 0,
     contents: Contents = "random",
 ) -> Measurement:
-    """Run compiled loops of one instruction: each point for `quick` seconds, the best for `seconds`.
+    """Run compiled loops of one instruction: every point for `quick` seconds, the best for `seconds`.
 
     With `sustained`, the best point runs again for that many seconds, and the sensors are read.
     """
@@ -307,14 +310,14 @@ def measure_built(
     # By cycles, not by time: the clock changes from point to point.
     points.sort(key=lambda each: each[0].clock / each[0].per_second)
     first, kernel = points[0]
-    long = None
+    sustained_point = None
     with gpu_timer.loaded(kernel) as function:
         for _ in range(_ATTEMPTS):
             best = gpu_timer.point(kernel, function, first.warps, seconds)
-            if best.clock > _SLUMP * first.clock:
+            if best.clock > _MIN_CLOCK_RATIO * first.clock:
                 break
         if sustained:
-            long = gpu_timer.sustained(kernel, function, best, sustained)
+            sustained_point = gpu_timer.sustained(kernel, function, best, sustained)
     return Measurement(
         form=form,
         gpu=gpu.name,
@@ -326,7 +329,7 @@ def measure_built(
         sass=kernel.sass,
         contents=contents,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        sustained=long,
+        sustained=sustained_point,
     )
 
 
@@ -351,7 +354,7 @@ def _try_points(
 
 
 def sustain(kernel: TimedLoop, best: Point, seconds: float) -> Point:
-    """The best point once more, for so long that power bounds the clock, with what the sensors say."""
+    """The best point again, long enough for power to limit the clock, with the readings of the sensors."""
     with timer().loaded(kernel) as function:
         return timer().sustained(kernel, function, best, seconds)
 
@@ -366,10 +369,10 @@ def measure(
 ) -> Measurement:
     """Latency and throughput of an instruction on this machine's GPU.
 
-    `warps` are those on each SM and `chains` the independent accumulators of each warp to try (of wgmma: how
-    many are issued between two waits). Operands are random; ``contents="zeros"`` shows how much faster, since
-    it takes less power, the GPU runs on zeros. The machine code is checked: it holds exactly the instructions
-    that are counted.
+    `warps` are the numbers of warps on each SM to try, `chains` the numbers of independent accumulators of
+    each warp (for wgmma, of instructions between two waits). Operands are random; ``contents="zeros"`` shows
+    how much faster the GPU runs on zeros, which take less power. The machine code is checked: it has exactly
+    the instructions that are counted.
 
     >>> import ptxlab
     >>> ptxlab.measure("mma.m16n8k16.f32.f16")   # doctest: +SKIP
@@ -392,7 +395,7 @@ def measure(
         for count, through in planned:
             try:
                 kernels.append(build(form, gpu.target, count, through, contents))
-            except PtxlabError:  # too few registers for so many chains
+            except PtxlabError:  # too few registers for this many chains
                 if (count, through) == planned[-1] and not kernels:
                     raise
             tick()
@@ -409,7 +412,7 @@ def measure(
 
 
 def _counts(values: Sequence[int], what: str, most: int, unit: int) -> tuple[int, ...]:
-    """Numbers from the unit to the most, multiples of it, each once."""
+    """Distinct multiples of `unit` up to `most`."""
     if not is_a(values, tuple, list, range) or not values:
         raise PtxlabError(
             f"{what}: found {quoted(values)}; it takes a list of numbers, e.g. [{unit}, {most}]"
@@ -425,14 +428,14 @@ def _counts(values: Sequence[int], what: str, most: int, unit: int) -> tuple[int
 # -- A record of every instruction of this machine's GPU: all cores compile kernels, which run one by one --
 
 
-_RECORDED_SECONDS = 0.01  # that the best point of an instruction is measured
+_RECORDED_SECONDS = 0.01  # for the best point of an instruction
 _QUICK = 0.001
-_WATCHED = 0.085  # seconds after which the sensors of power have seen two samples of it
-_RECORDED_SUSTAINED = 0.3  # of typical instructions: until power bounds the clock
+_RECORDED_WATCH = 0.085  # seconds until the power sensor has taken two samples
+_RECORDED_SUSTAINED = 0.3  # seconds until power limits the clock, for typical instructions
 _TYPICAL_N = 256
 _DEEPEST_BITS = 256  # of a row of A
 _SAVE_EVERY = 5.0  # seconds
-_AHEAD = 4  # instructions that are compiled ahead, for each core
+_AHEAD = 4  # instructions that each core compiles ahead
 
 
 def measurable_forms(target: str) -> Iterator[Form]:
@@ -451,7 +454,7 @@ def measurable_forms(target: str) -> Iterator[Form]:
 
 
 def is_typical(form: Form) -> bool:
-    """Whether it runs until power bounds its clock, which takes time: one N, shape and sign of each type."""
+    """Whether `record` measures it until power limits the clock: one N, shape and sign of each type."""
     if not isinstance(form, MmaForm) or form.a_type != form.b_type or form.satfinite or form.rounding:
         return False
     if form.lanes == 128:
@@ -467,7 +470,7 @@ def record(
     contents: Contents = "random",
     limit: float | None = None,
 ) -> Path:
-    """Measure every instruction of this machine's GPU and write a record of it; gives the file.
+    """Measure every instruction of this machine's GPU and write a record of it; returns the file.
 
     Without a path the record goes into the user's data folder, where `ptxlab.measured` and
     `figures.throughput` find it. An existing file is continued if it is of the same GPU, driver and compiler.
@@ -479,54 +482,54 @@ def record(
     end = None if limit is None else time.monotonic() + limit
     gpu = check_device()
     file = user_file(gpu.name) if path is None else Path(path)
-    begun = _begun(file, _conditions(gpu, contents))
+    result = _read_or_new(file, _conditions(gpu, contents))
     chosen = list(measurable_forms(gpu.target) if forms is None else forms)
     warm_up()
-    _measure_missing(begun, chosen, gpu, file, end)
-    _sustain_missing(begun, chosen, gpu, file, end)  # what heats the GPU comes last
+    _measure_missing(result, chosen, gpu, file, end)
+    _sustain_missing(result, chosen, gpu, file, end)  # last, since it heats the GPU
     return file
 
 
-def _measure_missing(begun: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
-    """Measure latency and throughput of what the record lacks."""
-    jobs = {form: plan(form) for form in forms if begun.get(form) is None}
-    for _, kernels in _built(jobs, gpu, begun, file, end):
-        begun.add(
-            measure_built(kernels, gpu, seconds=_RECORDED_SECONDS, quick=_QUICK, contents=begun.contents)
+def _measure_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+    """Measure latency and throughput of the forms that the record lacks."""
+    jobs = {form: plan(form) for form in forms if result.get(form) is None}
+    for _, kernels in _built(jobs, gpu, result, file, end):
+        result.add(
+            measure_built(kernels, gpu, seconds=_RECORDED_SECONDS, quick=_QUICK, contents=result.contents)
         )
 
 
-def _sustain_missing(begun: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
-    """Run the best kernel of each form for longer, and add what the sensors say."""
+def _sustain_missing(result: Record, forms: list[Form], gpu: Gpu, file: Path, end: float | None) -> None:
+    """Run the best kernel of each form for longer, and add the readings of the sensors."""
     jobs: dict[Form, list[tuple[int, Through]]] = {}
     for form in forms:
-        before = begun.get(form)
+        before = result.get(form)
         if before is not None and before.sustained is None:
             jobs[form] = [(before.best.chains, "C")]
-    for before, (kernel,) in _built(jobs, gpu, begun, file, end):
+    for before, (kernel,) in _built(jobs, gpu, result, file, end):
         assert before is not None
-        seconds = _RECORDED_SUSTAINED if is_typical(before.form) else _WATCHED
-        begun.add(replace(before, sustained=sustain(kernel, before.best, seconds)))
+        seconds = _RECORDED_SUSTAINED if is_typical(before.form) else _RECORDED_WATCH
+        result.add(replace(before, sustained=sustain(kernel, before.best, seconds)))
 
 
 def _built(
-    jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, begun: Record, file: Path, end: float | None
+    jobs: dict[Form, list[tuple[int, Through]]], gpu: Gpu, result: Record, file: Path, end: float | None
 ) -> Iterator[tuple[Measurement | None, list[TimedLoop]]]:
-    """The kernels of each form, with what is known of it; the record is written meanwhile and in the end."""
+    """The kernels of each form, with its measurement so far; the record is saved regularly."""
     saved = time.monotonic()
     try:
         with bar(len(jobs), "instructions") as tick:
-            for form, kernels in _compiled(jobs, gpu.target, begun.contents):
+            for form, kernels in _compiled(jobs, gpu.target, result.contents):
                 if end is not None and time.monotonic() > end:
                     break
                 if kernels:
-                    yield begun.get(form), kernels
+                    yield result.get(form), kernels
                 tick(note=form.mnemonic)
                 if time.monotonic() - saved > _SAVE_EVERY:
-                    write_record(begun, file)
+                    write_record(result, file)
                     saved = time.monotonic()
     finally:
-        write_record(begun, file)
+        write_record(result, file)
 
 
 def _conditions(gpu: Gpu, contents: Contents) -> Record:
@@ -544,8 +547,8 @@ def _conditions(gpu: Gpu, contents: Contents) -> Record:
     )
 
 
-def _begun(file: Path, conditions: Record) -> Record:
-    """What is in the file, if it was measured under the same conditions; else a new record."""
+def _read_or_new(file: Path, conditions: Record) -> Record:
+    """The record in the file, which must be of the same conditions; a new one if there is no file."""
     if not file.exists():
         return conditions
     old = read_record(file)
@@ -561,7 +564,7 @@ def _begun(file: Path, conditions: Record) -> Record:
 def _compiled(
     jobs: dict[Form, list[tuple[int, Through]]], target: str, contents: Contents
 ) -> Iterator[tuple[Form, list[TimedLoop]]]:
-    """The kernels of each form in turn, compiled ahead in other processes."""
+    """The kernels of each form, compiled ahead in other processes."""
     workers = thread_count()
     waiting: deque[tuple[Form, list[Future[TimedLoop | None]]]] = deque()
     rest = iter(jobs.items())
@@ -586,14 +589,14 @@ def _compiled(
 
 
 def _ignore_interrupts() -> None:
-    """An interrupt is for the first process: the others would only print that they were interrupted, too."""
+    """Leave Ctrl-C to the main process: the others would only print that they were interrupted, too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _try_to_build(
     form: Form, target: str, chains: int, through: Through, contents: Contents
 ) -> TimedLoop | None:
-    """The kernel; None where the compiler is too old for the form, or registers do not suffice for chains."""
+    """The kernel, if need be with fewer chains; None if the compiler does not take the form."""
     while chains:
         try:
             return build(form, target, chains, through, contents)

@@ -1,7 +1,7 @@
-"""Measurements that were recorded: a file for each GPU, those of this package and those of the user.
+"""Recorded measurements: a file for each GPU, from this package or from the user.
 
-A file is JSON: what was measured and under which conditions, and for each instruction its figures.
-Instructions that differ in N only are together, with a star in place of N.
+A file is JSON: the conditions of the measurement, and the figures of each instruction. Instructions that
+differ only in N share an entry, with a star in place of N.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .codegen.loops import Contents
 
 _FOLDER = Path(__file__).with_name("measured")
 _FORMAT = 1
-#: What a row holds; N is 0 where the name says it.
+#: The columns of a row; N is 0 if it is part of the name.
 COLUMNS = ("n", "latency", "latency_a", "warps", "chains", "giga_per_second", "mhz")
-#: What follows where an instruction was run for longer: the same, and what the sensors said.
+#: Further columns if an instruction was run for longer, with the readings of the sensors.
 SUSTAINED = ("giga_per_second", "mhz", "watts", "celsius")
 
 _OPTIONAL = ("latency", "latency_a", "watts", "celsius")
 _LARGEST = 1e15
 
-#: What tells two measurements apart: the mnemonic, and where wgmma finds A.
+#: The key of a measurement: the mnemonic, and the space of A for wgmma.
 Key = tuple[str, str]
 
 
@@ -76,12 +76,12 @@ class Record:
         return self.measurements.get(key_of(form))
 
     def add(self, measurement: Measurement) -> None:
-        """Put a measurement into the record."""
+        """Add a measurement to the record."""
         self.measurements[key_of(measurement.form)] = measurement
 
 
 def key_of(form: Form) -> Key:
-    """What a record files an instruction under."""
+    """The key of an instruction in a record."""
     return form.mnemonic, form.a_space if isinstance(form, MmaForm) else "register"
 
 
@@ -94,10 +94,10 @@ def measured(ins: Form | str, chip: str = ...) -> Measurement: ...
 
 
 def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement | Record:
-    """What was measured of an instruction on a chip, or, without one, all that was measured there.
+    """The measurement of an instruction on a chip, or without an instruction the record of the chip.
 
-    ptxlab brings the record of an H200. `ptxlab measure --all --record` makes one of your GPU, and a path
-    ending in .json names any other. For wgmma with A from shared memory give ``ins.a_from("shared")``.
+    ptxlab comes with the record of an H200. `ptxlab measure --all --record` makes one of your GPU, and a path
+    ending in .json names any other. For wgmma with A in shared memory pass ``ins.a_from("shared")``.
 
     >>> import ptxlab
     >>> ptxlab.measured("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").native
@@ -127,7 +127,7 @@ def _find(chip: str) -> Record:
 
 
 def recorded_chips() -> list[str]:
-    """The GPUs of which there are records.
+    """The GPUs that have a record.
 
     >>> "NVIDIA H200" in recorded_chips()
     True
@@ -136,7 +136,7 @@ def recorded_chips() -> list[str]:
 
 
 def _files() -> list[Path]:
-    """The user's records first, so that a new one of the same GPU is the one that is found."""
+    """All records, the user's first, so that these take precedence."""
     folders = [_FOLDER]
     with contextlib.suppress(PtxlabError):  # no home folder
         folders.insert(0, data_folder() / "measured")
@@ -144,7 +144,7 @@ def _files() -> list[Path]:
 
 
 def user_file(gpu: str) -> Path:
-    """Where a record of this GPU goes, unless the user says where."""
+    """The default file for a record of a GPU."""
     name = re.sub(r"[^a-z0-9]+", "-", gpu.lower().removeprefix("nvidia ")).strip("-")
     return data_folder() / "measured" / f"{name}.json"
 
@@ -281,7 +281,7 @@ def _rounded(number: float | None, digits: int) -> float | None:
     return round(number, digits) if digits else round(number)
 
 
-# -- what a measurement of one instruction says: latency, throughput, and the conditions it was taken under
+# -- the measurement of one instruction: latency, throughput, and its conditions ---------------------------
 
 
 def measurable(ins: Form | str) -> MmaForm | TransferForm:
@@ -302,9 +302,9 @@ def measurable(ins: Form | str) -> MmaForm | TransferForm:
 
 
 def work(form: Form) -> int:
-    """What one instruction does: operations (to multiply and add are two), or bytes of a transfer.
+    """The work of one instruction: operations (a multiply-add is two), or bytes of a transfer.
 
-    A sparse instruction counts as the dense one that it stands for.
+    A sparse instruction counts as the corresponding dense one.
 
     >>> import ptxlab
     >>> work(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -326,10 +326,10 @@ class Point:
     """
 
     warps: int  # on each SM
-    chains: int  # of wgmma: instructions between two waits
+    chains: int  # for wgmma: instructions between two waits
     per_second: float  # instructions, on the whole GPU
     clock: float  # MHz, from the cycle counter
-    power: float | None = None  # W; None after a short run, which is over before the sensor has noticed
+    power: float | None = None  # W; None after a run that is too short for the sensor
     temperature: float | None = None  # degrees Celsius
 
 
@@ -353,9 +353,7 @@ class Measurement:
     sass: str  # what the chip runs: "native: 1 HMMA.16816.F32"
     contents: Contents
     date: str
-    sustained: Point | None = (
-        None  # the best point again, for long enough that heat and power bound the clock
-    )
+    sustained: Point | None = None  # the best point again, long enough for power to limit the clock
 
     @property
     def best(self) -> Point:
@@ -364,7 +362,7 @@ class Measurement:
 
     @property
     def throughput(self) -> float:
-        """Operations (or bytes, of a transfer) a second on the whole GPU."""
+        """Operations (or bytes of a transfer) per second on the whole GPU."""
         return self.best.per_second * work(self.form)
 
     @property
@@ -374,12 +372,12 @@ class Measurement:
 
     @property
     def per_cycle(self) -> float:
-        """Operations (or bytes) in a cycle of one SM."""
+        """Operations (or bytes) per cycle on one SM."""
         return work(self.form) / self.cycles
 
     @property
     def native(self) -> bool:
-        """Whether the chip has the instruction, rather than others that emulate it."""
+        """Whether the chip has the instruction, rather than emulating it."""
         return self.sass.startswith("native")
 
     @property

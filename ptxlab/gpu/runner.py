@@ -35,11 +35,11 @@ from .launcher import Argument, Out, launch
 _MMA_BYTES = 1 << 30  # device memory that one launch may take
 _TRANSFER_BYTES = 1 << 28
 _MAX_BLOCKS = 4096
-_MEMORY_UNIT = 32  # bytes to which each transfer's memory is padded, so that the next one's is aligned
+_MEMORY_UNIT = 32  # each transfer's memory is padded to a multiple of this, so that the next is aligned
 
 
 def run(operands: Operation) -> NDArray[Any]:
-    """Registers of D from the instruction itself, in as few launches as memory allows; see `Instruction.run`.
+    """Registers of D from the GPU, in as few launches as memory allows; see `Instruction.run`.
 
     >>> import ptxlab
     >>> from ptxlab.verify import inputs
@@ -57,8 +57,9 @@ def run(operands: Operation) -> NDArray[Any]:
     count = operands.count
     d = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
     source = codegen.source(ins, operands.modifiers)
-    each = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in (*operands.arrays.values(), d))
-    step = max(1, _MMA_BYTES // each)
+    arrays = (*operands.arrays.values(), d)
+    instruction_bytes = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in arrays)
+    step = max(1, _MMA_BYTES // instruction_bytes)
     for first in range(0, count, step):
         last = min(first + step, count)
         part = last - first
@@ -69,7 +70,7 @@ def run(operands: Operation) -> NDArray[Any]:
 
 
 def _inputs(operands: Operation) -> list[NDArray[Any]]:
-    """What the kernel reads: the operands, of .decompress::lut::b with B compressed, and its table."""
+    """What the kernel reads: the operands; for .decompress::lut::b, B compressed and its lookup table."""
     ins, arrays = operands.ins, operands.arrays
     if not isinstance(ins, Tcgen05Mma) or not ins.decompress:
         return [*arrays.values()]
@@ -78,7 +79,7 @@ def _inputs(operands: Operation) -> list[NDArray[Any]]:
 
 
 def _blocks(ins: ProductForm, count: int) -> int:
-    """Blocks of 128 threads for `count` instructions: four warps, a warpgroup, or a CTA of one or two."""
+    """Blocks of 128 threads for `count` instructions: a block has four warps, a warpgroup, or one CTA."""
     if isinstance(ins, Tcgen05Mma):
         return tensor_blocks(ins.cta_group, count)
     blocks = count if ins.lanes == 128 else -(-count // 4)
@@ -86,7 +87,7 @@ def _blocks(ins: ProductForm, count: int) -> int:
 
 
 def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
-    """Refuse what this GPU lacks: the instruction, or an argument of it."""
+    """Refuse an instruction, or a modifier, that this GPU lacks."""
     gpu = check_device(ins)
     if isinstance(ins, Tcgen05Mma) and modifiers.scale_input_d and gpu.target not in ins.scale_input_d:
         raise PtxlabError(
@@ -98,7 +99,7 @@ def _check_target(ins: ProductForm, modifiers: Modifiers) -> None:
 def run_arrays(
     ins: ProductForm, arguments: Mapping[str, object], modifiers: Modifiers, stream: object = None
 ) -> Any:
-    """The same for registers that are on the GPU: those of D, of the same library, on the caller's stream.
+    """As `run`, for registers on the GPU: D is of the same library, computed on the caller's stream.
 
     None if no argument is on the GPU; `arguments` are named a, b, c, e, scale_a, scale_b.
 
@@ -157,7 +158,7 @@ def _check_registers(operand: MatrixOperand, array: GpuArray) -> None:
 
 @lru_cache(maxsize=1024)
 def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[str, ...]]:
-    """The last two axes of an operand's array, the same in words, and the types that it may have."""
+    """The last two axes of an operand's array, the same in words, and its possible types."""
     if not (isinstance(operand, Operand) and operand.layout is None):
         shape = operand.stored_shape
         name = np.dtype(operand.register_type).name
@@ -220,9 +221,9 @@ def run_transfer(
 
 
 def _lane_addresses(form: TransferForm, inputs: TransferInputs, addresses: ArrayLike) -> NDArray[np.uint32]:
-    """What every lane supplies. Lanes whose address is ignored keep it if it is legal.
+    """The address of every lane. Lanes whose address is ignored keep it if it is legal.
 
-    Otherwise they repeat a lower lane's, since sm_75 wants valid addresses there as well.
+    Otherwise they repeat a lower lane's, since sm_75 requires valid addresses there as well.
     """
     lanes = np.broadcast_to(addresses, (*inputs.batch, form.lanes)).reshape(inputs.count, form.lanes)
     lower = lanes[:, np.arange(form.lanes) % len(form.address_lanes)]
@@ -256,17 +257,14 @@ def _arguments(
 
 
 def tensor_blocks(cta_group: int, count: int) -> int:
-    """Blocks for `count` instructions of a group of one or two CTAs: fewer than multiprocessors.
-
-    So no two wait for each other's tensor memory.
-    """
+    """Blocks for `count` instructions of one or two CTAs: few enough that none waits for tensor memory."""
     return min(count, max(processors() // 2 // cta_group, 1)) * cta_group
 
 
 def run_tensor_transfer(
     form: Tcgen05Transfer, arguments: Sequence[Any], address: int = 0, split: int | None = None
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
-    """What the instruction does when all warps of a warpgroup execute it; see `TensorTransfer.run`.
+    """Run a transfer in all warps of a warpgroup; see `TensorTransfer.run`.
 
     >>> import ptxlab
     >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
@@ -288,22 +286,22 @@ def run_tensor_transfer(
         name: np.broadcast_to(array, (*batch, *array.shape[-2:])).reshape(count, *array.shape[-2:])
         for name, array in arrays.items()
     }
-    if form.cta_group == 2:  # both CTAs hold the same, and the result is that of the first
+    if form.cta_group == 2:  # both CTAs have the same words; the result is that of the first
         whole["words"] = np.concatenate([whole["words"], whole["words"]], axis=-2)
     shape = (LANES, code.registers(form)) if form.family == "tcgen05.ld" else whole["words"].shape[-2:]
     result = np.empty((count, *shape), dtype=np.uint32)
-    passed: list[Argument] = []
+    kernel_arguments: list[Argument] = []
     if form.family == "tcgen05.cp":
-        passed += _shared_memory(form, inputs["memory"], inputs["descriptor"])
-    passed += [*whole.values(), Out(result), np.int32(columns), np.uint32(at), np.int32(count)]
+        kernel_arguments += _shared_memory(form, inputs["memory"], inputs["descriptor"])
+    kernel_arguments += [*whole.values(), Out(result), np.int32(columns), np.uint32(at), np.int32(count)]
     if count:
         grid = tensor_blocks(form.cta_group or 1, count)
-        launch(code.source(form, split), code.kernel_name(form), passed, grid=grid, block=128)
+        launch(code.source(form, split), code.kernel_name(form), kernel_arguments, grid=grid, block=128)
     return _parts(form, result[:, :LANES].reshape(*batch, LANES, shape[1]))
 
 
 def _check_address(form: Tcgen05Transfer, address: int, columns: int) -> int:
-    """The address as a warp passes it: of ld and st the lane among the 32 of each warp."""
+    """The address as a warp passes it: for ld and st, the lane is counted within the warp."""
     at = as_int(address, "address")
     if form.threads == 32:
         form.first_lane(at)  # refuses a lane at which it cannot begin
@@ -318,7 +316,7 @@ def _check_address(form: Tcgen05Transfer, address: int, columns: int) -> int:
 def _parts(
     form: Tcgen05Transfer, result: NDArray[np.uint32]
 ) -> NDArray[np.uint32] | tuple[NDArray[np.uint32], ...]:
-    """What the kernel stores side by side: of ld.red and ld.spcompress several results."""
+    """The results that the kernel stores side by side; ld.red and ld.spcompress have several."""
     written = [operand for operand in asm_operands(form) if operand.written]
     if len(written) < 2:
         return result

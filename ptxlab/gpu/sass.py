@@ -1,4 +1,4 @@
-"""What a chip really runs: the machine code (SASS) that CUDA's compiler makes of an instruction."""
+"""What a chip really runs: the machine code (SASS) of an instruction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME = "ptxlab_sass"
 
 _TENSOR = re.compile(r"(?:[HIBDQO]G?MMA|UTC\w+)(?=\.|$)")
 _TRANSFERS = re.compile(r"(?:LDSM|STSM|MOVM|LDTM|STTM|UTC\w+)(?=\.|$)")
-#: What brings operands in and out, or waits; everything else computes.
+#: Opcodes that move operands or wait; all others compute.
 _PLAIN_OPCODES = (
     r"LDG LDS LDC LD LDL ULDC LDCU STG STS ST STL MOV(?:\d\w*)? UMOV(?:\d\w*)? S2R S2UR CS2R CS2UR R2UR "
     r"UR2R NOP EXIT RET BRA CALL WARPSYNC WARPGROUP WARPGROUPSET DEPBAR BAR FENCE MEMBAR ERRBAR CCTL BSSY "
@@ -36,10 +36,10 @@ _PLAIN_OPCODES = (
 _PLAIN = re.compile(rf"(?:{'|'.join(_PLAIN_OPCODES.split())})(?=\.|$)")
 #: A line of nvdisasm: address, predicate, opcode, operands.
 _LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);", re.MULTILINE)
-#: A constant put into a register through the f16 unit: opcode and operands.
+#: A constant moved into a register through the f16 unit: opcode and operands.
 _CONSTANT_OPCODE = re.compile(r"HFMA2(\.MMA)?$")
 _CONSTANT_OPERANDS = re.compile(r"^\s*\w+, -RZ, RZ, ")
-#: Every instruction of these chips takes 16 bytes; nvdisasm leaves out those that it does not know.
+#: Every instruction of these chips has 16 bytes; nvdisasm leaves out those that it does not know.
 _INSTRUCTION_BYTES = 16
 _ADDRESS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/", re.MULTILINE)
 _UNPRINTED = "(an instruction that nvdisasm does not print)"
@@ -57,16 +57,16 @@ class Sass:
     """
 
     target: str
-    tensor: dict[str, int]  # tensor-core instructions with counts; of a transfer, LDSM, LDTM, UTCCP, ...
-    arithmetic: dict[str, int]  # what else computes
+    tensor: dict[str, int]  # tensor-core instructions with counts; for a transfer, LDSM, LDTM, UTCCP, ...
+    arithmetic: dict[str, int]  # other instructions that compute
     rest: int  # all but the tensor-core instructions: loads, stores, moves, and the arithmetic
     listing: str
-    transfer: bool = False  # a transfer's arithmetic is on addresses
-    unprinted: int = 0  # instructions in the code for which nvdisasm has no line
+    transfer: bool = False  # then the arithmetic computes addresses
+    unprinted: int = 0  # instructions that nvdisasm does not print
 
     @property
     def native(self) -> bool:
-        """Whether the chip has it: one tensor-core instruction, no arithmetic beside it."""
+        """Whether the chip has it: one tensor-core instruction, and no arithmetic around it."""
         return sum(self.tensor.values()) + self.unprinted == 1 and (self.transfer or not self.arithmetic)
 
     @property
@@ -86,7 +86,7 @@ class Sass:
             parts.append(f"{counted(self.unprinted, 'instruction')} that nvdisasm does not print")
         matrix = ", ".join(parts)
         summary = f"{self.how}: {matrix or 'no matrix instruction'}"
-        if not self.arithmetic or (self.transfer and self.tensor):  # then it is on addresses
+        if not self.arithmetic or (self.transfer and self.tensor):  # it only computes addresses
             return summary
         by_name: Counter[str] = Counter()
         for opcode, count in self.arithmetic.items():
@@ -101,7 +101,7 @@ class Sass:
 def sass(form: Form, target: str = "sm_90a", modifiers: Modifiers | None = None) -> Sass:
     """Compile the smallest kernel with this instruction for a target and read its machine code; needs no GPU.
 
-    NVRTC and nvdisasm are optional packages: where one is missing, the error says what to install.
+    NVRTC and nvdisasm are optional packages: if one is missing, the error says what to install.
 
     >>> import ptxlab
     >>> sass(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_80").tensor
@@ -118,7 +118,7 @@ def sass(form: Form, target: str = "sm_90a", modifiers: Modifiers | None = None)
 def survey(forms: Iterable[Form], target: str, at_a_time: int = 48) -> Iterator[Sass]:
     """The machine code of many instructions, in their order.
 
-    Kernels share a compilation, which takes a fifth of the time of calling `sass` for each.
+    Kernels share a compilation, which takes a fifth of the time of a `sass` for each.
 
     >>> import ptxlab
     >>> [machine_code.how for machine_code in survey(ptxlab.catalog("ldmatrix", "sm_75"), "sm_75")]
@@ -130,7 +130,7 @@ def survey(forms: Iterable[Form], target: str, at_a_time: int = 48) -> Iterator[
 
 
 def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None = None) -> Iterator[Sass]:
-    """The machine code of kernels, each with its name and instruction: one compilation, one disassembly."""
+    """The machine code of kernels, by name, each with one instruction: one compilation, one disassembly."""
     for form in kernels.values():
         if not form.supports(target):
             raise PtxlabError(
@@ -144,9 +144,9 @@ def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None
 
 
 def disassemble(cubin: bytes, *, lines: bool = False) -> str:
-    """CUBIN -> nvdisasm's listing of its machine code, kept in the cache; needs no GPU.
+    """CUBIN -> nvdisasm's listing of its machine code, cached; needs no GPU.
 
-    With `lines`, comments say which line of the source the instructions after them come from.
+    With `lines`, comments name the source line of the instructions after them.
 
     >>> "EXIT" in disassemble(compile("__global__ void nothing() {}", "sm_90a"))
     True
@@ -155,9 +155,9 @@ def disassemble(cubin: bytes, *, lines: bool = False) -> str:
         raise PtxlabError(f"cubin: found {quoted(cubin)}; it takes machine code, as gpu.compile gives it")
     options = ["-c", "-g"] if as_flag(lines, "lines") else ["-c"]
     entry = f"{hashlib.sha256(cubin).hexdigest()}{'.lines' if lines else ''}.sass"
-    kept = read_entry(entry)
-    if kept is not None:
-        return kept.decode()
+    cached = read_entry(entry)
+    if cached is not None:
+        return cached.decode()
     tool = nvdisasm()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
@@ -172,7 +172,7 @@ def disassemble(cubin: bytes, *, lines: bool = False) -> str:
 
 @lru_cache(maxsize=1)
 def nvdisasm() -> str:
-    """Path of nvdisasm: that of the wheel, or that of a CUDA toolkit on the PATH."""
+    """The path of nvdisasm: from the wheel, or from a CUDA toolkit on the PATH."""
     path = None
     try:
         from cuda.pathfinder import find_nvidia_binary_utility
@@ -190,7 +190,7 @@ def nvdisasm() -> str:
 
 
 def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) -> Sass:
-    """The counts of nvdisasm's listing of one kernel; `transfer` says that its instruction moves a matrix.
+    """The instruction counts in nvdisasm's listing of one kernel; a `transfer` moves a matrix.
 
     >>> text = ".text.k:\\n  /*0000*/  HMMA.16816.F32 R4, R4, R8, R12 ;\\n  /*0010*/  EXIT ;\\n"
     >>> read(text, "sm_80", "k").tensor
@@ -203,15 +203,15 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
     )
     if section is None:
         raise PtxlabError(f"the listing for {target} has no kernel {name}")
-    code, unprinted = _with_gaps(section[1])  # before the padding goes, which would look like a gap
+    code, unprinted = _with_gaps(section[1])  # before the padding is removed, which would look like a gap
     code = _PADDING.sub("", code).rstrip()
     tensor: Counter[str] = Counter()
     arithmetic: Counter[str] = Counter()
     rest = 0
-    addressed = "LDG" not in code  # what stands before the first load computes the address of the lane
+    addressed = "LDG" not in code  # code before the first load computes the lane's address
     for predicate, opcode, operands in _LINE.findall(code):
         addressed = addressed or opcode.startswith("LDG")
-        if predicate in ("!PT", "!UPT") or opcode == "NOP":  # never runs: fills a slot
+        if predicate in ("!PT", "!UPT") or opcode == "NOP":  # it never runs
             continue
         if _TENSOR.match(opcode) and not transfer:
             tensor[opcode] += 1
@@ -229,7 +229,7 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
 
 
 def _with_gaps(code: str) -> tuple[str, int]:
-    """The listing with a line for every instruction that nvdisasm left out, and how many those are."""
+    """The listing with a line for every instruction that nvdisasm left out, and their number."""
     lines: list[str] = []
     expected = 0
     unprinted = 0

@@ -12,16 +12,16 @@ from types import ModuleType
 
 from .cuda_python import load
 
-_PAUSE = 0.0005  # seconds between two questions whether the GPU is done
-_LOOK = 0.02  # seconds between two looks at the sensors
-_SETTLING = 0.045  # seconds of work after which a sample of power is of that work alone
+_POLL_INTERVAL = 0.0005  # seconds between two checks whether the GPU is done
+_SENSOR_INTERVAL = 0.02  # seconds between two readings of the sensors
+_SETTLING = 0.045  # seconds until a sample of power covers only this work
 _GPU_CORE = 0  # NVML_TEMPERATURE_GPU, whose name differs between versions of cuda-bindings
 _QUERY = ("clocks.sm", "power.draw.instant", "temperature.gpu")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the sensors say at one moment; None where the driver does not say.
+    """A reading of the sensors; None for what the driver does not report.
 
     >>> Reading(1755.0, 698.2, 61.0).power
     698.2
@@ -39,7 +39,7 @@ _UNKNOWN = Reading(None, None, None)
 class Watch:
     """Power and temperature while the GPU works.
 
-    The driver keeps samples of power, one in 20 ms; the first of a run still have some of what was before.
+    The driver keeps samples of power, one every 20 ms; the first ones of a run include earlier work.
 
     >>> watch = Watch()
     >>> watch.follow(lambda: True)   # nothing to wait for
@@ -51,14 +51,14 @@ class Watch:
     temperature: float | None = None  # degrees Celsius
 
     def follow(self, done: Callable[[], bool]) -> None:
-        """Look at the sensors until the work is done."""
+        """Read the sensors until the work is done."""
         begin = time.time()
-        looked = 0.0
+        last_read = 0.0
         while not done():
-            if time.time() - looked > _LOOK:
-                reading, looked = read_sensors(), time.time()
+            if time.time() - last_read > _SENSOR_INTERVAL:
+                reading, last_read = read_sensors(), time.time()
                 self.power, self.temperature = reading.power, reading.temperature
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_INTERVAL)
         samples = power_samples(begin + _SETTLING, time.time())
         if samples:
             self.power = sum(samples) / len(samples)
@@ -66,12 +66,12 @@ class Watch:
 
 @lru_cache(maxsize=1)
 def _nvml() -> tuple[ModuleType, int] | None:
-    """NVML and the handle of the first GPU; None where there is none."""
+    """NVML and the handle of the first GPU; None if there is none."""
     try:
         nvml = load("cuda.bindings.nvml")
         nvml.init_v2()
         return nvml, nvml.device_get_handle_by_index_v2(0)
-    except Exception:  # an older cuda-bindings, no NVML in the container, no driver: each has its own error
+    except Exception:  # several types: an old cuda-bindings, a container without NVML, no driver
         return None
 
 
@@ -91,12 +91,12 @@ def read_sensors() -> Reading:
             _power(nvml, device),
             float(nvml.device_get_temperature_v(device, nvml.TemperatureSensors(_GPU_CORE))),
         )
-    except Exception:  # NVML's errors have a type each, and a container may hide any sensor
+    except Exception:  # NVML has many types of errors, and a container may hide any sensor
         return _ask_nvidia_smi()
 
 
 def _power(nvml: ModuleType, device: int) -> float:
-    """Watts at this moment; `device_get_power_usage` is the mean of a second."""
+    """Watts now; `device_get_power_usage` is the mean of a second."""
     try:
         values = nvml.FieldValue(1)
         values.field_id = nvml.FieldId.DEV_POWER_INSTANT
@@ -104,13 +104,13 @@ def _power(nvml: ModuleType, device: int) -> float:
         milliwatts = int(values._data["value"]["ui_val"][0])
         if int(values._data["nvml_return"][0]) == 0 and milliwatts:
             return milliwatts / 1000
-    except Exception:  # the field is younger than some drivers
+    except Exception:  # older drivers lack the field
         pass
     return float(nvml.device_get_power_usage(device)) / 1000
 
 
 def power_samples(begin: float, end: float) -> list[float]:
-    """The driver's samples of power between two times of this computer's clock, in W; one in 20 ms or so."""
+    """The driver's samples of power, in W, between two times of this computer's clock; about one in 20 ms."""
     library = _nvml()
     if library is None:
         return []
@@ -132,7 +132,7 @@ def _ask_nvidia_smi() -> Reading:
 
 
 def _smi(query: tuple[str, ...]) -> list[str]:
-    """What nvidia-smi answers for the first GPU; nothing where there is none."""
+    """nvidia-smi's values for the first GPU; empty if there is none."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return []
@@ -152,7 +152,7 @@ def _number(text: str) -> float | None:
 
 
 def driver_version() -> str:
-    """The version of the NVIDIA driver, e.g. ``580.159.04``; empty where nobody says."""
+    """The version of the NVIDIA driver, e.g. ``580.159.04``; empty if it is not known."""
     library = _nvml()
     if library is not None:
         try:

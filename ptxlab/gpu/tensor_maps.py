@@ -18,9 +18,9 @@ from .cuda_python import load
 from .device import check_device
 from .launcher import Argument, DeviceArrays, Out, launch
 
-#: Shared memory of the kernel: less than what a block has without asking for more, the barrier beside it.
+#: Shared memory of the kernel, without the barrier: with it, less than the 48 KiB of static shared memory.
 _SHARED_BYTES = 40 << 10
-_FILL = 0xA5  # what shared memory holds before the copy
+_FILL = 0xA5  # every byte of shared memory before the copy
 _MAP_BYTES = 128
 _FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
 _SWIZZLES: dict[int | str, str] = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
@@ -75,7 +75,7 @@ extern "C" __global__ void tma_load(
 def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[np.uint8]:
     """The 128 bytes of the CUtensorMap for an array at this address of the GPU's memory.
 
-    Of an array that is on the GPU already the address is known. A kernel takes them as a `const
+    An array that is on the GPU already needs no `pointer`. A kernel takes the bytes as a `const
     __grid_constant__ CUtensorMap`, or from memory.
 
     >>> import ptxlab
@@ -96,9 +96,7 @@ def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[
     _check_tma(tensor)
     driver = load("cuda.bindings.driver")
     types, swizzles = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle
-    strides = [
-        driver.cuuint64_t(stride) for stride in tensor.strides or (16,)
-    ]  # of one axis: not read, not NULL
+    strides = [driver.cuuint64_t(stride) for stride in tensor.strides or (16,)]  # 1D: unused, but not NULL
     interleave = f"{tensor.interleave}B" if tensor.interleave else "NONE"
     promotion = f"L2_{tensor.l2_promotion}B" if tensor.l2_promotion else "NONE"
     array = (
@@ -166,7 +164,7 @@ def run_tensor_map(
     with contextlib.closing(DeviceArrays()) as arrays:
         pointer = tensor.pointer
         if pointer is None:
-            pointer = arrays.address(_as_it_lies(tensor.array))
+            pointer = arrays.address(_with_gaps(tensor.array))
         encoded = encode_tensor_map(tensor, pointer)
         places = np.ascontiguousarray(coordinates[:, : tensor.rank][:, ::-1], dtype=np.int32)
         arguments: list[Argument] = [encoded, places, Out(out)]
@@ -175,8 +173,8 @@ def run_tensor_map(
     return out[:, address:]
 
 
-def _as_it_lies(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of an array from its first element to its last, with what lies between its rows."""
+def _with_gaps(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of an array from its first element to its last, including the gaps between rows."""
     size = sum((count - 1) * step for count, step in zip(array.shape, array.strides, strict=True))
     content = np.zeros(size + array.itemsize, dtype=np.uint8)
     view = np.lib.stride_tricks.as_strided(
@@ -191,13 +189,12 @@ def _check_tensor(tensor: object) -> None:
         raise PtxlabError(f"found {quoted(tensor)}; ptxlab.tensor_map makes a tensor map")
 
 
-def _check_tma(tensor: object) -> None:
-    """Refuse other objects than tensor maps, and a GPU without TMA."""
-    _check_tensor(tensor)
+def _check_tma(tensor: TensorMap) -> None:
+    """Refuse a GPU without TMA, or whose TMA does not support the map."""
     gpu = check_device()
     if chip_number(gpu.target) < 90:
         raise PtxlabError(f"{gpu.name} is {gpu.target}, which has no TMA: sm_90 and later have it")
-    if isinstance(tensor, TensorMap) and not tensor.supports(gpu.target):
+    if not tensor.supports(gpu.target):
         raise PtxlabError(
             f"{gpu.name} is {gpu.target}, whose TMA loads no {tensor.data_type} with swizzle "
             f"{quoted(tensor.swizzle_mode)}: elements of 4 and 6 bits and swizzled chunks of 32 and 64 bytes "

@@ -344,4 +344,4 @@ def test_a_framework_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ptxlab.PtxlabError, match=r"warp '9\.9': ptxlab does not know this version"):
         ptxlab.simulating().__enter__()
-    assert not sessions._SESSIONS and not sessions._RESTORE
+    assert not sessions._SESSIONS and not sessions._RESTORERS

@@ -18,7 +18,7 @@ __all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statemen
 def source(form: Form, modifiers: Modifiers | None = None) -> str:
     """The kernel: lanes load their registers, the instruction runs, lanes store theirs, for a whole batch.
 
-    Of tcgen05, words go to tensor memory and back. Selectors, immediate scales and transposes are constants
+    For tcgen05, words go to tensor memory and back. Selectors, immediate scales and transposes are constants
     of the instruction, hence part of the source.
 
     >>> import ptxlab
@@ -35,5 +35,6 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
     if isinstance(form, Tcgen05Control):
         return tcgen05_transfer.control_source(form)
     ins = mma_form(form)
-    make = warpgroup_source if ins.family.startswith("wgmma") else warp_source
-    return make(ins, modifiers or Modifiers())
+    if ins.family.startswith("wgmma"):
+        return warpgroup_source(ins, modifiers or Modifiers())
+    return warp_source(ins, modifiers or Modifiers())

@@ -18,14 +18,14 @@ def register_word(operand: Operand) -> str:
 
 
 def constraint(operand: Operand) -> str:
-    """How inline assembly passes one register, as a whole number."""
+    """The constraint of one register in inline assembly, as an integer."""
     return "l" if operand.register_bits == 64 else "r"
 
 
 class AsmOperands:
     """The operands of an asm statement, numbered in the order in which they are added; outputs come first.
 
-    `names` has the numbers of each operand's registers, as `with_names` takes them.
+    `names` has the numbers of each operand's registers, for `with_names`.
 
     >>> operands = AsmOperands()
     >>> operands.add("d", "=r", ["d[0]", "d[1]"])
@@ -40,14 +40,14 @@ class AsmOperands:
         self.inputs: list[str] = []
 
     def add(self, name: str, constraint: str, expressions: Sequence[str]) -> None:
-        """C++ expressions for the registers of an operand; the constraint of what is written has = or +."""
+        """Add an operand by the C++ expressions of its registers; the constraint of an output has = or +."""
         first = len(self.outputs) + len(self.inputs)
         self.names[name] = [f"%{first + i}" for i in range(len(expressions))]
-        side = self.outputs if constraint[0] in "=+" else self.inputs
-        side += [f'"{constraint}"({expression})' for expression in expressions]
+        operands = self.outputs if constraint[0] in "=+" else self.inputs
+        operands += [f'"{constraint}"({expression})' for expression in expressions]
 
     def add_registers(self, operand: Operand, array: str = "", sign: str = "") -> None:
-        """All registers of an operand, in an array of its own name or another."""
+        """Add all registers of an operand, in an array of its own name or another."""
         name = operand.name.lower()
         registers = [f"{array or name}[{r}]" for r in range(operand.registers)]
         self.add(name, f"{sign}{constraint(operand)}", registers)
@@ -64,22 +64,22 @@ def title(ins: MmaForm) -> str:
 
 
 def parameters(ins: MmaForm) -> str:
-    """Pointers to what the kernel reads, and to what it writes."""
-    read = []
+    """Pointers to the inputs of the kernel, and to D."""
+    inputs = []
     for operand in ins.inputs.values():
         word = code_word(operand) if operand.space == "shared" else register_word(operand)
-        read.append(f"const {word}* {operand.name}")
-    return f"{', '.join(read)},\n    {register_word(ins.d)}* D"
+        inputs.append(f"const {word}* {operand.name}")
+    return f"{', '.join(inputs)},\n    {register_word(ins.d)}* D"
 
 
 def pointer(operand: Operand) -> str:
-    """Where a lane's registers of an operand begin."""
+    """The declaration of a pointer to a lane's registers of an operand."""
     start = f"{operand.name} + (i * {operand.lanes} + lane) * {operand.registers}"
     return f"        const {register_word(operand)}* {operand.name.lower()} = {start};"
 
 
 def stores(ins: MmaForm) -> str:
-    """A lane's registers of D go to memory."""
+    """The loop that stores a lane's registers of D."""
     start = f"(i * {ins.lanes} + lane) * {ins.d.registers}"
     return f"        for (int r = 0; r < {ins.d.registers}; ++r) D[{start} + r] = d[r];"
 
@@ -103,7 +103,7 @@ def _index_terms(index: str, modes: Modes) -> list[str]:
 
 
 def byte_offset(tile: Tile, row: str = "row", k: str = "k") -> str:
-    """Where element (row, k) lies in the tile before swizzling, as a C++ expression in bytes."""
+    """The offset of element (row, k) in the tile before swizzling, in bytes, as a C++ expression."""
     rows, ks = tile.modes
     elements = " + ".join(_index_terms(row, rows) + _index_terms(k, ks))
     if tile.bits == 8:

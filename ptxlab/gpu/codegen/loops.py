@@ -1,7 +1,7 @@
-"""Kernels that run one instruction over and over, to time it: a loop, its operands, and how often it runs it.
+"""Kernels that run one instruction over and over, to time it.
 
-Every kernel takes the same parameters: bytes that it reads, where it would store its results, where block 0
-notes the clock, how many turns the loop makes, and a number that is 0, which the compiler cannot know.
+Every kernel takes the same parameters: the bytes that it reads, where it would store its results, where block
+0 stores the clock, the number of iterations, and a 0 that the compiler does not know about.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .ptx import stores, with_names
 
 #: Name of every kernel here.
 LOOP_NAME = "ptxlab_loop"
-#: Where the operands lie in shared memory; what is below belongs to the driver.
+#: Where the operands begin in shared memory; the bytes below belong to the driver.
 FIRST_ADDRESS = 1024
 
-#: What the operands hold.
+#: The values of the operands.
 Contents = Literal["random", "zeros"]
-#: The operand through which an instruction waits for the one before it.
+#: The operand through which an instruction depends on the one before it.
 Through = Literal["C", "A"]
 
-_A_SETS = 2  # different matrices A; with four of B, sums come back to where they began
+_A_SETS = 2  # different matrices A; with four of B, sums return to where they began
 _B_SETS = 4  # the last two are the negatives of the first two
 _STATEMENTS = 16  # instructions in the loop, at least
 _MAX_THREADS = 512
@@ -96,7 +96,7 @@ __device__ __forceinline__ void reload(unsigned int (&r)[R], unsigned int addres
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A kernel that runs an instruction `statements` times in every turn of a loop, in each warp(group).
+    """A kernel that runs an instruction `statements` times per iteration of a loop, in each warp(group).
 
     >>> import ptxlab
     >>> each = loop(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), chains=4)
@@ -108,8 +108,8 @@ class Loop:
     statements: int
     input: bytes
     shared: int  # bytes of dynamic shared memory
-    threads: int  # most threads of a block
-    one_row: bool = False  # all lanes of its loads share a row, which tells the latency but no throughput
+    threads: int  # the most threads of a block
+    one_row: bool = False  # all lanes load the same row, so that it has a latency but no throughput
 
 
 def loop(
@@ -120,11 +120,11 @@ def loop(
     through: Through = "C",
     reload: bool = False,
 ) -> Loop:
-    """The kernel of a form with `chains` independent accumulators; of wgmma, so many between two waits.
+    """The kernel of a form with `chains` independent accumulators; for wgmma, instructions between two waits.
 
     In a chain every instruction takes C (or A) from the one before it. `reload` loads operands from shared
-    memory for every instruction, so that the compiler cannot do once what belongs to each: for instructions
-    that the chip lacks and other instructions emulate.
+    memory for every instruction, so that the compiler cannot share work between them: for instructions that
+    the chip lacks and the compiler emulates.
     """
     if isinstance(form, TransferForm):
         if form.family == "movmatrix":
@@ -143,7 +143,7 @@ def loop(
 
 
 def _operand_sets(form: MmaForm, contents: Contents) -> list[Operation]:
-    """What the instructions of four rounds read.
+    """The operands of four rounds of instructions.
 
     Floating-point values are normally distributed, as weights and activations are; integers use all bits.
     """
@@ -158,7 +158,7 @@ def _operand_sets(form: MmaForm, contents: Contents) -> list[Operation]:
         b += [_matrix(generator, form.b, contents) for _ in b]
     c = _matrix(generator, form.c, contents)
     if not form.c.dtype.is_float:
-        c = c >> 8  # some room before it wraps around
+        c = c >> 8  # so that it does not wrap around at once
     return [Operation.from_matrices(form, a[i % _A_SETS], b[i], c) for i in range(_B_SETS)]
 
 
@@ -171,7 +171,7 @@ def _matrix(generator: np.random.Generator, operand: Operand, contents: Contents
 
 
 class _Draft:
-    """A kernel in the making: the bytes that it reads, declarations, loads, operands of its asm statement."""
+    """A kernel under construction: its input, declarations, loads, and the operands of its asm statement."""
 
     def __init__(self) -> None:
         self.image = b""
@@ -180,14 +180,14 @@ class _Draft:
         self.asm = cpp.AsmOperands()
 
     def add_bytes(self, array: NDArray[Any], alignment: int = 16) -> int:
-        """Put an array behind the others; gives its offset."""
+        """Append an array to the input; returns its offset."""
         self.image += bytes(-len(self.image) % alignment)
         offset = len(self.image)
         self.image += np.ascontiguousarray(array).tobytes()
         return offset
 
     def add_registers(self, operand: Operand, sets: list[Operation], chosen: str) -> None:
-        """An operand in registers that are loaded before the loop; `chosen` says which set is read."""
+        """Add an operand in registers that are loaded before the loop; `chosen` is the index of its set."""
         registers = np.stack([each.arrays[operand.name] for each in sets])
         offset = self.add_bytes(registers)
         name, word, size = operand.name.lower(), cpp.register_word(operand), operand.register_bits // 8
@@ -200,12 +200,12 @@ class _Draft:
         self.asm.add_registers(operand, f"{name}[{chosen}]")
 
     def setup(self, *first: str) -> str:
-        """What stands before the loop."""
+        """The code before the loop."""
         unrolled = [f"#pragma unroll\n    {line}" for line in self.loads]
         return "\n".join([*first, *(f"    {line}" for line in self.declared), *unrolled])
 
     def copied(self) -> str:
-        """The image so far goes to shared memory."""
+        """The code that copies the input so far to shared memory."""
         return _COPY.format(words=len(self.image) // 4, first=FIRST_ADDRESS)
 
 
@@ -237,7 +237,7 @@ def _unrolled(rounds: int, chains: int, lines: list[str]) -> str:
 
 
 def _asm(form: Form, operands: cpp.AsmOperands, *, line: str = "", memory: bool = False) -> list[str]:
-    """The asm statement of an instruction, or of a line around it."""
+    """The asm statement of an instruction, or of a whole line."""
     line = line or with_names(form, None, operands.names)
     text = [f'asm volatile("{line}"', f"    : {', '.join(operands.outputs)}"]
     text.append(f"    : {', '.join(operands.inputs)}")
@@ -274,13 +274,13 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
             places = [f"d[chain][{r * d.registers // count}]" for r in range(count)]
             draft.asm.add(name, cpp.constraint(operand), places)
             continue
-        of_a = name in ("a", "e", "scale_a")
-        own_sets = sets[:_A_SETS] if of_a else sets
-        chosen = f"chain % {_A_SETS}" if of_a else f"step % {_B_SETS}"
+        belongs_to_a = name in ("a", "e", "scale_a")
+        operand_sets = sets[:_A_SETS] if belongs_to_a else sets
+        chosen = f"chain % {_A_SETS}" if belongs_to_a else f"step % {_B_SETS}"
         if reload:
-            before += _reloaded(draft, operand, own_sets, chosen)
+            before += _reloaded(draft, operand, operand_sets, chosen)
         else:
-            draft.add_registers(operand, own_sets, chosen)
+            draft.add_registers(operand, operand_sets, chosen)
     word, size = cpp.register_word(d), d.register_bits // 8
     offset = draft.add_bytes(sets[0].c)
     draft.declared.append(f"{word} d[{chains}][{d.registers}];")
@@ -305,7 +305,7 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
 
 
 def _reloaded(draft: _Draft, operand: Operand, sets: list[Operation], chosen: str) -> list[str]:
-    """An operand that is loaded from shared memory before each statement."""
+    """Add an operand that is loaded from shared memory before each statement; returns the loads."""
     offset = draft.add_bytes(np.stack([each.arrays[operand.name] for each in sets]))
     name, size = operand.name.lower(), operand.registers * 4
     address = f"{FIRST_ADDRESS + offset} + ({chosen}) * {operand.lanes * size} + lane * {size}"
@@ -387,7 +387,7 @@ def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
 
 
 def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operation]) -> list[int]:
-    """Descriptors of the slices of one swizzled tile, which holds the operand of every set side by side."""
+    """Descriptors of the slices of one swizzled tile with the operands of all sets side by side."""
     by_rows = operand.axes[0] == "m"
     rows, k = operand.shape if by_rows else operand.shape[::-1]
     tile = Tile(operand.dtype.bits, rows, k * len(sets), "K", _SWIZZLE)
@@ -424,7 +424,7 @@ def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
 
 
 _OWN_ROW = f"    unsigned int p = {FIRST_ADDRESS} + lane * 16;"
-#: `never` is 0, which the compiler does not know: it must load from, or store to, these addresses again.
+#: `never` is 0, which the compiler does not know: it must load or store again.
 _OTHER_ROWS = "        p ^= never;"
 _KEEP_ADDRESS = "        output[blockIdx.x * blockDim.x + threadIdx.x] = p;"
 
@@ -437,7 +437,7 @@ def _load(form: TransferForm, array: str, address: str) -> list[str]:
 
 
 def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
-    """Loads of different rows, all at once."""
+    """Independent loads of different rows."""
     count = form.register_operand.registers
     asm = _load(form, "r[chain]", f"p + chain * {_ROW_BYTES}")
     body = [
@@ -451,7 +451,7 @@ def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
 
 
 def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
-    """Each load's address is what the one before it loaded."""
+    """Loads whose address is the value of the load before."""
     count = form.register_operand.registers
     body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *_load(form, "r", "p"), "p = r[0];"])
     own_row = _OWN_ROW.replace(" + lane * 16", " + lane * 0") if form.shape == "m8n16" else _OWN_ROW
@@ -475,14 +475,14 @@ def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
 
 
 def _chase(form: TransferForm) -> NDArray[np.uint8]:
-    """Rows in shared memory whose first register, in every lane, is the address that the lane gave.
+    """Rows in shared memory such that each lane loads its own address into its first register.
 
-    Lane `l` gives the address of row `l`. Its first register holds two columns of row l / 4, or, transposed,
+    Lane `l` has the address of row `l`. Its first register holds two columns of row l / 4, or, transposed,
     two rows of column l / 4.
     """
     image = np.zeros(_ROW_BYTES, dtype=np.uint8)
     addresses = FIRST_ADDRESS + 16 * np.arange(32)
-    if form.shape == "m8n16":  # nibbles become bytes, so bytes of an address go to 7: all lanes share a row
+    if form.shape == "m8n16":  # nibbles become bytes, so not every address can be loaded: lanes share a row
         image.view("<u2")[:4] = FIRST_ADDRESS >> 8 << 4
     elif "trans" in form.mnemonic:
         image.view("<u2").reshape(32, 8)[0:8:2, :] = addresses.reshape(8, 4).T

@@ -88,7 +88,7 @@ def warp_source(ins: MmaForm, modifiers: Modifiers) -> str:
 
 
 def warpgroup_source(ins: MmaForm, modifiers: Modifiers) -> str:
-    """The kernel of wgmma. Tiles are filled from row-major codes, and are MN-major if imm-trans says so."""
+    """The kernel of wgmma. Tiles are filled from row-major codes; imm-trans makes them MN-major."""
     ins.check_modifiers(modifiers)
     operands = cpp.AsmOperands()
     operands.add_registers(ins.d, sign="+")
@@ -137,11 +137,11 @@ def _fill(operand: Operand, tile: Tile) -> str:
     name = operand.name.lower()
     by_rows = operand.axes[0] == "m"
     cells = tile.rows * tile.k
-    together = max(8 // tile.bits, 1)  # elements that one byte of the tile holds
-    along = tile.k // together
+    per_byte = max(8 // tile.bits, 1)  # elements in a byte of the tile
+    along = tile.k // per_byte
     row, k = (f"j / {along}", f"j % {along}") if by_rows else (f"j % {tile.rows}", f"j / {tile.rows}")
-    if together > 1:
-        k += f" * {together}"
+    if per_byte > 1:
+        k += f" * {per_byte}"
     const = "" if tile.swizzle else "const "
     lines = [
         f"for (int j = threadIdx.x; j < {tile.rows * along}; j += 128) {{",
@@ -149,11 +149,11 @@ def _fill(operand: Operand, tile: Tile) -> str:
         f"    {const}int at = {cpp.byte_offset(tile)};",
         *cpp.swizzling(tile),
     ]
-    if together > 1:
+    if per_byte > 1:
         place = f"row * {tile.k} + k + bit" if by_rows else f"(k + bit) * {tile.rows} + row"
         bit = f"{operand.name}[i * {cells} + {place}] << bit"
         lines.append("    unsigned int codes = 0;")
-        lines.append(f"    for (int bit = 0; bit < {together}; ++bit) codes |= {bit};")
+        lines.append(f"    for (int bit = 0; bit < {per_byte}; ++bit) codes |= {bit};")
         lines.append(f"    {name}_tile[at] = codes;")
     else:
         element = f"*({cpp.code_word(operand)}*)({name}_tile + at)"

@@ -1,8 +1,7 @@
 """A whole product with any dense instruction: D = A B + C, each tile of D by one warp or warpgroup.
 
-Lanes gather their elements from the matrices themselves, wherever rows and columns lie; K is walked in
-ascending steps, the D of one being the C of the next. No tile is shared between warps, so this is the kernel
-for instructions that have no faster one.
+Lanes gather their elements from the matrices, which may have any strides; steps along K are ascending, and D
+of one is C of the next. Warps share no tiles, so this is the kernel for instructions without a faster one.
 """
 
 from __future__ import annotations
@@ -72,9 +71,9 @@ __device__ unsigned long long rounded(unsigned int bits)
 
 @lru_cache(maxsize=256)
 def product_source(ins: MmaForm) -> str:
-    """The kernel of `ins`, which is dense; `PRODUCT` names it.
+    """The kernel of a dense instruction; its name is `PRODUCT`.
 
-    It takes structs A, B, C and scales as `Matrix` has them, and the address of D, [rows of A, columns of B].
+    It takes A, B, C and scales as structs `Matrix`, and the address of D, [rows of A, columns of B].
 
     >>> import ptxlab
     >>> text = product_source(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -108,7 +107,7 @@ def product_source(ins: MmaForm) -> str:
 
 
 class _Draft:
-    """A kernel in the making: what brings the operands of a step, and the asm statement that takes them."""
+    """A kernel under construction: the loads of a step's operands, and the operands of its asm statement."""
 
     def __init__(self, ins: MmaForm) -> None:
         self.ins = ins
@@ -119,9 +118,9 @@ class _Draft:
         self.asm.add_registers(ins.d, *(("d", "+") if self.is_wgmma else ("e", "=")))
 
     def add(self, operand: Operand) -> None:
-        """Load an operand in every step, and pass it; C is D of the step before, in registers."""
+        """Add an operand, loaded in every step; C is D of the step before, in registers."""
         if operand.name == "C":
-            if not self.is_wgmma:  # whose C is D
+            if not self.is_wgmma:  # C of wgmma is D
                 self.asm.add_registers(operand, "d")
         elif operand.space == "shared":
             self._add_tile(operand)
@@ -132,7 +131,7 @@ class _Draft:
             self.loads.append(_gather(self.ins, operand))
 
     def _add_tile(self, operand: Operand) -> None:
-        """A tile in shared memory, and its descriptor."""
+        """Add an operand as a tile in shared memory, with its descriptor."""
         name, tile = operand.name.lower(), Tile.of(operand)
         self.shared.append(f"    __shared__ __align__(1024) unsigned char {name}_tile[{tile.size}];")
         self.loads.append(_fill(self.ins, operand, tile))
@@ -143,14 +142,14 @@ class _Draft:
         self.asm.add(f"{name}_desc", "l", [f"{name}_desc"])
 
     def statements(self) -> list[str]:
-        """What stands before the asm statement; tiles are filled by all, and read by all."""
+        """The code before the asm statement; all threads fill the tiles, and all read them."""
         if not self.shared:
             return self.loads
         fence = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
         return ["__syncthreads();", *self.loads, fence, "__syncthreads();"]
 
     def multiply(self) -> str:
-        """The asm statement, and what it is followed by."""
+        """The asm statement, and the code after it."""
         d, asm = self.ins.d, self.asm
         line = with_names(self.ins, Modifiers(), asm.names)
         outputs = ", ".join(asm.outputs)
@@ -171,7 +170,7 @@ class _Draft:
 
 
 def _word(operand: Operand) -> str:
-    """The C++ type of an element of the matrix: an unsigned integer of its bytes."""
+    """The C++ type of an element of the matrix: an unsigned integer of its size."""
     if operand.dtype.bits == 64:
         return "unsigned long long"
     return cpp.code_word(operand)
@@ -192,7 +191,7 @@ def _lane_offsets(layout: Layout, lane: str) -> tuple[str, str]:
 
 
 def _elements(operand: Operand, registers: str, element: str) -> str:
-    """Statements that put an element of the matrix into its place in the registers, for all of a lane's."""
+    """Statements that put all of a lane's elements into their places in the registers."""
     layout = operand.layout
     assert layout is not None
     row, column = _lane_offsets(layout, "lane")
@@ -214,14 +213,14 @@ def _gather(ins: MmaForm, operand: Operand) -> str:
 
 
 def _element(ins: MmaForm, operand: Operand) -> str:
-    """The element {row}, {column} of this step's tile of an operand."""
+    """A template for the element {row}, {column} of this step's tile of an operand."""
     if operand.name in ("A", "SFA"):
         place = f"row + {{row}}, step * {operand.shape[1]} + {{column}}"
     else:
         column = f"({{column}}) % {ins.n}" if operand.shape[1] > ins.n else "{column}"
         place = f"step * {operand.shape[0]} + {{row}}, column + {column}"
     value = f"{operand.name}.at({place})"
-    if operand.name in ("SFA", "SFB"):  # left out, they are 1
+    if operand.name in ("SFA", "SFB"):  # 1 if they are left out
         value = f"({operand.name}.data ? {value} : {int(operand.dtype.encode(1))})"
     return f"rounded({value})" if operand.dtype.name == "tf32" else value
 
@@ -230,18 +229,18 @@ def _fill(ins: MmaForm, operand: Operand, tile: Tile) -> str:
     """Statements that fill a tile in shared memory."""
     name = operand.name.lower()
     by_rows = operand.name == "A"
-    together = max(8 // tile.bits, 1)
-    along = tile.k // together
+    per_byte = max(8 // tile.bits, 1)  # elements in a byte of the tile
+    along = tile.k // per_byte
     place = {"row": "r", "column": "k"} if by_rows else {"row": "k", "column": "r"}
     lines = [
         f"for (int j = threadIdx.x; j < {tile.rows * along}; j += 128) {{",
-        f"    const int r = j / {along}, at = {byte_offset(tile, 'r', f'(j % {along} * {together})')};",
+        f"    const int r = j / {along}, at = {byte_offset(tile, 'r', f'(j % {along} * {per_byte})')};",
     ]
     element = _element(ins, operand)
-    if together > 1:
+    if per_byte > 1:
         lines.append("    unsigned int codes = 0;")
-        lines.append(f"    for (int bit = 0; bit < {together}; ++bit) {{")
-        lines.append(f"        const int k = j % {along} * {together} + bit;")
+        lines.append(f"    for (int bit = 0; bit < {per_byte}; ++bit) {{")
+        lines.append(f"        const int k = j % {along} * {per_byte} + bit;")
         lines.append(f"        codes |= ({element.format(**place)} & 1) << bit;")
         lines.append("    }")
         lines.append(f"    {name}_tile[at] = codes;")

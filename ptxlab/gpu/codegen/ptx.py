@@ -14,15 +14,15 @@ from ...isa.operand import Operand
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
 
-#: How inline assembly passes a value: float, double, integer of 16, 32 or 64 bits.
+#: The constraint of a value in inline assembly: float, double, integer of 16, 32 or 64 bits.
 Constraint = Literal["f", "d", "h", "r", "l"]
-#: Columns that alloc and dealloc name in a line: the fewest that can be allocated.
+#: The number of columns in alloc and dealloc: the fewest that can be allocated.
 _FEWEST_COLUMNS = 32
 
 
 @dataclass(frozen=True)
 class AsmOperand:
-    """One operand of the instruction: its registers under the manual's names, and how C++ passes them.
+    """One operand of the instruction: its registers under the manual's names, and their constraint in C++.
 
     >>> AsmOperand("d", "f", 4, written=True).registers
     ('d[0]', 'd[1]', 'd[2]', 'd[3]')
@@ -43,7 +43,7 @@ class AsmOperand:
 
     @property
     def ptx_names(self) -> list[str]:
-        """Its registers as the manual names them: %a0, %a1; %e."""
+        """Its registers as the manual names them: %a0, %a1, or %e."""
         if self.length is None:
             return [f"%{self.name}"]
         return [f"%{self.name}{i}" for i in range(self.length)]
@@ -55,7 +55,7 @@ def vector(names: Sequence[str]) -> str:
 
 
 def mma_form(form: Form) -> MmaForm:
-    """The form itself if it multiplies matrices; any other that is not a transfer has no kernel here."""
+    """The form itself if it is an mma, wmma or wgmma; others have no kernel here."""
     if not isinstance(form, MmaForm):
         raise PtxlabError(f"{form.mnemonic}: ptxlab generates no kernel for it")
     return form
@@ -67,7 +67,7 @@ def stores(form: TransferForm) -> bool:
 
 
 def is_issued(form: Form) -> bool:
-    """Whether one thread issues it for all: tcgen05.mma, .cp, .shift and .commit."""
+    """Whether a single thread issues it: tcgen05.mma, .cp, .shift and .commit."""
     return isinstance(form, Tcgen05Form) and form.lanes == 1 and not form.family.startswith("tcgen05.fence")
 
 
@@ -83,7 +83,7 @@ def ptx_line(form: Form, modifiers: Modifiers | None = None) -> str:
 
 
 def asm_operands(form: Form, modifiers: Modifiers | None = None) -> list[AsmOperand]:
-    """The operands of the instruction in the order in which it names them; constants are not among them.
+    """The operands of the instruction in the order of its syntax, without constants.
 
     >>> import ptxlab
     >>> asm_operands(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].registers
@@ -142,8 +142,8 @@ def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequ
     else:
         ins = mma_form(form)
         modifiers = ins.check_modifiers(modifiers or Modifiers())
-        make = _wgmma_parts if ins.family.startswith("wgmma") else _mma_parts
-        parts = make(ins, modifiers, names)
+        make_parts = _wgmma_parts if ins.family.startswith("wgmma") else _mma_parts
+        parts = make_parts(ins, modifiers, names)
     return f"{form.mnemonic} {', '.join(parts)}".rstrip() + ";"
 
 
@@ -188,7 +188,7 @@ def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequenc
 
 
 def _tensor_operands(form: Tcgen05Form, modifiers: Modifiers) -> list[AsmOperand]:
-    """The operands in the order in which the instruction names them; constants are not among them."""
+    """The operands in the order of the syntax, without constants."""
     if isinstance(form, Tcgen05Mma):
         return _tensor_mma_operands(form, modifiers)
     if isinstance(form, Tcgen05Transfer):
@@ -207,12 +207,12 @@ def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOper
     names.append(("idesc", "r"))
     if form.scaled:
         names += [("scale_a_tmem", "r"), ("scale_b_tmem", "r")]
-    every = [AsmOperand(name, constraint, address=True) for name, constraint in names]
+    operands = [AsmOperand(name, constraint, address=True) for name, constraint in names]
     if modifiers.disable_output_lane:
-        every.append(AsmOperand("disable_output_lane", "r", form.mask_registers))
+        operands.append(AsmOperand("disable_output_lane", "r", form.mask_registers))
     if modifiers.zero_column_mask:
-        every.append(AsmOperand("zero_column_mask_desc", "l", address=True))
-    return every
+        operands.append(AsmOperand("zero_column_mask_desc", "l", address=True))
+    return operands
 
 
 def _tensor_transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
@@ -224,20 +224,20 @@ def _tensor_transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
     registers = AsmOperand("r", "r", form.registers, written=form.family == "tcgen05.ld")
     if form.family == "tcgen05.st":
         return [taddr, registers]
-    every = [registers]
+    results = [registers]
     if form.compresses:
         metadata_registers = -(-form.count // 32)  # two bits for each element
-        every = [
+        results = [
             AsmOperand("mdata", "r", metadata_registers, written=True),
             AsmOperand("cdata", "r", form.registers, written=True),
         ]
     if form.reduces:
-        every.append(AsmOperand("redval", "r", written=True))
-    return [*every, taddr]
+        results.append(AsmOperand("redval", "r", written=True))
+    return [*results, taddr]
 
 
 def _tensor_control_operands(form: Tcgen05Control) -> list[AsmOperand]:
-    generic = not {"shared::cta", "shared::cluster"} & {*form.qualifiers}  # else an address of 32 bits
+    generic = not {"shared::cta", "shared::cluster"} & {*form.qualifiers}  # else the address has 32 bits
     pointer: Constraint = "l" if generic else "r"
     if form.family == "tcgen05.alloc":
         return [AsmOperand("dst", pointer, address=True)]
@@ -245,11 +245,11 @@ def _tensor_control_operands(form: Tcgen05Control) -> list[AsmOperand]:
         return [AsmOperand("taddr", "r", address=True)]
     if form.family != "tcgen05.commit":
         return []
-    every = [AsmOperand("mbar", pointer, address=True)]
+    operands = [AsmOperand("mbar", pointer, address=True)]
     if "ctaMask" in form.syntax_operands:
         wide = "multicast::cluster::32b" in form.qualifiers
-        every.append(AsmOperand("cta_mask", "r" if wide else "h", address=True))
-    return every
+        operands.append(AsmOperand("cta_mask", "r" if wide else "h", address=True))
+    return operands
 
 
 def tensor_parts(
@@ -260,7 +260,7 @@ def tensor_parts(
 ) -> list[str]:
     """The operand list with these names for the registers of each operand.
 
-    `split` is `immHalfSplitoff` of 16x32bx2; left out, half of the columns.
+    `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.
     """
     if isinstance(form, Tcgen05Mma):
         return _tensor_mma_parts(form, modifiers, names)

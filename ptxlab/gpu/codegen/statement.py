@@ -22,7 +22,7 @@ _INDENT = "\n" + " " * len("asm volatile(")
 
 
 def declarations(form: Form) -> str:
-    """The registers that the statement names, as C++ declares them.
+    """The C++ declarations of the registers in the statement.
 
     >>> import ptxlab
     >>> declarations(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
@@ -54,9 +54,9 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
 
 
 def instruction_statement(form: Form, modifiers: Modifiers | None = None, *, scale_d: str = "1") -> str:
-    """The asm statement alone: no fence and no wait around a wgmma, whose `scale_d` is a C++ expression.
+    """The asm statement alone, without fence and wait for wgmma.
 
-    So it is for tcgen05.mma, which calls it `enable-input-d`.
+    `scale_d` is a C++ expression for scale-d of wgmma, or enable-input-d of tcgen05.mma.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
@@ -91,7 +91,7 @@ def instruction_statement(form: Form, modifiers: Modifiers | None = None, *, sca
 
 
 def parameters(form: Form) -> list[str]:
-    """The registers of the statement as parameters of a C++ function; those of D are written.
+    """The registers of the statement as parameters of a C++ function; only D is not const.
 
     >>> import ptxlab
     >>> parameters(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[:2]
@@ -110,14 +110,14 @@ def _parameter(operand: AsmOperand) -> str:
 
 
 def _predicate(form: Form) -> str:
-    """The predicate that it reads: whether C is added."""
+    """The name of the predicate that decides whether C is added; empty if there is none."""
     if isinstance(form, Tcgen05Mma):
         return "enable_input_d"
     return "scale_d" if _asynchronous(form) else ""
 
 
 def _adds_c(form: Form, modifiers: Modifiers | None) -> bool:
-    """Whether that predicate is true."""
+    """Whether the predicate is true."""
     modifiers = modifiers or Modifiers()
     return modifiers.scale_d if _asynchronous(form) else modifiers.enable_input_d
 
@@ -142,7 +142,7 @@ def _constraints(operand: AsmOperand, sign: str) -> str:
 
 
 def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str) -> str:
-    """Load, the one instruction, store. A lane computes one address and finds its registers 256 bytes apart.
+    """Loads, the one instruction, stores. A lane computes one address; its registers are 256 bytes apart.
 
     >>> import ptxlab
     >>> movmatrix = ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
@@ -163,7 +163,7 @@ def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str
                 continue
             if operand.written:
                 stores.append(f"{place} = {register};")
-            if not operand.written or _asynchronous(form):  # wgmma accumulates into what it writes
+            if not operand.written or _asynchronous(form):  # wgmma also reads its accumulators
                 loads.append(f"{register} = {place};")
     moves_registers = loads or (stores and isinstance(form, Tcgen05Form))
     own_lane = [f"memory += {_LANE_STEP} * threadIdx.x;"] if moves_registers else []
@@ -174,7 +174,7 @@ def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str
 
 
 def _issued(form: Form, text: str) -> list[str]:
-    """The statement, by one thread of the warp if it is for one; a tcgen05.ld is waited for."""
+    """The statement; by one thread of the warp if a single thread issues it, with a wait for tcgen05.ld."""
     if form.family == "tcgen05.ld":
         return [*text.splitlines(), 'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");']
     if not is_issued(form):
@@ -185,7 +185,7 @@ def _issued(form: Form, text: str) -> list[str]:
 
 
 def _declared(operands: Iterable[AsmOperand]) -> list[str]:
-    """``unsigned int a[4], b[2];`` and so on, types in the order of their first register."""
+    """Declarations such as ``unsigned int a[4], b[2];``, types in the order of their first register."""
     variables: dict[str, list[str]] = {}
     for operand in operands:
         array = operand.name if operand.length is None else f"{operand.name}[{operand.length}]"
@@ -238,7 +238,7 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
             place = f"[%memory+{offset}]" if offset else "[%memory]"
             if operand.written:
                 stores.append(f"st.global{_PTX_TYPES[operand.constraint]} {place}, {register};")
-            if not operand.written or _asynchronous(form):  # wgmma accumulates into what it writes
+            if not operand.written or _asynchronous(form):  # wgmma also reads its accumulators
                 loads.append(f"ld.global{_PTX_TYPES[operand.constraint]} {register}, {place};")
     predicates = [_predicate(form), "elected" if is_issued(form) else ""]
     lines = [
@@ -262,7 +262,7 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
 
 
 def _ptx_instruction(form: Form, modifiers: Modifiers | None) -> list[str]:
-    """The instruction and what goes around it: its predicate, the thread that issues it, fence and wait."""
+    """The instruction with its predicate, the election of a thread, fence and wait."""
     lines, line = [], ptx_line(form, modifiers)
     predicate = _predicate(form)
     if predicate:
@@ -273,14 +273,16 @@ def _ptx_instruction(form: Form, modifiers: Modifiers | None) -> list[str]:
         return [*lines, "wgmma.fence.sync.aligned;", line, commit, wait]
     if is_issued(form):
         return [*lines, "elect.sync _|elected, -1;", f"@elected {line}"]
-    moved = {"tcgen05.ld": "ld", "tcgen05.st": "st"}.get(form.family)
-    return [*lines, line, *([f"tcgen05.wait::{moved}.sync.aligned;"] if moved else [])]
+    lines.append(line)
+    if form.family in ("tcgen05.ld", "tcgen05.st"):
+        lines.append(f"tcgen05.wait::{form.family.removeprefix('tcgen05.')}.sync.aligned;")
+    return lines
 
 
 def _ptx_declared(operands: list[AsmOperand]) -> list[str]:
-    """``.reg .b32 %lane, %a<4>;``: registers by type, those of an operand numbered."""
-    names = {".b32": ["%lane"], ".b64": ["%memory"]}
+    """Declarations such as ``.reg .b32 %lane, %a<4>;``: registers by type."""
+    by_type = {".b32": ["%lane"], ".b64": ["%memory"]}
     for operand in operands:
-        numbered = f"%{operand.name}" if operand.length is None else f"%{operand.name}<{operand.length}>"
-        names.setdefault(_PTX_TYPES[operand.constraint], []).append(numbered)
-    return [f".reg {of_type} {', '.join(each)};" for of_type, each in names.items()]
+        name = f"%{operand.name}" if operand.length is None else f"%{operand.name}<{operand.length}>"
+        by_type.setdefault(_PTX_TYPES[operand.constraint], []).append(name)
+    return [f".reg {type_name} {', '.join(names)};" for type_name, names in by_type.items()]

@@ -1,7 +1,7 @@
 """What every kernel of tcgen05 does around its instruction: allocate, synchronise, wait, free.
 
-A block is a warpgroup, 128 threads: thread t has lane t of tensor memory, since warp w may touch lanes 32 w
-to 32 w + 31 only. Of cta_group::2 two blocks of a cluster work together, a CTA pair.
+A block is a warpgroup, 128 threads: thread t has lane t of tensor memory, since warp w may access only lanes
+32 w to 32 w + 31. With cta_group::2, two blocks of a cluster work together, a CTA pair.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __device__ void synchronize()
 }}
 """
 
-#: For instructions that one thread issues: who it is, and when the instruction has ended.
+#: For instructions that one thread issues: its election, and the wait for the instruction.
 _ISSUE_HELPERS = """
 // True for one thread of the warp.
 __device__ bool elected()
@@ -73,7 +73,7 @@ __device__ void wait(unsigned int barrier, unsigned int parity)
 FENCE_SHARED = (
     'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // tcgen05 reads through the async proxy'
 )
-#: What threads have done in tensor memory is done for all that come after.
+#: Makes accesses to tensor memory visible to all threads.
 HAND_OVER = ["fence_before_sync();", "synchronize();"]
 
 _MAX_COLUMNS = 512
@@ -90,21 +90,21 @@ def asm(text: str, *operands: str) -> str:
 
 
 def asm_lines(text: str, *operands: str) -> list[str]:
-    """The same on two lines, for long ones."""
+    """As `asm`, on two lines."""
     first, _, last = asm(text, *operands).partition(" :: ")
     return [first, f"             :: {last}"]
 
 
 def indented(lines: Sequence[str], depth: int = 1) -> str:
-    """Lines of C++, `depth` levels deep; empty ones stay empty."""
+    """Lines of C++, indented by `depth` levels; empty lines stay empty."""
     return "\n".join("    " * depth + line if line else "" for line in lines)
 
 
 @dataclass(frozen=True)
 class KernelFrame:
-    """A kernel around an instruction: the group of its CTAs, and how much tensor memory it takes.
+    """The frame of a kernel around an instruction: its CTA group, and how much tensor memory it takes.
 
-    The spellings of what goes around are fields, so that a kernel of one of those can show it.
+    The spellings of alloc, dealloc, relinquish and commit are fields, so that their kernels can show them.
 
     >>> KernelFrame(cta_group=1, columns=40).allocated
     64
@@ -135,12 +135,12 @@ class KernelFrame:
 
     @property
     def attributes(self) -> str:
-        """Of the kernel: the cluster that a pair needs, and the threads of a block."""
+        """The attributes of the kernel: the cluster that a pair needs, and the threads of a block."""
         return f"{'__cluster_dims__(2) ' if self.pair else ''}__launch_bounds__(128)"
 
     @property
     def who(self) -> str:
-        """A comment: who runs one instruction."""
+        """A comment that says which threads run one instruction."""
         if self.pair:
             return "A cluster of two blocks (a CTA pair, 2 x 128 threads) runs one instruction"
         return "A block (128 threads) runs one instruction"
@@ -160,7 +160,7 @@ class KernelFrame:
 
     @property
     def issuer(self) -> str:
-        """Who issues the instruction: one thread, of a pair one of the first CTA."""
+        """The condition for the thread that issues the instruction; in a pair, it is in the first CTA."""
         return "cta == 0 && warp == 0 && elected()" if self.pair else "warp == 0 && elected()"
 
     def declarations(self) -> list[str]:
@@ -180,7 +180,7 @@ class KernelFrame:
         return lines
 
     def prologue(self) -> list[str]:
-        """Allocate tensor memory, and make the barrier."""
+        """Allocate tensor memory, and initialise the barrier."""
         group = f"cta_group::{self.cta_group}"
         destination = '"r"(shared_address(&tensor_memory))'
         alloc = self.alloc or f"tcgen05.alloc.{group}.sync.aligned.shared::cta.b32"
@@ -206,20 +206,20 @@ class KernelFrame:
         ]
 
     def issue(self, statement: Sequence[str], what: str = "the instruction") -> list[str]:
-        """One thread issues the instruction, and commit arrives at the barrier when it has ended."""
+        """One thread issues the instruction; its commit arrives at the barrier, for which all wait."""
         return [
             f"// One thread issues {what}; the barrier says when that has ended.",
             f"if ({self.issuer}) {{",
             "    fence_after_sync();",
             *(f"    {line}" for line in (*statement, *self._commit())),
             "}",
-            "wait(barrier, parity);" if self._all_hear else "if (cta == 0) wait(barrier, parity);",
+            "wait(barrier, parity);" if self._signals_all else "if (cta == 0) wait(barrier, parity);",
             "parity ^= 1;",
             "fence_after_sync();",
         ]
 
     @property
-    def _all_hear(self) -> bool:
+    def _signals_all(self) -> bool:
         """Whether the commit arrives at the barrier of every CTA."""
         return not self.pair or not self.commit or "multicast" in self.commit
 

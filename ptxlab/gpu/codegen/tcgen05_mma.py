@@ -1,4 +1,4 @@
-"""tcgen05.mma in a kernel: A and B to shared memory, the rest to tensor memory, the instruction, D back."""
+"""The kernel of tcgen05.mma: A and B to shared memory, the rest to tensor memory, the instruction, D back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .cpp import byte_offset, swizzling
 from .ptx import asm_operands, with_names
 from .tcgen05_memory import FENCE_SHARED, HAND_OVER, KernelFrame, asm, indented, load_words, store_words
 
-_SHARED_BYTES = 48 * 1024 - 64  # what a kernel may declare, and a few words beside the tiles
+_SHARED_BYTES = 48 * 1024 - 64  # for tiles: the static shared memory of a kernel but for a few words
 #: Columns to which operands in tensor memory are aligned.
 _COLUMN_UNIT = 32
 
@@ -56,10 +56,10 @@ _ADDRESSES = {
 
 
 def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
-    """The kernel of tcgen05.mma; parameters are A, B, C, E, SFA, SFB where it has them, D, and a count.
+    """The kernel of tcgen05.mma; parameters are those of A, B, C, E, SFA, SFB that it has, D, and a count.
 
-    With .decompress::lut::b the parameter B has the bytes of the compressed B, 48 for each of its columns,
-    and LUT, before D, the words of the lookup table, two for each lane.
+    With .decompress::lut::b, B is the bytes of the compressed B, 48 for each of its columns, and LUT, before
+    D, the words of the lookup table, two for each lane.
     """
     tiles = {
         operand.name: shared_tile(form, operand, 0 if is_index(form, operand) else modifiers.swizzle)
@@ -97,7 +97,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
 
 
 def _units(tensors: list[TensorOperand]) -> list[int]:
-    """Where operands begin, one after the other, in units of columns."""
+    """Where operands begin, one after the other, in units of 32 columns."""
     starts = [0]
     for tensor in tensors[:-1]:
         starts.append(starts[-1] + -(-tensor.columns // _COLUMN_UNIT))
@@ -106,10 +106,10 @@ def _units(tensors: list[TensorOperand]) -> list[int]:
 
 def _inputs(form: Tcgen05Mma) -> list[tuple[str, Operand | TensorOperand]]:
     """The parameters that the kernel reads, in the order in which `emulate` takes them; C has D's layout."""
-    every = {"A": form.a, "B": form.b, "C": form.d, "E": form.e, "SFA": form.scale_a, "SFB": form.scale_b}
+    inputs = {"A": form.a, "B": form.b, "C": form.d, "E": form.e, "SFA": form.scale_a, "SFB": form.scale_b}
     if form.decompress:
-        every["LUT"] = _table(form)
-    return [(name, operand) for name, operand in every.items() if operand is not None]
+        inputs["LUT"] = _table(form)
+    return [(name, operand) for name, operand in inputs.items() if operand is not None]
 
 
 def _table(form: Tcgen05Mma) -> TensorOperand:
@@ -167,7 +167,7 @@ def _descriptors(tiles: dict[str, Tile]) -> list[str]:
 def _loads(
     form: Tcgen05Mma, tiles: dict[str, Tile], tensors: list[TensorOperand], frame: KernelFrame
 ) -> list[str]:
-    """Operands to shared memory and to tensor memory, and what makes them seen by the instruction."""
+    """Copies of operands to shared memory and to tensor memory, and the fences for the instruction."""
     lines = [f"// {_listing(list(tiles))} to shared memory."]
     for operand in (form.a, form.b):
         if operand.name == "B" and form.decompress:
@@ -183,7 +183,7 @@ def _loads(
 
 
 def _listing(names: list[str]) -> str:
-    """A, B and C."""
+    """Names in words: ``A, B and C``."""
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
@@ -207,13 +207,13 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
     is_stream = operand.dtype.bits == 6 and not is_padded(form, operand)
     if is_stream:
         return _stream(operand, tile, element, name)
-    together = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
-    by_major = together > 1 and tile.major == "MN"  # those of a chunk follow each other along M or N
-    along, across = (k, -(-rows // together)) if by_major else (k // together, rows)
+    per_chunk = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once
+    by_major = per_chunk > 1 and tile.major == "MN"  # elements of a chunk follow each other along M or N
+    along, across = (k, -(-rows // per_chunk)) if by_major else (k // per_chunk, rows)
     split = f"j / {along}", f"j % {along}"
     if not by_rows:
         split = f"j % {across}", f"j / {across}"
-    steps = [f" * {together}" if together > 1 and by_major == first else "" for first in (True, False)]
+    steps = [f" * {per_chunk}" if per_chunk > 1 and by_major == first else "" for first in (True, False)]
     const = "" if tile.swizzle else "const "
     text = [
         f"for (int j = threadIdx.x; j < {across * along}; j += 128) {{",
@@ -221,17 +221,17 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         f"    {const}int at = {byte_offset(tile)};",
     ]
     text += swizzling(tile)
-    if together > 1:
-        each = element("(row + n)", "k") if by_major else element("row", "k + n")
-        if by_major and rows % together:  # the last chunk is not full
-            each = f"row + n < {rows} ? {each} : 0"
-        return [*text, *_chunk(operand, tile, each, name, together), "}"]
+    if per_chunk > 1:
+        value = element("(row + n)", "k") if by_major else element("row", "k + n")
+        if by_major and rows % per_chunk:  # the last chunk is not full
+            value = f"row + n < {rows} ? {value} : 0"
+        return [*text, *_chunk(operand, tile, value, name, per_chunk), "}"]
     place = f"{name}[at]" if tile.bits == 8 else f"*({cpp.code_word(operand)}*)({name} + at)"
     return [*text, f"    {place} = {element('row', 'k')};", "}"]
 
 
 def _stream(operand: Operand, tile: Tile, element: Callable[[str, str], str], name: str) -> list[str]:
-    """Elements of 6 bits without padding: parts of two of them make each byte of the tile."""
+    """Copy elements of 6 bits without padding: each byte of the tile has parts of two."""
     row, byte = f"j / {tile.k}", f"j % {tile.k}"
     if operand.name == "B":
         row, byte = f"j % {tile.rows}", f"j / {tile.rows}"
@@ -258,14 +258,14 @@ def _compressed(form: Tcgen05Mma, tile: Tile) -> list[str]:
     ]
 
 
-def _chunk(operand: Operand, tile: Tile, element: str, name: str, together: int) -> list[str]:
-    """Elements smaller than a byte: those of 16 bytes of the tile, side by side from its lowest bit on."""
+def _chunk(operand: Operand, tile: Tile, element: str, name: str, per_chunk: int) -> list[str]:
+    """Write 16 bytes of the tile: elements smaller than a byte, side by side from the lowest bit on."""
     bits = operand.dtype.bits
     lines = ["    unsigned int words[4] = {};"]
     if tile.bits > bits:
-        lines = [f"    unsigned int words[4] = {{}};  // {together} elements of {bits} bits, then padding"]
+        lines = [f"    unsigned int words[4] = {{}};  // {per_chunk} elements of {bits} bits, then padding"]
     lines += [
-        f"    for (int n = 0; n < {together}; ++n) {{",
+        f"    for (int n = 0; n < {per_chunk}; ++n) {{",
         f"        const unsigned int code = {element};",
         f"        const int bit = n * {bits};",
         "        words[bit / 32] |= code << bit % 32;",

@@ -1,4 +1,4 @@
-"""tcgen05.ld, .st, .cp and .shift in kernels, and what goes around them: alloc, commit, fence, wait."""
+"""Kernels of tcgen05.ld, .st, .cp and .shift, and of alloc, dealloc, commit, fences and waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tcgen05_memory import (
     store_words,
 )
 
-#: Bytes of shared memory from which tcgen05.cp may copy; every target has them without a launch attribute.
+#: Bytes of shared memory from which tcgen05.cp may copy; every target allows them without a launch attribute.
 SHARED_BYTES = 46 * 1024
 
 _KERNEL = """\
@@ -52,12 +52,12 @@ _MEMORY = "const uint4* memory, int size, unsigned long long descriptor"
 
 
 def kernel_name(form: Tcgen05Form) -> str:
-    """Name of its kernel: the mnemonic as an identifier."""
+    """The name of its kernel: the mnemonic as an identifier."""
     return re.sub(r"\W+", "_", form.mnemonic)
 
 
 def registers(form: Tcgen05Transfer) -> int:
-    """Registers of a thread that the kernel of tcgen05.ld or .st moves, metadata and reduced value included.
+    """Registers of a thread that the kernel of tcgen05.ld or .st moves, with metadata and reduced value.
 
     >>> import ptxlab
     >>> registers(ptxlab.instruction("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32"))
@@ -67,11 +67,11 @@ def registers(form: Tcgen05Transfer) -> int:
 
 
 def source(form: Tcgen05Transfer, split: int | None = None) -> str:
-    """The kernel of a transfer. `split` is `immHalfSplitoff` of 16x32bx2; left out, half of the columns.
+    """The kernel of a transfer. `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.
 
     ld reads words and writes R; st reads R and words and writes result; shift reads words and writes result;
-    cp too, and reads shared memory, `size` units of 16 bytes, through a descriptor whose address counts from
-    there. R is [count, 128, registers]: those of the operand list in its order.
+    so does cp, which also reads shared memory, `size` units of 16 bytes, through a descriptor whose address
+    counts from there. R is [count, 128, registers], in the order of the operand list.
     """
     loads = form.family == "tcgen05.ld"
     by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
@@ -119,7 +119,7 @@ def source(form: Tcgen05Transfer, split: int | None = None) -> str:
 
 
 def _before(copies: bool, by_warp: bool) -> str:
-    """What precedes the loop."""
+    """The code before the loop."""
     lines = []
     if copies:
         lines = [
@@ -138,16 +138,16 @@ def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
     """Every warp executes ld or st on its own lanes; registers come from R, or go there."""
     loads = form.family == "tcgen05.ld"
     total = registers(form)
-    operands, passed = AsmOperands(), 0
+    operands, first = AsmOperands(), 0
     for operand in asm_operands(form):
         if operand.address:
             operands.add(operand.name, "r", [operand.name])
             continue
-        slots = [f"r[{passed + i}]" for i in range(len(operand.registers))]
-        operands.add(operand.name, "=r" if operand.written else "r", slots)
-        passed += len(slots)
+        registers_of_operand = [f"r[{first + i}]" for i in range(len(operand.registers))]
+        operands.add(operand.name, "=r" if operand.written else "r", registers_of_operand)
+        first += len(registers_of_operand)
     line = f"{form.mnemonic} {', '.join(tensor_parts(form, Modifiers(), operands.names, split=split))};"
-    own = f"R[(i * 128 + threadIdx.x) * {total} + n]"
+    own_register = f"R[(i * 128 + threadIdx.x) * {total} + n]"
     statement = [
         "asm volatile(",
         f'    "{line}\\n"',
@@ -161,12 +161,12 @@ def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
             "// Each warp loads from its own 32 lanes.",
             f"unsigned int r[{total}];",
             *statement,
-            f"for (int n = 0; n < {total}; ++n) {own} = r[n];",
+            f"for (int n = 0; n < {total}; ++n) {own_register} = r[n];",
         ]
     return [
         "// Each warp stores to its own 32 lanes.",
         f"unsigned int r[{total}];",
-        f"for (int n = 0; n < {total}; ++n) r[n] = {own};",
+        f"for (int n = 0; n < {total}; ++n) r[n] = {own_register};",
         *statement,
     ]
 
@@ -185,7 +185,7 @@ def _issued(form: Tcgen05Transfer) -> list[str]:
     return asm_lines(with_names(form, None, operands.names), *operands.inputs)
 
 
-# -- what goes around ---------------------------------------------------------------------------------------
+# -- alloc, dealloc, relinquish_alloc_permit, commit, fence, wait --------------------------------------------
 
 _CONTROL_KERNEL = """\
 // {syntax}
@@ -216,7 +216,7 @@ extern "C" __global__ void {attributes} {name}(
 
 
 def control_source(form: Tcgen05Control) -> str:
-    """A kernel in which an instruction that goes around the others has its place.
+    """A kernel that shows an instruction such as alloc or commit in its place.
 
     >>> import ptxlab
     >>> alloc = "tcgen05.alloc.cta_group::1.sync.aligned.b32"

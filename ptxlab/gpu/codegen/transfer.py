@@ -1,6 +1,6 @@
 """CUDA C++ around one ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
-One warp a block runs it; each has memory of its own, which the kernel fills first.
+One warp per block runs it; each has its own memory, which the kernel fills first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...isa.transfer import TransferForm
 from .cpp import AsmOperands, register_word
 from .ptx import ptx_line, stores, with_names
 
-#: Shared memory that a kernel declares; every target has as much without a launch attribute.
+#: Shared memory that a kernel declares; every target allows as much without a launch attribute.
 SHARED_BYTES = 48 * 1024
 
 _KERNEL = """\
@@ -40,7 +40,7 @@ _SYNC = "        __syncwarp();"
 
 
 def kernel_name(form: TransferForm) -> str:
-    """Name of its kernel: the mnemonic as an identifier."""
+    """The name of its kernel: the mnemonic as an identifier."""
     return re.sub(r"\W", "_", form.mnemonic)
 
 
@@ -109,7 +109,7 @@ def _load_or_store(form: TransferForm) -> str:
 
 
 def _filled_image(form: TransferForm) -> list[str]:
-    """Global memory is copied to shared memory, if that is where the instruction looks."""
+    """The copy from global to shared memory, if the instruction accesses shared memory."""
     if not in_shared(form):
         return []
     return [_SYNC, _COPY.format(destination="image[j]", source=_OWN_MEMORY), _SYNC]
@@ -120,7 +120,7 @@ def _each_register(count: int, statement: str) -> str:
 
 
 def _lane_addresses(form: TransferForm) -> list[str]:
-    """The parameter with an address for every lane; wmma has stride and offset instead."""
+    """The parameter with the addresses of all lanes; wmma has stride and offset instead."""
     return [] if form.wmma else ["const unsigned int* addresses"]
 
 
@@ -129,7 +129,7 @@ def _placement(form: TransferForm) -> list[str]:
 
 
 def _address(form: TransferForm, base: str) -> tuple[str, str]:
-    """Declaration of the address that a lane supplies, and its constraint."""
+    """The declaration of the address that a lane supplies, and its constraint."""
     pointer = f"(char*){base} + {'offset' if form.wmma else 'addresses[i * 32 + lane]'}"
     if form.space is None:
         return f"const void* address = {pointer}", "l"
