@@ -1,7 +1,7 @@
 """Checks of what users pass: numbers, flags, names and arrays, or one sentence that says what is wrong.
 
-Every public function sends its arguments through these. What is exactly right passes at once: a plain `int`,
-`bool` or `str`, or an array of numbers in the machine's byte order.
+Every public function sends its arguments through these; `what` is the argument's name in the sentence. A
+plain `int`, `bool` or `str`, or an array of numbers in the machine's byte order, passes at once.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def as_int(value: object, what: str) -> int:
     if not isinstance(value, bool | np.bool_):
         try:
             return operator.index(value)  # type: ignore[arg-type]
-        except Exception:  # an __index__ of somebody else's may raise anything
+        except Exception:  # a foreign __index__ may raise anything
             pass
     raise PtxlabError(f"{what}: found {quoted(value)}; it takes a whole number")
 
 
 def as_index(value: object, what: str, size: int, where: str = "") -> int:
-    """A whole number from 0 to size - 1; there is no counting from the end.
+    """A whole number from 0 to size - 1; negative numbers do not count from the end.
 
     >>> as_index(32, "lane", 32, "A: ")
     Traceback (most recent call last):
@@ -65,13 +65,13 @@ def as_index(value: object, what: str, size: int, where: str = "") -> int:
 
 
 def set_integers(instance: object, names: Iterable[str], where: str = "") -> None:
-    """Make fields of a frozen dataclass plain integers, whatever integer type they have."""
+    """Convert fields of a frozen dataclass from any integer type to `int`."""
     for name in names:
         object.__setattr__(instance, name, as_int(getattr(instance, name), f"{where}{name}"))
 
 
 def as_flag(value: object, what: str) -> bool:
-    """True or False, also as NumPy has them, or as 0 and 1.
+    """True or False, of Python or of NumPy, or 0 and 1.
 
     >>> as_flag(np.True_, "satf"), as_flag(0, "satf")
     (True, False)
@@ -125,7 +125,7 @@ def as_path(value: object, what: str) -> Path:
     try:
         name = os.fspath(value)  # type: ignore[call-overload]
         os.fsencode(name)  # an unpaired surrogate cannot be encoded
-    except Exception:  # a __fspath__ of somebody else's may raise anything
+    except Exception:  # a foreign __fspath__ may raise anything
         name = None
     if not isinstance(name, str) or "\0" in name:
         raise PtxlabError(f"{what}: found {quoted(value)}; it takes the name of a file")
@@ -164,14 +164,14 @@ def are_names(values: object, count: int) -> bool:
 
 
 def as_names(values: object, what: str) -> tuple[str, ...]:
-    """Several names; one text is not taken for its letters.
+    """Several names; a single text is refused, not read as its letters.
 
     >>> as_names(["bits", "edges"], "categories")
     ('bits', 'edges')
     """
     names: tuple[object, ...] = (None,)
     if isinstance(values, Collection) and not isinstance(values, str | bytes | np.ndarray):
-        with contextlib.suppress(Exception):  # of an iterator of somebody else's
+        with contextlib.suppress(Exception):  # a foreign iterator may raise anything
             if len(values) <= _MAX_NAMES:
                 names = tuple(values)
     texts = tuple(name for name in names if isinstance(name, str))
@@ -251,7 +251,7 @@ def _from_anything(values: object, what: str) -> NDArray[Any]:
         raise
     except MemoryError:
         raise PtxlabError(f"{what}: found an array too large for the memory of this machine") from None
-    except Exception:  # ragged lists, and whatever an __array__ of somebody else's raises
+    except Exception:  # ragged lists, and whatever a foreign __array__ raises
         library = type(values).__module__.partition(".")[0]
         if library in ("cupy", "torch"):
             raise PtxlabError(
@@ -267,7 +267,7 @@ def _from_anything(values: object, what: str) -> NDArray[Any]:
 
 
 def _is_small_number(dtype: np.dtype[Any]) -> bool:
-    """Whether it is a type of ml_dtypes that NumPy itself does not know: bfloat16, int4."""
+    """Whether it is a type that only ml_dtypes has: bfloat16, int4."""
     return dtype.kind == "V" and dtype.type is not np.void
 
 
@@ -293,7 +293,7 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
             shown = ", ".join(f"{name} {quoted(shape)}" for name, shape in shapes.items())
             raise PtxlabError(f"{what} do not broadcast: {shown}")
         common.append(others.pop() if others else 1)
-    return tuple(reversed(common))  # NumPy's own function refuses shapes whose product it cannot count
+    return tuple(reversed(common))  # np.broadcast_shapes refuses shapes whose product overflows
 
 
 # -- memory --------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def check_room(count: int, what: str) -> None:
 
 
 def check_bytes(size: int, what: str) -> None:
-    """Refuse memory of `size` bytes if it is more than half of what there is.
+    """Refuse memory of `size` bytes if that is more than half of what the machine has.
 
     >>> check_bytes(10**15, "variables")
     Traceback (most recent call last):
@@ -326,7 +326,7 @@ def check_bytes(size: int, what: str) -> None:
 
 @lru_cache(maxsize=1)
 def _most_elements() -> int:
-    """Elements of which two copies fit the memory of the machine, of its container, and of this process."""
+    """The most elements of which two copies fit the memory of the machine, the container and this process."""
     limits = [1 << 62]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         limits.append(_physical_memory())
@@ -353,7 +353,7 @@ def _physical_memory() -> int:
     if sys.platform == "win32":
         import ctypes
 
-        status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX: its own size, the memory, what is free of it
+        status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX: its own size, total memory, free memory
         if not ctypes.WinDLL("kernel32").GlobalMemoryStatusEx(ctypes.byref(status)):
             raise OSError("GlobalMemoryStatusEx failed")
         return status[1]

@@ -107,7 +107,7 @@ def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
 
 
 def _require_absolute(folder: Path, variable: str) -> Path:
-    """The folder. Some versions of platformdirs accept a relative XDG folder, against the XDG standard."""
+    """Refuse a relative XDG folder, which some versions of platformdirs accept against the standard."""
     if not folder.is_absolute():
         raise PtxlabError(f"{variable}: found {quoted(os.environ.get(variable))}; name an absolute path")
     return folder
@@ -135,8 +135,8 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False,
     """Write a file, and make its folder if need be. Readers see the old content or the new, never a part.
 
     The content is written to a temporary file in the same folder, which is then renamed. Text is written as
-    UTF-8. Permissions stay as they were; if the path is a link, the file that it points to is replaced and
-    the link stays. If the file cannot be written or is not a regular file, OSError is raised and no temporary
+    UTF-8. Permissions are kept; if the path is a link, the file that it points to is replaced and the link is
+    kept. If the file cannot be written or is not a regular file, OSError is raised and no temporary
     file is left behind.
 
     With `private`, for a cache, only the user may read and write the file, a link is replaced, and the
@@ -153,7 +153,7 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False,
     else:
         old = _status_of_writable(target)
     partial = target.with_name(f".ptxlab-{secrets.token_hex(8)}.part")
-    permissions = 0o600 if private or old else 0o666  # less what the umask takes away
+    permissions = 0o600 if private or old else 0o666  # the umask removes some
     try:
         with os.fdopen(os.open(partial, _NEW_FILE, permissions), "wb") as file:
             file.write(data)
@@ -173,7 +173,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | 
 
 
 def refuse_link(path: Path) -> None:
-    """Raise OSError if the path is a link: somebody else may have put it there."""
+    """Raise OSError if the path is a link: another user may have put it there."""
     if path.is_symlink():
         raise OSError(errno.ELOOP, "it is a link", str(path))
 
@@ -195,7 +195,7 @@ def _require_regular_or_link(path: Path) -> None:
 def _status_of_writable(path: Path) -> os.stat_result | None:
     """The status of a file that is to be replaced; None if there is no such file.
 
-    Whoever may write to a folder may replace its files, even a write-protected one: that is refused here.
+    Write permission for a folder allows replacing even its write-protected files; that is refused here.
     """
     try:
         status = path.stat()
@@ -243,8 +243,8 @@ def _replace(partial: Path, target: Path) -> None:
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 
 
-#: Files whose locks somebody else kept.
-_waited_in_vain: set[Path] = set()
+#: Files whose locks another process did not release in time.
+_timed_out: set[Path] = set()
 
 
 @contextlib.contextmanager
@@ -252,10 +252,10 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
     """Hold a file's lock, so that only one thread or process at a time reads, changes and writes the file.
 
     The lock is on a second file, `path` with .lock added, which is not removed. Some file systems have no
-    locks; there, whoever creates a file with .claim added holds the lock. Raises TimeoutError if another
-    process holds the lock for more than `seconds`, and OSError if the lock file cannot be written or is a
-    link. Who has waited in vain once does not wait again until the lock is free: whoever can read the lock
-    file could hold it for ever. So only the user can read it.
+    locks; there, the process that creates a file with .claim added holds the lock. Raises TimeoutError if
+    another process holds the lock for more than `seconds`, and OSError if the lock file cannot be written or
+    is a link. After a timeout, later calls do not wait until the lock has been free once: any process that
+    can read the lock file could hold it for ever, which is why only the user can read it.
 
     In a browser's tab there is neither a second process nor a lock.
     """
@@ -269,7 +269,7 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     refuse_link(Path(f"{target}.lock"))
-    if target in _waited_in_vain:
+    if target in _timed_out:
         seconds = 0
     lock: FileLock | SoftFileLock = FileLock(f"{target}.lock", seconds, 0o600, fallback_to_soft=False)
     try:
@@ -281,9 +281,9 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
             lock = SoftFileLock(f"{target}.claim", seconds)
             lock.acquire()
     except Timeout:
-        _waited_in_vain.add(target)
+        _timed_out.add(target)
         raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path)) from None
-    _waited_in_vain.discard(target)
+    _timed_out.discard(target)
     try:
         yield
     finally:

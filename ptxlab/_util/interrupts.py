@@ -40,15 +40,15 @@ def raise_once() -> None:
 
 
 def end_quietly() -> None:
-    """From now on an interrupt ends the process without a word."""
+    """From now on an interrupt ends the process silently."""
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(STATUS))
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """An interrupt inside the block comes at its end: a package that is half imported stays unusable.
+def delayed() -> Iterator[None]:
+    """Delay an interrupt to the end of the block: a package that is half imported stays unusable.
 
-    >>> with held_back():
+    >>> with delayed():
     ...     import numpy
     """
     handler = signal.getsignal(signal.SIGINT)

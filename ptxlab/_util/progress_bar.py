@@ -1,7 +1,7 @@
 """A progress bar for long tasks: tqdm's, as a widget in a notebook and as text on a terminal.
 
-Nothing is shown where nobody looks (standard error is not a terminal), nor in the first half second. A bar
-that a notebook did not ask for goes when all is done, so that its outputs do not depend on how long it took.
+Nothing is shown if standard error is not a terminal, nor in the first half second. A bar that a notebook did
+not ask for disappears at the end, so that the notebook's output does not depend on how long the task took.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from .arguments import as_flag
 
 _DELAY = 0.5  # seconds before a bar shows at all
-#: What says in a few words what goes on besides, or nothing; bars add it to their note.
+#: Functions that describe other work in a few words, or return ""; bars add this to their note.
 BACKGROUND: list[Callable[[], str]] = []
 
 
@@ -24,10 +24,10 @@ BACKGROUND: list[Callable[[], str]] = []
 def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Callable[..., None]]:
     """A progress bar over `total` units. It closes when the block ends, also on an error or an interrupt.
 
-    Call what it gives with how many more are done, and optionally with a note on the current step.
+    It yields a function; call that with the number of units done, and optionally a note on the current step.
 
     With `show=None` it appears in notebooks and terminals only, and a notebook keeps it only if the block did
-    not come to its end; False hides it, True shows it at once.
+    not finish; False hides it, True shows it at once.
 
     >>> with bar(10_000, "MMAs", show=False) as tick:
     ...     for _ in range(10):
@@ -54,7 +54,7 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Callable
     def tick(count: int = 1, /, note: str | None = None) -> None:
         nonlocal last_note
         last_note = last_note if note is None else note
-        words = [last_note, *(each() for each in BACKGROUND)]
+        words = [last_note, *(describe() for describe in BACKGROUND)]
         with contextlib.suppress(OSError, ValueError):
             line.set_description_str("; ".join(filter(None, words)), refresh=False)
             line.update(count)

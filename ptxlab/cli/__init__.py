@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
     0: the answer was written; 1: a refusal; 2: wrong usage; 70: a bug in ptxlab; 130: interrupted.
-    Without arguments they are those of the process, whose signals are then handled here.
+    Without `argv`, it takes the arguments of the process and handles its signals.
 
     >>> main(["where", "mma.m16n8k64.s4", "A", "9", "37"])
     A[9][37] of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
@@ -35,10 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _status(list(argv))
-    if threading.current_thread() is not threading.main_thread():  # which alone handles signals
+    if threading.current_thread() is not threading.main_thread():  # only that one handles signals
         return _status(sys.argv[1:])
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # they speak to those who write programs
+        warnings.simplefilter("ignore")  # they are for programmers
     try:
         interrupts.raise_once()
         status = _status(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What the arguments of a command name: an instruction, of tcgen05 with its descriptor, and its operands."""
+"""The instruction and operands that the arguments of a command name; for tcgen05.mma with its descriptor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from .parser import suggestion
 
-_PARTS = ("m", "n", "a", "b", "d")  # options for what a mnemonic of tcgen05.mma does not say
+_PARTS = ("m", "n", "a", "b", "d")  # options for parts of the descriptor of a tcgen05.mma
 _ALIASES = {
     "METADATA": "E",
     "META": "E",
@@ -66,14 +66,14 @@ def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
 
 
 def descriptor_options(args: argparse.Namespace) -> dict[str, Any]:
-    """What was given for the descriptor of a tcgen05.mma, by option."""
+    """The values for the descriptor of a tcgen05.mma, by option."""
     options = {"--descriptor": args.descriptor, "--tensor-a": args.tensor_a or None}
     options |= {f"--{name}": getattr(args, f"tcgen05_{name}", None) for name in _PARTS}
     return {option: value for option, value in options.items() if value is not None}
 
 
 def names_tcgen05(args: argparse.Namespace) -> bool:
-    """Whether the instruction is one of tcgen05, by its text; for others the options for it are an error."""
+    """Whether the text names an instruction of tcgen05; its options are an error for others."""
     if "tcgen05" in args.instruction or "SM100_" in args.instruction:
         return True
     for option in descriptor_options(args):
@@ -82,7 +82,7 @@ def names_tcgen05(args: argparse.Namespace) -> bool:
 
 
 def product_of(args: argparse.Namespace, refusal: str) -> Product:
-    """The instruction that the arguments name; `refusal` is what to say of one that does not multiply."""
+    """The instruction that the arguments name; `refusal` is the error for one that does not multiply."""
     form = form_of(args)
     if isinstance(form, Tcgen05Control):
         raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")

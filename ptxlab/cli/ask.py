@@ -1,4 +1,4 @@
-"""A question in one line, as somebody types it into a search box, answered by the command that it means."""
+"""Answers a one-line question, as typed into a search box, with the command that it means."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .parser import parse
 
 __all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
 
-#: Commands that answer at once, from what ptxlab knows: no files, no compiler, no GPU.
+#: Commands that answer at once: without files, compiler or GPU.
 COMMANDS = (
     "list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "models", "descriptor",
     "conflicts", "repack", "run", "trace",
@@ -41,7 +41,7 @@ EXAMPLES = (
     "mma.m16n8k16.f32.f16 -> mma.m16n8k16.f32.f16:A",
 )
 _MAX_LETTERS = 500  # of a question
-_MAX_PASTED = 20_000  # of code that is one
+_MAX_PASTED = 20_000  # of a question that is pasted code
 _MAX_CELLS = 1 << 13  # of a matrix that is drawn
 _ELEMENT = re.compile(r"\b([A-Za-z]{1,3})\s*[\[(]\s*(-?\d{1,9})\s*(?:\]\s*\[|,)\s*(-?\d{1,9})\s*[\])]")
 _WORDS_OF_WHERE = re.compile(r"(\S+)\s+([A-Za-z]{1,3})\s+(\d{1,9})[\s,]+(\d{1,9})")
@@ -82,7 +82,7 @@ class Answer:
 
 
 def ask(question: str) -> Answer:
-    """Answer a question, or raise a PtxlabError that says what would be one.
+    """Answer a question, or raise a PtxlabError that says how to ask.
 
     >>> answer = ask("A[9][37] of mma.m16n8k64.s4")
     >>> answer.command
@@ -99,7 +99,7 @@ def ask(question: str) -> Answer:
 
 
 def answer_json(question: str) -> str:
-    """The answer, or the error, as the page in a tab takes it."""
+    """The answer, or the error, as JSON for the page in a tab."""
     try:
         return json.dumps(asdict(ask(question)))
     except PtxlabError as error:
@@ -125,15 +125,15 @@ def command_words(question: str) -> list[str]:
         return _typed(text[command.start(1) :])
     if _PASTED.search(text):
         return ["show", "--no-sass", text]
-    for meant in (_about_memory, _about_element, _about_lane, _about_code, _about_repack, _about_operand):
-        words = meant(text)
+    for reader in (_about_memory, _about_element, _about_lane, _about_code, _about_repack, _about_operand):
+        words = reader(text)
         if words is not None:
             return words
     return ["show", "--no-sass", _as_name(_WORDS.sub(" ", text).strip() or text)]
 
 
 def _typed(text: str) -> list[str]:
-    """A command as the command line has it."""
+    """The words of a command that was typed in full."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -220,7 +220,7 @@ def _about_operand(text: str) -> list[str] | None:
 
 
 def _instruction(rest: str, question: str) -> str:
-    """What is left of a question without its other words."""
+    """The instruction: what is left of a question without its other words."""
     name = _WORDS.sub(" ", rest).strip(" ,;:.'\"`")
     if not name:
         raise PtxlabError(f"{quoted(question)}: of which instruction? For example {EXAMPLES[0]}")
@@ -228,7 +228,7 @@ def _instruction(rest: str, question: str) -> str:
 
 
 def _as_name(text: str) -> str:
-    """``MMA m16n8k16 bf16`` as PTX has it, an atom as CUTLASS has it; anything else as it is."""
+    """``MMA m16n8k16 bf16`` in PTX's spelling, an atom in CUTLASS's; any other text unchanged."""
     text = " ".join(text.split())
     if _ATOM.fullmatch(text):
         return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
@@ -238,7 +238,7 @@ def _as_name(text: str) -> str:
         return text
     with contextlib.suppress(PtxlabError):
         parse_every(text)
-        return text  # a whole name, and what somebody wrote after it
+        return text  # a whole name, with something after it
     return ".".join(text.split())
 
 
@@ -247,19 +247,19 @@ def _as_name(text: str) -> str:
 
 def _run(words: Sequence[str]) -> str:
     """What the command prints; wrong usage is an error of one sentence."""
-    said = io.StringIO()
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
             args = parse(words)
-    except SystemExit as ended:
-        if not ended.code:  # --help
-            return said.getvalue()
-        raise PtxlabError(said.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            return printed.getvalue()
+        raise PtxlabError(printed.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
     return str(args.run(args, Style(colour=False)))
 
 
 def _picture(words: Sequence[str], dark: bool) -> str:
-    """The answer as SVG; "" where it has no picture, or one that is too large to be looked at."""
+    """The answer as SVG; "" if it has no picture, or one that is too large."""
     command, *rest = words
     with contextlib.suppress(PtxlabError):
         if command in ("descriptor", "conflicts", "repack", "metadata", "trace", "layout"):
@@ -302,7 +302,7 @@ def _form_picture(form: Form) -> views.Picture:
 
 
 def _is_large(form: Form, name: str | None = None) -> bool:
-    shapes = [each.shape for each in form.operands.values() if name in (None, each.name)]
+    shapes = [operand.shape for operand in form.operands.values() if name in (None, operand.name)]
     return any(rows * columns > _MAX_CELLS for rows, columns in shapes)
 
 

@@ -1,4 +1,4 @@
-"""The command `check`: every launch of a script or of a pytest run, simulated, and what is wrong with it.
+"""The command `check`: simulates every launch of a script or of a pytest run, and reports what is wrong.
 
 Launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy are simulated as in `ptxlab.simulating`, and so
 is `Kernel.launch`: the same file runs with and without a GPU.
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass
 class CheckedLaunch:
-    """One launch: its kernel, the line of Python that launched it, and what came of it."""
+    """One launch: its kernel, the line of Python that launched it, and what was found."""
 
     kernel: str
     target: str
@@ -83,7 +83,7 @@ class Checked:
         return counts
 
     def count(self, grade: str) -> int:
-        """How many different ones of a grade."""
+        """The number of different findings of a grade."""
         return sum(finding.grade == grade for finding in self.findings)
 
 
@@ -119,16 +119,16 @@ def run(file: str, arguments: list[str], quiet: bool = False) -> Checked:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """What is printed goes to standard error, also by programs that the script starts, and by C."""
+    """Redirect standard output to standard error, also for C code and for programs that the script starts."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     try:
         os.dup2(2, 1)
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def _run_script(path: Path, arguments: list[str]) -> str:
@@ -160,7 +160,7 @@ def _run_tests(path: Path, arguments: list[str]) -> str:
 
 @contextlib.contextmanager
 def _frameworks() -> Iterator[None]:
-    """Launches of frameworks (`ptxlab.simulating`) are simulated, where one of them is installed."""
+    """Simulate the launches of installed frameworks (`ptxlab.simulating`)."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(PtxlabError):
             stack.enter_context(simulating())
@@ -172,7 +172,7 @@ def _frameworks() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _recorded(checked: Checked, path: Path) -> Iterator[None]:
-    """While it lasts, simulations are listed, and launches are simulations."""
+    """Inside the block, launches are simulated, and all simulations are recorded."""
     original: Callable[..., Result] = Kernel.simulate
 
     def simulate(kernel: Kernel[Any], grid: Any, block: Any, *arguments: Any, **options: Any) -> Result:
@@ -184,9 +184,10 @@ def _recorded(checked: Checked, path: Path) -> Iterator[None]:
         except PtxlabError as error:
             launch.error = str(error)
             if isinstance(error, HazardError):  # an access out of bounds, a deadlock
-                launch.findings = [_finding(each, kernel, place) for each in error.hazards]
+                launch.findings = [_finding(hazard, kernel, place) for hazard in error.hazards]
             raise
-        launch.findings = [_finding(each, kernel, place) for each in (*result.hazards, *result.notes)]
+        hazards = (*result.hazards, *result.notes)
+        launch.findings = [_finding(hazard, kernel, place) for hazard in hazards]
         for line, count in result.conflicts.items():
             sentence = (
                 f"line {line}: {counted(count, 'wavefront')} of shared memory more than without conflicts"
@@ -206,12 +207,12 @@ def _recorded(checked: Checked, path: Path) -> Iterator[None]:
 
 
 def _caller(path: Path) -> tuple[str, int]:
-    """The innermost line of the checked file that led here; where there is none, the first outside ptxlab."""
-    own, package = os.path.realpath(path), str(Path(__file__).parents[1])
+    """The innermost line of the checked file on the stack; without one, the first outside ptxlab."""
+    checked_file, package = os.path.realpath(path), str(Path(__file__).parents[1])
     places = []
     for frame, number in traceback.walk_stack(sys._getframe(1)):
         name = os.path.realpath(frame.f_code.co_filename)
-        if name == own:
+        if name == checked_file:
             return _shown(name), number
         if not name.startswith(package) and Path(name).exists():
             places.append((_shown(name), number))
@@ -219,13 +220,13 @@ def _caller(path: Path) -> tuple[str, int]:
 
 
 def _shown(file: str) -> str:
-    """A file as reports name it: relative to the working folder if it is there."""
+    """A file as reports name it, relative if it is in the working folder."""
     relative = os.path.relpath(file)
     return file if relative.startswith("..") else Path(relative).as_posix()
 
 
 def _place(kernel: Kernel[Any], line: int, caller: tuple[str, int]) -> tuple[str, int]:
-    """A line of the kernel's source in the file that has the source; otherwise the launch."""
+    """A line of the kernel's source, in the file that contains it; if there is none, the launch."""
     for file in (caller[0], *_files_of(kernel)) if line else ():
         with contextlib.suppress(OSError, ValueError):
             text = _text(file)
@@ -241,8 +242,9 @@ def _text(file: str) -> str:
 
 
 def _files_of(kernel: Kernel[Any]) -> list[str]:
-    """Files that may have the kernel's source: those that its PTX names, and those that run just now."""
-    named = [each.source.file for each in kernel.function.instructions if each.source is not None]
+    """Files that may contain the kernel's source: those that its PTX names, and those on the stack."""
+    instructions = kernel.function.instructions
+    named = [instruction.source.file for instruction in instructions if instruction.source is not None]
     running = [frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1))]
     return list(dict.fromkeys([*named, *running]))
 
@@ -257,15 +259,15 @@ def _finding(hazard: Hazard, kernel: Kernel[Any], caller: tuple[str, int]) -> Fi
 
 def _arithmetic(result: Result, model: str | None) -> dict[str, str]:
     """How the arithmetic of each matrix instruction is known: measured, published or assumed."""
-    known: dict[str, str] = {}
+    evidence: dict[str, str] = {}
     for opcode in result.counts:
         if opcode.startswith(_PRODUCTS):
-            try:
+            evidence[opcode] = "assumed"
+            with contextlib.suppress(PtxlabError):
                 form = parse(opcode)
-                known[opcode] = model_of(form, model).evidence if isinstance(form, ProductForm) else "assumed"
-            except PtxlabError:
-                known[opcode] = "assumed"
-    return known
+                if isinstance(form, ProductForm):
+                    evidence[opcode] = model_of(form, model).evidence
+    return evidence
 
 
 # -- reports -------------------------------------------------------------------------------------------------
@@ -277,24 +279,24 @@ def _report(checked: Checked, style: Style) -> str:
     for launch in checked.launches:
         groups.setdefault((launch.kernel, launch.place), []).append(launch)
     for (kernel, (file, number)), launches in groups.items():
-        known: dict[str, list[str]] = {}
-        for opcode, evidence in {
-            name: how for each in launches for name, how in each.arithmetic.items()
-        }.items():
-            known.setdefault(evidence, []).append(opcode)
+        arithmetic = {opcode: how for launch in launches for opcode, how in launch.arithmetic.items()}
+        by_evidence: dict[str, list[str]] = {}
+        for opcode, evidence in arithmetic.items():
+            by_evidence.setdefault(evidence, []).append(opcode)
         count = f", {_launches(launches)}" if len(launches) > 1 else ""
         lines.append(f"{style.bold(kernel)} for {launches[0].target}, {file}:{number}{count}")
-        lines += [f"  arithmetic {evidence}: {listing(opcodes, 4)}" for evidence, opcodes in known.items()]
-        found = Checked(checked.file, launches).findings
-        for finding, times in found.items():
+        lines += [
+            f"  arithmetic {evidence}: {listing(opcodes, 4)}" for evidence, opcodes in by_evidence.items()
+        ]
+        findings = Checked(checked.file, launches).findings
+        for finding, times in findings.items():
             where = "" if finding.place == (file, number) else f"{finding.place[0]}:{finding.place[1]}: "
             often = f" (in {times} launches)" if times > 1 else ""
             lines.append(f"  {finding.grade}: {where}{finding.sentence}{often}")
         errors = dict.fromkeys(launch.error for launch in launches if launch.error)
-        lines += [
-            f"  stopped: {error}" for error in errors if not any(each.sentence == error for each in found)
-        ]
-        if not found and not errors:
+        reported = {finding.sentence for finding in findings}
+        lines += [f"  stopped: {error}" for error in errors if error not in reported]
+        if not findings and not errors:
             lines.append("  no hazards, no bank conflicts")
     kinds = [counted(checked.count(grade), grade) for grade in _LEVELS]
     lines.append(f"{_launches(checked.launches)}: {', '.join(kinds)}")
@@ -358,15 +360,15 @@ def _sarif(checked: Checked) -> dict[str, object]:
 
 
 def _rule(kind: str) -> dict[str, object]:
-    """A kind of findings: what it is, what is right, and how that is known."""
+    """A kind of finding: what it means, what would be right, and the evidence."""
     rule: dict[str, object] = {"id": kind.replace(" ", "-"), "shortDescription": {"text": kind}}
     if kind in KINDS:
-        known = KINDS[kind]
-        rule["fullDescription"] = {"text": known.meaning}
-        rule["help"] = {"text": f"What is right: {known.remedy}. How it is known: {known.evidence}"}
+        hazard = KINDS[kind]
+        rule["fullDescription"] = {"text": hazard.meaning}
+        rule["help"] = {"text": f"What is right: {hazard.remedy}. How it is known: {hazard.evidence}"}
     return rule
 
 
 def _uri(file: str) -> str:
-    """A file in the words of SARIF: relative to the working folder if it is there."""
+    """A file as a URI, relative if it is in the working folder."""
     return Path(file).as_uri() if Path(file).is_absolute() else quote(Path(file).as_posix())

@@ -73,9 +73,9 @@ def run(args: argparse.Namespace, style: Style) -> str:
 
 
 def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArray[Any]], int | None]:
-    """Registers of the first D by who computed it, and in how many bits of the batch the two differ.
+    """Registers of the first D by backend, and in how many bits of the batch the two backends differ.
 
-    A large batch goes in parts, so that it takes no more memory than a small one.
+    A large batch is run in parts, so that it takes no more memory than a small one.
     """
     from ..verify.case import batch_size  # late, as below: the other commands start without it
 
@@ -87,7 +87,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
             count = min(size, args.batch - start)
             seed = args.seed + (number << 64)
             selector = 0 if isinstance(form, Tcgen05Mma) else args.selector
-            operands = inputs.make(form, _usual_category(form), count, seed, selector)
+            operands = inputs.make(form, _default_category(form), count, seed, selector)
             results = _results(form, operands, args.on)
             first = first or {name: registers[0] for name, registers in results.items()}
             if len(results) == 2:
@@ -98,7 +98,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
 
 
 def _results(form: Product, operands: Operation, on: str) -> dict[str, NDArray[Any]]:
-    """Registers of D from the emulator, the GPU, or both where there is one."""
+    """Registers of D from the emulator, the GPU, or both if there is a GPU."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
         results["emulator"] = emulate(operands, model=gpu.model(form) if on == "both" else None)
@@ -107,7 +107,7 @@ def _results(form: Product, operands: Operation, on: str) -> dict[str, NDArray[A
     return results
 
 
-def _usual_category(form: Product) -> str:
+def _default_category(form: Product) -> str:
     """Inputs that give results worth looking at."""
     return "moderate" if form.a.dtype.is_float else "bits"
 
@@ -150,8 +150,8 @@ def trace(args: argparse.Namespace, style: Style) -> str:
 
 
 def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operation, str]:
-    """What goes in, made from a seed or read from files, and where it comes from in words."""
-    category = args.category or _usual_category(form)
+    """The inputs, made from a seed or read from files, and their origin in words."""
+    category = args.category or _default_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)
     if args.a is not None:
         matrix = _load(args.a, "A", form.a_dense.shape)
@@ -178,10 +178,10 @@ def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operation, s
 
 
 def _load(path: str, name: str, shape: tuple[int, int]) -> NDArray[Any]:
-    """The matrix in a file of `np.save`; one that is not of the operand's shape is not even read."""
+    """The matrix in a file of `np.save`; its shape is checked before it is read."""
     try:
         if Path(path).exists() and not stat.S_ISREG(Path(path).stat().st_mode):
-            raise OSError("it is not a file")  # a named pipe would keep us waiting
+            raise OSError("it is not a file")  # a named pipe would block
         with warnings.catch_warnings(action="ignore"):  # files of Python 2
             array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # a damaged file may raise anything
@@ -202,7 +202,7 @@ def _load(path: str, name: str, shape: tuple[int, int]) -> NDArray[Any]:
 
 
 def hunt(args: argparse.Namespace, style: Style) -> int:
-    """Look for a difference and print what came of it. The exit code is 1 if there is one."""
+    """Look for a difference and print the outcome. The exit status is 1 if there is one."""
     from ..verify.hunt import hunt as hunt_for_differences
 
     form = product_of(args, "it moves a matrix: there is no arithmetic to hunt in")
@@ -269,7 +269,7 @@ def _record(path: str | None) -> str | int:
         file = record(path or None)
     except KeyboardInterrupt:
         output.error(
-            "ptxlab: interrupted; what was measured is kept, and the same command goes on from there"
+            "ptxlab: interrupted; what was measured is kept, and the same command continues from there"
         )
         return interrupts.STATUS
     return f"{file}: {len(read_record(file))} instructions; `ptxlab.measured` and the figures find them"

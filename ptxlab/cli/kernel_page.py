@@ -1,4 +1,4 @@
-"""A kernel in a browser tab: PTX and its arguments come as JSON, what happened goes back for the player."""
+"""A kernel in a browser tab: takes PTX and arguments as JSON, and returns the trace for the player."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .simulate import array_changes, launch_sizes, parse_value
 
 __all__ = ["KernelTab"]
 
-LIMIT = 1_000_000  # instructions that warps may execute: a loop that never ends becomes an error
+LIMIT = 1_000_000  # instructions of all warps: an endless loop becomes an error
 _ADDRESSES = ("u64", "b64", "s64")
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _NO_FIELD = (
     "{} is a struct or a tensor map, for which this page has no field; in Python, "
     "ptxlab.kernel(ptx).simulate(...) takes one"
 )
-DYNAMIC_BYTES = 48 << 10  # the most that a launch may add without asking for more
+DYNAMIC_BYTES = 48 << 10  # most dynamic shared memory of a launch that does not opt in to more
 
 
 class KernelTab:
@@ -43,11 +43,11 @@ class KernelTab:
 
     def describe(self, request: str) -> list[Encoded]:
         """The kernels of a text, and the parameters of the one that is chosen."""
-        asked = json.loads(request)
-        names = _ENTRY.findall(asked["ptx"])
-        chosen = asked["name"] if asked["name"] in names else (names[0] if names else "")
+        fields = json.loads(request)
+        names = _ENTRY.findall(fields["ptx"])
+        name = fields["name"] if fields["name"] in names else (names[0] if names else "")
         try:
-            program = _program(asked["ptx"], chosen)
+            program = _program(fields["ptx"], name)
         except PtxlabError as error:
             return [encode({"method": "described", "names": names, "problem": one_line(str(error))})]
         directives = program.function.directives
@@ -71,10 +71,9 @@ class KernelTab:
         return [encode(described)]
 
     def simulate(self, request: str) -> list[Encoded]:
-        """Run a launch: what the player shows, what became of the arrays, hazards and notes by line."""
-        asked = json.loads(request)
+        """Run a launch: the state of the player, changes of the arrays, hazards and notes by line."""
         try:
-            return [encode({"method": "simulated", **self._simulated(asked), "problem": ""})]
+            return [encode({"method": "simulated", **self._simulated(json.loads(request)), "problem": ""})]
         except PtxlabError as error:
             return [encode({"method": "simulated", "problem": one_line(str(error))})]
 
@@ -82,16 +81,16 @@ class KernelTab:
         """Another step of the warp that was followed."""
         assert self._result is not None, "the page has simulated before it shows steps"
         steps = [] if self._result.trace is None else self._result.trace.steps
-        at = min(max(int(number), 0), len(steps) - 1)
-        return [encode({"method": "update", "state": step_state(self._result, at)})]
+        index = min(max(int(number), 0), len(steps) - 1)
+        return [encode({"method": "update", "state": step_state(self._result, index)})]
 
-    def _simulated(self, asked: dict[str, Any]) -> dict[str, Any]:
-        program = _program(asked["ptx"], asked["name"])
+    def _simulated(self, fields: dict[str, Any]) -> dict[str, Any]:
+        program = _program(fields["ptx"], fields["name"])
         rng = np.random.default_rng(0)
-        values = [parse_value(str(text), rng) for text in asked["arguments"]]
+        values = [parse_value(str(text), rng) for text in fields["arguments"]]
         before = copy.deepcopy(values)
-        shared, warp = (_whole(asked[name], name) for name in ("shared", "warp"))
-        grid, block = launch_sizes(asked["grid"], "grid"), launch_sizes(asked["block"], "block")
+        shared, warp = (_whole(fields[name], name) for name in ("shared", "warp"))
+        grid, block = launch_sizes(fields["grid"], "grid"), launch_sizes(fields["block"], "block")
         result = program.simulate(
             grid, block, *values, shared=shared, trace=True if warp == 0 else warp, limit=LIMIT, show=False
         )
@@ -99,9 +98,9 @@ class KernelTab:
         return {
             "state": first_state(result),
             "arrays": array_changes(before, values),
-            "hazards": [{"line": each.ptx_line, "text": each.sentence} for each in result.hazards],
+            "hazards": [{"line": hazard.ptx_line, "text": hazard.sentence} for hazard in result.hazards],
             "notes": [
-                {"line": each.ptx_line, "text": f"{each.sentence} ({each.evidence})"} for each in result.notes
+                {"line": note.ptx_line, "text": f"{note.sentence} ({note.evidence})"} for note in result.notes
             ],
         }
 

@@ -30,9 +30,9 @@ from . import output
 from .output import Style
 
 MANIFEST = ".ptxlab-notebooks.json"
-#: JupyterLab opens on the first notebook. So in the Makefile, with the configuration below.
+#: JupyterLab opens on the first notebook; the Makefile does the same, with the configuration below.
 FIRST_PAGE = "--LabApp.default_url=/lab/tree/00-start-here.ipynb"
-#: A folder of Jupyter's configuration, by which JupyterLab does not ask whether to fetch news.
+#: A folder with Jupyter's configuration: JupyterLab does not ask whether to fetch news.
 CONFIGURATION = Path(__file__).parent / "jupyter"
 
 
@@ -80,7 +80,7 @@ def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copie
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder that somebody else could have put there: what it holds is overwritten, and run."""
+    """Refuse a folder that another user could have put there: its files are overwritten, and run."""
     if folder.is_symlink():
         raise PtxlabError(f"{quoted(str(folder))} is a link; name the folder itself with --to")
     if not folder.exists():
@@ -176,7 +176,7 @@ def lab(args: argparse.Namespace, style: Style) -> int:
 
 
 def _require_home() -> None:
-    """JupyterLab and the kernels keep files in the home folder; without one they end with a traceback."""
+    """Refuse to start without a home folder: JupyterLab and its kernels would end with a traceback."""
     home = home_folder()
     if home is None:
         problem = "there is none"
@@ -184,8 +184,8 @@ def _require_home() -> None:
         problem = f"{quoted(str(home))} cannot be written"
     else:
         return
-    elsewhere = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME")
-    if not any(os.environ.get(variable) for variable in elsewhere):
+    variables = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME")
+    if not any(os.environ.get(variable) for variable in variables):
         raise PtxlabError(
             f"JupyterLab needs a home folder, and {problem}; set HOME to a folder that can be written"
         )

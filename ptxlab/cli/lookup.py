@@ -44,7 +44,7 @@ from .output import (
     svg,
 )
 
-#: How notes begin that explain what only a picture has.
+#: How notes begin that are about pictures only.
 _ABOUT_COLOURS = ("colours:", "hue:", "one place:")
 _NAME_WIDTH = 11  # of the names of facts in the first column
 _IN_ONE_LINE = ("nibbles", "selectors", "spaces", "targets", "missing on")  # facts that are several words
@@ -149,14 +149,14 @@ def _abridge(line: str) -> str:
 
 
 def _holder_name(name: str, form: Form) -> str:
-    """``thread`` for ``lane`` where they are those of a warpgroup, 0 to 127: a lane is one of 32."""
+    """``thread`` instead of ``lane`` for a warpgroup, 0 to 127: a lane is one of 32."""
     if isinstance(form, Tcgen05Form) or all(op.holder == "lane" for op in form.operands.values()):
         return name
     return {"lane": "thread", "lanes": "threads"}.get(name, name)
 
 
 def _with_holders(table: views.Table, form: Form) -> views.Table:
-    """The table as it is read: JSON has one key, whatever holds an element."""
+    """The table with `thread` columns for readers; JSON always says `lane`."""
     return replace(table, columns=tuple(_holder_name(name, form) for name in table.columns))
 
 
@@ -237,8 +237,8 @@ def holds(args: argparse.Namespace, style: Style) -> str:
         facts = {"instruction": form.mnemonic, "operand": name, **cta, "lane": args.lane}
         return as_json({**facts, "elements": table})
     if in_tensors:
-        who = "thread" if name == "R" else "lane"
-        title = style.bold(f"{who} {args.lane}" + (f" of CTA {args.cta}" if args.cta else ""))
+        holder = "thread" if name == "R" else "lane"
+        title = style.bold(f"{holder} {args.lane}" + (f" of CTA {args.cta}" if args.cta else ""))
         return f"{title} of {_title(form)}\n{as_text(table, style, '  ')}"
     note = form.operand(name).describe()
     if form.sparse and name == "A":
@@ -309,7 +309,7 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
 def _picture_text(
     picture: views.Picture, args: argparse.Namespace, style: Style, table: views.Table | None = None
 ) -> str:
-    """A picture as SVG, or its grids as tables; a table in their place has no colours to explain."""
+    """A picture as SVG, or its grids as tables; with another `table`, notes about colours are left out."""
     if args.format == "svg":
         return svg(picture, args)
     if table is None:

@@ -29,17 +29,17 @@ from ..views.tile_pictures import slice_bytes, slices
 from .arguments import descriptor_options, find_operand, form_of
 from .output import Style, as_json, as_text, check_picture_options, svg
 
-_MAX_PITCH = 1024  # bytes beyond that nobody looks for a better one
-_MAX_LINES = 16  # of what a descriptor reads, in text
-_MAX_ROWS = 256  # that a wgmma reads
-_DEPTH_BYTES = 32  # along K, that one wgmma reads
+_MAX_PITCH = 1024  # bytes: no search for larger pitches without conflicts
+_MAX_LINES = 16  # lines of text about what a descriptor reads
+_MAX_ROWS = 256  # rows that a wgmma reads
+_DEPTH_BYTES = 32  # bytes of K that one wgmma reads
 
 
 # -- descriptor --------------------------------------------------------------------------------------------
 
 
 def check(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
+    """`ptxlab descriptor`: decode a descriptor, compare it with a tile, or list those of a tile."""
     check_picture_options(args)
     operand = None
     if args.instruction is not None:
@@ -154,7 +154,7 @@ def _rows_and_depth(operand: Operand) -> tuple[int, int]:
 
 
 def _misfits(tile: Tile, operand: Operand, from_k: int, from_row: int) -> list[str]:
-    """What of a tile the instruction cannot read."""
+    """What prevents the instruction from reading the tile."""
     rows, k = _rows_and_depth(operand)
     problems = []
     if tile.bits != operand.dtype.bits:
@@ -175,43 +175,42 @@ def _verdict(where: str, problems: list[str], notes: list[str]) -> list[str]:
     return [f"wrong{where}: " + "; ".join([*notes, *problems])]
 
 
-def _likely(fields: Descriptor, own: Tile) -> tuple[Tile, int, bool]:
-    """A tile that the descriptor is right for, and the k at which its slice starts; else the operand's own.
+def _likely(fields: Descriptor, operand_tile: Tile) -> tuple[Tile, int, bool]:
+    """A tile that the descriptor fits, the k at which its slice starts, and whether the tile is a guess.
 
-    Of a kernel's tile only the instruction is known. Whether it was another than the operand's own comes
-    last.
+    The tile of a kernel may be larger than the operand that its instruction reads.
     """
-    for size, k in _sizes(fields, own):
+    for size, k in _sizes(fields, operand_tile):
         try:
-            tile = replace(own, **size)
-            right = not tile.judge(fields, k).problems
+            tile = replace(operand_tile, **size)
+            fits = not tile.judge(fields, k).problems
         except PtxlabError:
             continue
-        if right and tile.rows >= own.rows and tile.k >= own.k + k:
-            return tile, k, tile != own
-    return own, 0, False
+        if fits and tile.rows >= operand_tile.rows and tile.k >= operand_tile.k + k:
+            return tile, k, tile != operand_tile
+    return operand_tile, 0, False
 
 
-def _sizes(fields: Descriptor, own: Tile) -> Iterator[tuple[dict[str, Any], int]]:
+def _sizes(fields: Descriptor, tile: Tile) -> Iterator[tuple[dict[str, Any], int]]:
     """Sizes of tiles whose atoms could be as far apart as the descriptor says, and where a slice starts."""
     atom = 8 * max(fields.swizzle, 16)
     along_leading, along_stride = fields.leading // atom, fields.stride // atom
     yield {}, 0
-    if own.major == "K" and fields.swizzle:
-        inside = fields.address % 128 * 8 // own.bits
-        yield {"k": own.atom_width, "order": "MN"}, inside
-        yield {"k": own.atom_width * along_stride, "order": "K"}, inside
-    elif own.major == "K":
-        yield {"k": own.core_width * along_stride, "order": "K"}, 0
+    if tile.major == "K" and fields.swizzle:
+        inside = fields.address % 128 * 8 // tile.bits
+        yield {"k": tile.atom_width, "order": "MN"}, inside
+        yield {"k": tile.atom_width * along_stride, "order": "K"}, inside
+    elif tile.major == "K":
+        yield {"k": tile.core_width * along_stride, "order": "K"}, 0
         yield {"rows": 8 * along_leading, "order": "MN"}, 0
     else:
         rows, deep = (along_stride, along_leading) if fields.swizzle else (along_leading, along_stride)
-        yield {"rows": own.atom_width * rows, "order": "MN"}, 0
+        yield {"rows": tile.atom_width * rows, "order": "MN"}, 0
         yield {"k": 8 * deep, "order": "K"}, 0
 
 
 def _picture(fields: Descriptor, tile: Tile | None, k: int, args: argparse.Namespace) -> views.Picture | None:
-    """What is read of a tile; None where a picture of the tile says nothing, or has no room for it."""
+    """What is read of a tile; None if a picture of the tile would not show it."""
     if tile is None or args.row:
         return None
     try:
@@ -221,7 +220,7 @@ def _picture(fields: Descriptor, tile: Tile | None, k: int, args: argparse.Names
 
 
 def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand | None, style: Style) -> str:
-    """Without a descriptor: those of every slice of the tile."""
+    """The descriptors of every slice of the tile, if the command names none."""
     if tile is None:
         if operand is None:
             raise PtxlabError(
@@ -261,12 +260,12 @@ _PLAIN = re.compile(
 )
 
 
-#: A swizzle as the command takes it: of so many bytes, or CuTe's on byte addresses.
+#: A swizzle as the command takes it: a width in bytes, or CuTe's swizzle of byte addresses.
 _Swizzle: TypeAlias = "int | CuteSwizzle"
 
 
 class _WarpAccess:
-    """The access that the command asks about: which addresses it has at a pitch and a swizzle."""
+    """The access that the command names, and its addresses at a pitch and a swizzle."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.lanes_per_row: int = args.lanes_per_row
@@ -292,42 +291,42 @@ class _WarpAccess:
 
     @property
     def row_bytes(self) -> int:
-        """What a row takes at least: the pitch without padding."""
+        """Bytes of a row: the pitch without padding."""
         if self.form is None:
             return self.width * self.lanes_per_row
         return self.width * self._chunks
 
     @property
     def _chunks(self) -> int:
-        """Matrices beside each other: two, as in the A of an mma (16x16) or its B (8x16); one of x1."""
+        """Matrices beside each other: two, as in A (16x16) or B (8x16) of an mma; one for x1."""
         return 1 if self.form is None or self.form.count == 1 else 2
 
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The row of each lane, and the byte in it."""
         lane = np.arange(32)
-        row, at = lane // self.lanes_per_row, lane % self.lanes_per_row
+        row, chunk = lane // self.lanes_per_row, lane % self.lanes_per_row
         if self.form is not None:
             count = len(self.form.address_lanes)
             used = lane % count
             rows = count // self._chunks
-            row, at = used % rows, used // rows
-        return row, at * self.width + self.column
+            row, chunk = used % rows, used // rows
+        return row, chunk * self.width + self.column
 
     def addresses(self, pitch: NDArray[np.int64], swizzle: _Swizzle) -> NDArray[np.int64]:
         """Addresses of the lanes at each pitch, [..., 32]."""
-        row, at = self._places()
-        linear = row * pitch[..., None] + at
+        row, byte = self._places()
+        linear = row * pitch[..., None] + byte
         return swizzled(linear, swizzle) if isinstance(swizzle, int) else swizzle(linear)
 
     def addresses_in(self, tile: SharedLayout) -> NDArray[np.int64]:
         """Addresses of the lanes in a CuTe layout; its rows are along the mode that is not contiguous."""
-        row, at = self._places()
+        row, byte = self._places()
         per_lane = self.width * 8 // tile.bits
         if not per_lane or (self.column * 8) % tile.bits:
             raise PtxlabError(
                 f"--layout: elements have {tile.bits} bits, {self.name} {8 * self.width} in each lane"
             )
-        columns = at[:, None] * 8 // tile.bits + np.arange(per_lane)
+        columns = byte[:, None] * 8 // tile.bits + np.arange(per_lane)
         rows = np.broadcast_to(row[:, None], columns.shape)
         offsets = tile.layout.offsets()
         if offsets.ndim != 2:
@@ -361,7 +360,7 @@ class _WarpAccess:
         pitches = np.arange(low, max(pitch, _MAX_PITCH) + 1, unit)
         answer = self.conflicts(self.addresses(pitches, swizzle))
         free = pitches[np.asarray(answer.wavefronts) == np.asarray(answer.least)]
-        return sorted(free.tolist(), key=lambda each: (abs(each - pitch), -each))
+        return sorted(free.tolist(), key=lambda candidate: (abs(candidate - pitch), -candidate))
 
 
 def _matrix_transfer(text: str) -> TransferForm:
@@ -477,7 +476,7 @@ def _by_bank(answer: Conflicts, args: argparse.Namespace, style: Style) -> list[
 
 
 def _swizzle(text: str, bits: int) -> _Swizzle:
-    """A swizzle in bytes, or CuTe's, which counts elements of so many bits."""
+    """A width in bytes, or CuTe's swizzle of elements of `bits` bits, as one of bytes."""
     if "<" in text:
         return CuteSwizzle.read(text).of_bytes(bits)
     if not text.isdecimal() or len(text) > 9 or int(text) not in SWIZZLES:
@@ -488,7 +487,7 @@ def _swizzle(text: str, bits: int) -> _Swizzle:
 
 
 def _free_layouts(access: _WarpAccess, tile: SharedLayout) -> list[str]:
-    """The same layout after swizzles of 16 bytes that make it free of conflicts, those of few bits first."""
+    """The same layout with swizzles of 16-byte chunks that avoid conflicts, fewest bits first."""
     base = (128 // tile.bits).bit_length() - 1  # 16 bytes move together
     for bits in (1, 2, 3):
         free = []
@@ -534,7 +533,7 @@ def repack_plan(args: argparse.Namespace, style: Style) -> str:
 
 
 def _repacked(text: str, defaults: tuple[str, ...]) -> Operand:
-    """An operand as people type it: INSTRUCTION:D, or the instruction alone for the usual one."""
+    """An operand as typed: INSTRUCTION:D, or the instruction alone for its default operand."""
     named = re.fullmatch(r"(.*[^:]):(\w+)", text.strip(), re.DOTALL)
     if named is not None and not named[2].isdigit() and len(named[2]) <= 10:
         instruction, name = named[1], named[2]
@@ -578,7 +577,7 @@ def _repeated(operand: Operand, count: int) -> Tiles:
 
 
 def _grid(operand: Operand, shape: tuple[int, int]) -> Tiles:
-    rows, columns = (max(1, size // own) for size, own in zip(shape, operand.shape, strict=True))
+    rows, columns = (max(1, size // tile) for size, tile in zip(shape, operand.shape, strict=True))
     return [[operand for _ in range(columns)] for _ in range(rows)]
 
 

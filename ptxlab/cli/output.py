@@ -23,8 +23,8 @@ from ..isa.dtypes import DType
 from ..views import Picture, Table, palette
 from ..views.places import SparsePlaces
 
-_MESSAGE = 1500  # letters of a message at most; sentences are far shorter, what they repeat may not be
-_LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # no word of ours; mnemonics have up to 120 letters
+_MAX_MESSAGE = 1500  # characters; sentences are far shorter, but what they repeat may not be
+_LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # longer than any mnemonic, which has up to 120 characters
 
 
 class Style:
@@ -58,7 +58,7 @@ class Style:
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody looks at the stream; one that is closed is None, or does not say."""
+    """Whether the stream is a terminal; a closed one is None, or raises ValueError."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:
@@ -98,12 +98,12 @@ def _fold(widths: Sequence[int], limit: int | None) -> list[list[int]]:
     if limit is None or sum(widths) + 2 * (len(widths) - 1) <= limit:
         return [list(range(len(widths)))]
     parts = [[0]]
-    left = limit - widths[0]
+    room = limit - widths[0]
     for column, width in enumerate(widths[1:], 1):
-        left -= width + 2
-        if left < 0 and len(parts[-1]) > 1:
+        room -= width + 2
+        if room < 0 and len(parts[-1]) > 1:
             parts.append([0])
-            left = limit - widths[0] - width - 2
+            room = limit - widths[0] - width - 2
         parts[-1].append(column)
     return parts
 
@@ -144,7 +144,7 @@ def svg(picture: Picture, args: argparse.Namespace) -> Utf8:
 
 
 def check_picture_options(args: argparse.Namespace) -> None:
-    """Refuse options of a picture where there is none."""
+    """Refuse options that only a picture has, if there is none."""
     if args.no_title and args.format != "svg":
         raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
     if args.dark and args.format != "svg":
@@ -176,7 +176,7 @@ def sparse_places_text(element: str, instruction: str, places: SparsePlaces, sty
 
 
 class Utf8(str):
-    """Text that is a file of its own, such as SVG: UTF-8 whatever the encoding of the terminal."""
+    """Text that is a whole file, such as SVG: always UTF-8, whatever the terminal's encoding."""
 
 
 class OutputError(Exception):
@@ -190,7 +190,7 @@ class OutputError(Exception):
 def write(text: str) -> None:
     """Write a text and a line break to standard output, or raise an OutputError if they do not arrive.
 
-    What the encoding lacks is written as an escape.
+    Characters that the encoding lacks are written as escapes.
     """
     stream: TextIO | None = sys.stdout
     if stream is None:  # it was closed before Python started
@@ -212,7 +212,7 @@ def write(text: str) -> None:
 
 
 def error(text: str) -> None:
-    """Write a text and a line break to standard error; where that is impossible, the exit status must do."""
+    """Write a text and a line break to standard error; if that fails, only the exit status tells."""
     stream: TextIO | None = sys.stderr
     if stream is None:
         return
@@ -224,19 +224,19 @@ def error(text: str) -> None:
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """The text with escapes for what the stream's encoding lacks."""
+    """The text with escapes for characters that the stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _silence(stream: TextIO) -> None:
-    """Let what the stream still holds go nowhere, so that Python does not fail with it once more at exit."""
+    """Discard what the stream still holds, so that Python does not fail to write it again at exit."""
     if stream not in (sys.__stdout__, sys.__stderr__):
         return
     with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def one_line(text: str) -> str:
@@ -246,8 +246,8 @@ def one_line(text: str) -> str:
     "no instruction is called 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\\\\n'"
     """
     text = _LONG_WORD.sub(r"\1...", text)
-    if len(text) > _MESSAGE:
-        text = f"{text[: _MESSAGE * 2 // 3]} ... {text[-_MESSAGE // 3 :]}"
+    if len(text) > _MAX_MESSAGE:
+        text = f"{text[: _MAX_MESSAGE * 2 // 3]} ... {text[-_MAX_MESSAGE // 3 :]}"
     return "".join(
         letter
         if letter.isprintable()

@@ -17,8 +17,8 @@ from .commands import COMMANDS, OVERVIEW
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_SHOWN = 60  # letters of a word that a message repeats
-_LONGEST_MESSAGE = 300  # of argparse, with what it repeats
+_SHOWN = 60  # characters of a word that a message repeats
+_MAX_MESSAGE = 300  # characters of a message of argparse
 _LONG_WORD = re.compile(rf"(\S{{{_SHOWN}}})\S+")
 
 
@@ -34,13 +34,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if choice is not None:
-            known = re.findall(r"[\w-]+", choice[2])
+            choices = re.findall(r"[\w-]+", choice[2])
             argument = "command" if self.prog == "ptxlab" else message.split(":")[0].removeprefix("argument ")
-            remedy = suggestion(choice[1][:_SHOWN], known) or f"; there are {listing(known, 20)}"
+            remedy = suggestion(choice[1][:_SHOWN], choices) or f"; there are {listing(choices, 20)}"
             message = f"invalid choice: {argument} {quoted(choice[1])}{remedy}"
         message = _LONG_WORD.sub(r"\1...", message)  # argparse repeats the words of the user in full
-        if len(message) > _LONGEST_MESSAGE:
-            message = f"{message[:_LONGEST_MESSAGE]}..."
+        if len(message) > _MAX_MESSAGE:
+            message = f"{message[:_MAX_MESSAGE]}..."
         stop = "" if message.endswith("?") else ";"
         self.exit(2, f"{self.prog}: {message}{stop} see {self.prog} --help")
 
@@ -50,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(status)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Help and version: unlike argparse's own method, this one does not hide that they were lost."""
+        """Print help and version; unlike argparse's method, an error of the output is not hidden."""
         output.write(message.rstrip("\n"))
 
 
@@ -71,14 +71,14 @@ def build() -> argparse.ArgumentParser:
             description=command.summary,
             epilog=f"examples:\n{command.examples}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=name != "lab",  # else an option for jupyter lab could be taken for one of its own
+            allow_abbrev=name != "lab",  # or an option for jupyter lab could match as an abbreviation
         )
         subparser.set_defaults(run=command.run, command=subparser)
         command.add_arguments(subparser)
     return parser
 
 
-_kept = lru_cache(maxsize=1)(build)
+_cached_parser = lru_cache(maxsize=1)(build)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -86,7 +86,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
     The result has `run`, which runs the command; options that `lab` passes on are in `jupyter_options`.
     """
-    parser = _kept()
+    parser = _cached_parser()
     for word in words:
         option, _, value = word.partition("=")
         if value == "--" and option.startswith("-"):  # argparse of Python 3.11 takes it for an empty list
@@ -105,7 +105,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _with_elements(words: Sequence[str]) -> list[str]:
-    """The words with elements as they are written everywhere else: A[9][37] is A 9 37."""
+    """Split elements into words: A[9][37] becomes A 9 37."""
     if not words or words[0] not in ("where", "trace"):
         return list(words)
     separate: list[str] = []

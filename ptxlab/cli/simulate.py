@@ -36,7 +36,7 @@ _PTX_TYPES = {
     "s32": "int32", "s64": "int64", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
 }  # fmt: skip
-_MAX_SOURCE = 16 << 20  # bytes of a file that somebody wrote
+_MAX_SOURCE = 16 << 20  # bytes of a source file
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,16}|\d{1,20})")
 _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
@@ -77,8 +77,8 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
         )
     texts = [f"{program.title}: {sum(result.counts.values()):,} instructions executed by warps"]
     texts += [
-        f"  argument {each['argument']}, {each['type']}: {each['changed']} elements changed; {each['values']}"
-        for each in changes
+        f"  argument {row['argument']}, {row['type']}: {row['changed']} elements changed; {row['values']}"
+        for row in changes
     ]
     texts += ["", as_text(profile_table(result), style, "  ")]
     if result.conflicts:
@@ -96,18 +96,18 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
 
 
 def profile(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab profile`: the predicted time of a launch and where it goes, or two of them side by side."""
-    one = _profiled(args, args.file)
+    """`ptxlab profile`: the predicted time of a launch and where it goes, or two launches side by side."""
+    result = _profiled(args, args.file)
     if args.compare is None:
-        return as_json(profile_facts(one)) if args.json else profile_text(one)
-    other = _profiled(args, args.compare)
+        return as_json(profile_facts(result)) if args.json else profile_text(result)
+    before = _profiled(args, args.compare)
     if args.json:
-        return as_json({"before": profile_facts(other), "after": profile_facts(one)})
+        return as_json({"before": profile_facts(before), "after": profile_facts(result)})
     names = _file_name(args.compare), _file_name(args.file)
-    ratio = other.microseconds / one.microseconds
+    ratio = before.microseconds / result.microseconds
     words = f"{ratio:.2f} times as fast as" if ratio >= 1 else f"{1 / ratio:.2f} times as slow as"
-    head = f"{names[1]}: {one.microseconds:,.1f} µs on an {one.chip}, predicted; {words} {names[0]}"
-    return f"{head}\n\n{as_text(comparison(other, one, names), style, '  ')}"
+    head = f"{names[1]}: {result.microseconds:,.1f} µs on an {result.chip}, predicted; {words} {names[0]}"
+    return f"{head}\n\n{as_text(comparison(before, result, names), style, '  ')}"
 
 
 def _profiled(args: argparse.Namespace, file: str) -> LaunchProfile:
@@ -157,11 +157,11 @@ def _save(file: str, values: list[Any]) -> None:
 
 
 def _source(file: str) -> str:
-    """The text; in comments, letters of an old code page do no harm. Windows marks UTF-16 by two bytes."""
+    """The text of a file: UTF-8, with other bytes replaced, or UTF-16 with the byte order mark of Windows."""
     path = as_path(file, "file")
     reason = "it takes a file of CUDA C++ or PTX"
     try:
-        if path.is_file() and path.stat().st_size <= _MAX_SOURCE:  # a named pipe would keep us waiting
+        if path.is_file() and path.stat().st_size <= _MAX_SOURCE:  # a named pipe would block
             content = path.read_bytes()
             is_utf16 = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
             return content.decode("utf-16" if is_utf16 else "utf-8", errors="replace")
@@ -175,7 +175,7 @@ def _source(file: str) -> str:
 
 
 def _file_name(file: str) -> str:
-    """The file as messages call it; one that begins with - would be an option to the compiler."""
+    """The file's name in messages; one that begins with - would be an option for the compiler."""
     name = "".join(letter if letter.isprintable() else "_" for letter in as_path(file, "file").name)
     return f"./{name}" if name.startswith("-") else name
 
@@ -239,7 +239,7 @@ def _filled(fill: str, rest: str, text: str, rng: np.random.Generator) -> NDArra
 
 
 def _dtype(name: str) -> Any:
-    """A type by its name in NumPy, in ml_dtypes or, where NumPy has no such type, in PTX."""
+    """A type by its name in NumPy, in ml_dtypes or, if NumPy has none of that name, in PTX."""
     import ml_dtypes
 
     name = _PTX_TYPES.get(name, name)
@@ -247,7 +247,7 @@ def _dtype(name: str) -> Any:
 
 
 def array_changes(before: Sequence[Any], after: Sequence[Any]) -> list[dict[str, Any]]:
-    """What became of the arrays among the arguments of a launch."""
+    """How a launch changed the arrays among its arguments."""
     return [
         _array_change(number, old, new)
         for number, (old, new) in enumerate(zip(before, after, strict=True), 1)
@@ -257,13 +257,13 @@ def array_changes(before: Sequence[Any], after: Sequence[Any]) -> list[dict[str,
 
 def _array_change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
     bits = f"u{new.dtype.itemsize}" if new.dtype.itemsize in (1, 2, 4, 8) else "u1"
-    left, right = (array.reshape(-1).view(bits) for array in (old, new))
+    old_bits, new_bits = (array.reshape(-1).view(bits) for array in (old, new))
     shown = ", ".join(f"{value}" for value in new.reshape(-1)[:_SHOWN_VALUES])
     if new.size > _SHOWN_VALUES:
         shown += ", ..."
     return {
         "argument": number,
         "type": f"{new.dtype}{list(new.shape)}",
-        "changed": int(np.count_nonzero(left != right)),
+        "changed": int(np.count_nonzero(old_bits != new_bits)),
         "values": shown,
     }

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._util.interrupts import held_back
+from .._util.interrupts import delayed
 from .._util.progress_bar import BACKGROUND
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType, dtype
@@ -69,7 +69,7 @@ def backend(name: str) -> Iterator[None]:
 def _loop() -> ModuleType | None:
     """The module that numba compiles; None if numba is missing or does not fit this NumPy."""
     try:
-        with held_back():
+        with delayed():
             from . import fused_loops
     except (ImportError, RuntimeError):
         return None

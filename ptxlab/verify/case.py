@@ -19,11 +19,10 @@ from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import Tile
 
-_PRODUCTS = 1 << 24  # that the emulator computes in one batch
-_ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
-_MMAS = 8192  # at most, in one batch
-#: Complexity of the largest and of the smallest integer of a type, where these are large: an accumulator at
-#: the end of its range tells more than one nearby.
+#: Most products, elements of all inputs, and MMAs of one batch.
+_MAX_PRODUCTS, _MAX_ELEMENTS, _MAX_MMAS = 1 << 24, 1 << 22, 8192
+#: Complexity of the largest and smallest integer of a type that has large ones: an accumulator at the end of
+#: its range says more than one near it.
 _END_OF_RANGE = 1000
 
 #: Element codes (or registers) by the argument that takes them: "a", "b", "c", "e", "scale_a", "scale_b".
@@ -37,7 +36,7 @@ Runner = Callable[[Operation], NDArray[Any]]
 
 
 class Configuration(NamedTuple):
-    """How an instruction is issued: the form, which says where A is, and the modifiers."""
+    """How an instruction is issued: the form (with the place of A) and the modifiers."""
 
     ins: Product
     modifiers: Modifiers
@@ -63,7 +62,7 @@ def batch_size(ins: Product) -> int:
     """How many MMAs are made and compared in one batch."""
     elements = sum(operand.shape[0] * operand.shape[1] for operand in ins.inputs.values())
     products = ins.d.shape[0] * ins.n * ins.k
-    return max(min(_PRODUCTS // products, _ELEMENTS // elements, _MMAS), 1)
+    return max(min(_MAX_PRODUCTS // products, _MAX_ELEMENTS // elements, _MAX_MMAS), 1)
 
 
 @dataclass(frozen=True)
@@ -121,14 +120,14 @@ class Case:
         return replace(self, codes=codes)
 
     def operands(self, batch: Codes | None = None) -> Operation:
-        """What the instruction reads: this case, or a batch of codes that replaces its own."""
+        """The operation of this case, or of a batch of codes that replaces its own."""
         registers = dict(self.codes if batch is None else batch)
         if not self.in_registers:
             registers = {name: self.ins.inputs[name].pack_codes(codes) for name, codes in registers.items()}
         return Operation(self.ins, **registers, modifiers=self.configuration.modifiers)
 
     def element_codes(self, argument: str) -> NDArray[Any]:
-        """The element codes of an input, [rows, columns], also where the case is held in registers."""
+        """The element codes of an input, [rows, columns], even if the case holds registers."""
         if not self.in_registers:
             return self.codes[argument]
         copy = self.configuration.modifiers.selector if argument == "e" else 0
@@ -147,7 +146,7 @@ class OutOfTime(Exception):
 
 
 class Comparator:
-    """Runs operands through the emulator and through the machine, and counts the launches.
+    """Runs operations on the emulator and on the machine, and counts the launches.
 
     Once the monotonic clock has passed `until`, it raises `OutOfTime` instead.
     """
@@ -171,11 +170,11 @@ class Comparator:
         return int(emulator[0]), int(machine[0])
 
     def differs(self, case: Case) -> bool:
-        """Whether the two disagree about the element of the case."""
+        """Whether the two sides disagree about the element of the case."""
         return self.which_differ([case])[0]
 
     def which_differ(self, cases: Sequence[Case]) -> list[bool]:
-        """The same for several cases that differ only in their codes, in as few launches as possible."""
+        """Like `differs`, for cases that differ only in their codes, in as few launches as possible."""
         if not cases:
             return []
         step = batch_size(cases[0].ins)
@@ -235,10 +234,10 @@ def is_normal(dtype: DType, *exponents: int) -> bool:
 
 
 def complexity(dtype: DType, code: int) -> int:
-    """0 for zero, otherwise more for everything that makes a number less plain.
+    """How far a number is from a simple one; 0 for zero.
 
-    Of a float: every bit of the fraction, the distance of the exponent from 0, a sign. Of an integer: the
-    distance from 0 or from the end of the range, a sign.
+    What counts for a float: bits of the fraction, the distance of the exponent from 0, a sign; for an
+    integer: the distance from 0 or from the end of the range, a sign.
 
     >>> from ptxlab import dtype
     >>> [complexity(dtype("f16"), code) for code in (0x0000, 0x3C00, 0x4000, 0x4200)]   # 0, 1, 2, 3
@@ -256,7 +255,7 @@ def complexity(dtype: DType, code: int) -> int:
 
 
 def simpler_codes(dtype: DType, code: int) -> list[int]:
-    """Codes of less complexity that are worth a trial."""
+    """Codes of less complexity that are worth trying."""
     candidates = _float_candidates(dtype, code) if dtype.is_float else _integer_candidates(dtype, code)
     limit = complexity(dtype, code)
     return [candidate for candidate in dict.fromkeys(candidates) if complexity(dtype, candidate) < limit]

@@ -36,10 +36,10 @@ from .shrink import shrink
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-#: Where a quick search looks first: numbers that people can read, and whose sums lose bits.
+#: The first categories of a quick search: readable numbers, whose sums lose bits.
 _READABLE = ("moderate", "cancellation", "wide", "ties", "cancelling_c", "exponents")
-_FIRST_BATCH = 8  # MMAs of a quick search, doubled from round to round
-_QUICK_PRODUCTS = 1 << 20  # in one of its batches, which then takes some 50 ms
+_FIRST_BATCH = 8  # MMAs in the first round of a quick search; each round doubles them
+_QUICK_PRODUCTS = 1 << 20  # most products of such a batch, which takes some 50 ms
 
 _CONFIGURATIONS = 8  # of an instruction that has several modifiers; each is a kernel of its own
 
@@ -61,10 +61,9 @@ def hunt(
 
     Every category of `ptxlab.inputs` gets the same share of `mmas`, with all selectors and a selection of the
     other modifiers. Without a `seed`, each hunt has a new one. `against` names a chip whose model takes the
-    place of the GPU, which shows where two chips differ; `runner` is any function that takes the operands
-    and gives the registers of D. After `seconds` the hunt ends with what it has compared. `executor` is
-    anything like those of `concurrent.futures`: its workers compare, each with its own GPU, and what is found
-    is the same.
+    place of the GPU, which shows where two chips differ; `runner` is any function that takes the operation
+    and returns the registers of D. After `seconds` the hunt ends with what it has compared. The workers of an
+    `executor`, like those of `concurrent.futures`, compare each on its own GPU; the result is the same.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -80,7 +79,7 @@ def hunt(
         machine, model = executor.submit(sides.checked, ins).result()
     sides = replace(sides, model=model)
     chip = emulator.model_of(ins, model).chip
-    categories = _checked(ins, categories)
+    categories = _checked_categories(ins, categories)
     mmas = as_int(mmas, "mmas")
     if mmas < 1:
         raise PtxlabError(f"mmas={quoted(mmas)}: compare at least one")
@@ -99,7 +98,7 @@ def hunt(
         results = in_order(executor, compare, chunks)
     with bar(mmas, "MMAs", show=show) as tick:
         chunk, first = None, None
-        with closing(results):  # what other workers have begun is of no use any more
+        with closing(results):  # cancels what other workers have begun
             for chunk, first in results:
                 if first is not None:
                     break
@@ -123,10 +122,10 @@ def find_difference(
     seconds: float = 1.0,
     seed: int = 0,
 ) -> Report:
-    """A small case on which two chips differ, found in about `seconds` seconds: for somebody who waits.
+    """A small case on which two chips differ, found in about `seconds` seconds, for interactive use.
 
-    `model` and `against` are as in `hunt`. The instruction is issued with these `modifiers` only. What is
-    found is the same for the same `seed`, unless the time is over before it is reduced.
+    `model` and `against` are as in `hunt`. The instruction is issued with these `modifiers` only. The same
+    `seed` gives the same case, unless the time ends before it is reduced.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -141,8 +140,7 @@ def find_difference(
     seconds, seed = as_seconds(seconds, "seconds"), as_int(seed, "seed")
     configuration = Configuration(ins, Modifiers() if modifiers is None else modifiers)
     ins.check_modifiers(configuration.modifiers)
-    every = _checked(ins, None)
-    categories = tuple(sorted(every, key=lambda category: category not in _READABLE))
+    categories = tuple(sorted(_all_categories(ins), key=lambda category: category not in _READABLE))
     start = time.monotonic()
     comparator = sides.comparator()
     compared, difference = 0, None
@@ -175,14 +173,14 @@ def _quick_plan(configuration: Configuration, categories: Sequence[str]) -> Iter
 
 @dataclass(frozen=True)
 class _Sides:
-    """Which two sides are compared: the emulator's model, and what takes the place of the GPU."""
+    """The two sides of a comparison: the emulator's model, and the GPU or what takes its place."""
 
     model: str | None
     against: str | None
     runner: Runner | None
 
     def checked(self, ins: Product) -> tuple[str, str | None]:
-        """The machine's name, and the emulator's model where it must be named; or what is missing here."""
+        """The machine's name, and the emulator's model if it must be named; an error says what is missing."""
         if self.runner is not None and self.against is not None:
             raise PtxlabError("either `runner` or `against` takes the place of the GPU, not both")
         if self.against is not None:
@@ -203,21 +201,25 @@ class _Sides:
         return f"{gpu.device_name()} ({gpu.device_target()})", model
 
     def comparator(self, executor: Executor | None = None) -> Comparator:
-        """Runs operands through both sides; with an executor, a GPU is that of one of its workers."""
+        """The comparator of both sides; with an executor, on the GPU of one of its workers."""
         machine: Runner = self.runner or gpu.run
         if self.against is not None:
             machine = partial(emulator.emulate, model=self.against)
         elif self.runner is None and executor is not None:
 
-            def machine(operands: Operation) -> NDArray[Any]:
-                return executor.submit(gpu.run, operands).result()
+            def machine(operation: Operation) -> NDArray[Any]:
+                return executor.submit(gpu.run, operation).result()
 
         return Comparator(partial(emulator.emulate, model=self.model), machine)
 
 
-def _checked(ins: Product, categories: Sequence[str] | None) -> tuple[str, ...]:
-    """The categories to go through, each once; all of them without a choice."""
-    known = (*inputs.categories(ins), *inputs.directed_categories(ins))
+def _all_categories(ins: Product) -> tuple[str, ...]:
+    return (*inputs.categories(ins), *inputs.directed_categories(ins))
+
+
+def _checked_categories(ins: Product, categories: Sequence[str] | None) -> tuple[str, ...]:
+    """The categories to search, each once; all of them if none are named."""
+    known = _all_categories(ins)
     if categories is None:
         return known
     categories = as_names(categories, "categories")
@@ -239,7 +241,7 @@ class _Chunk(NamedTuple):
 
 
 def _compare(sides: _Sides, seed: int, chunk: _Chunk) -> tuple[int, Case] | None:
-    """What a worker does: see `_first_difference`."""
+    """`_first_difference` on a worker, with a comparator of its own."""
     return _first_difference(sides.comparator(), chunk, seed)
 
 
@@ -248,21 +250,21 @@ def _plan(ins: Product, categories: Sequence[str], mmas: int) -> Iterator[_Chunk
     choices = configurations(ins)
     share = -(-mmas // len(categories))
     step = max(min(batch_size(ins), -(-share // len(choices))), 1)
-    left = mmas
+    remaining = mmas
     for number in count():
         for index, category in enumerate(categories):
-            size = min(step, share - number * step, left)
+            size = min(step, share - number * step, remaining)
             if size > 0:
                 yield _Chunk(category, choices[(number + index) % len(choices)], size, number)
-                left -= size
-        if number * step >= share or left <= 0:
+                remaining -= size
+        if number * step >= share or remaining <= 0:
             return
 
 
 def configurations(ins: Product | str) -> list[Configuration]:
     """Ways to issue the instruction, the default first.
 
-    All selectors, or for wgmma and block scales a selection that has every value of every modifier.
+    These are all selectors or, for wgmma and block scales, a selection with every value of every modifier.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -279,7 +281,7 @@ def configurations(ins: Product | str) -> list[Configuration]:
     }
     for name in ("scale_d", "enable_input_d"):
         if name in options:
-            options[name] = (True, True, True, False)  # without C less can go wrong
+            options[name] = (True, True, True, False)  # rarely without C, which leaves less to compare
     if not is_warpgroup and not options:
         return [Configuration(ins, Modifiers())]
     if not is_warpgroup and list(options) == ["selector"]:
@@ -303,7 +305,7 @@ def configurations(ins: Product | str) -> list[Configuration]:
 
 
 def _shuffled(name: str, values: Sequence[int]) -> list[int]:
-    """A value for every configuration: each equally often, in an order of its own, the default first."""
+    """A value for every configuration, each equally often, shuffled by the name; the default first."""
     keyed = [
         (hashlib.sha256(f"{name} {number}".encode()).digest(), values[number % len(values)])
         for number in range(1, _CONFIGURATIONS)
@@ -315,16 +317,16 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
     """The first MMA of a chunk on which the two sides differ, with the first element of D that does."""
     ins, modifiers = chunk.configuration
     chunk_seed = seed + (chunk.number << 64)
-    operands = inputs.make(ins, chunk.category, chunk.size, chunk_seed, modifiers.selector, quick=True)
-    operands = replace(operands, modifiers=modifiers)
-    emulated, measured = comparator.run(operands)
-    if isinstance(ins, Tcgen05Mma):  # words of tensor memory may have bits that are not D's
+    operation = inputs.make(ins, chunk.category, chunk.size, chunk_seed, modifiers.selector, quick=True)
+    operation = replace(operation, modifiers=modifiers)
+    emulated, measured = comparator.run(operation)
+    if isinstance(ins, Tcgen05Mma):  # words of tensor memory may hold more than D
         emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)
     differs = (emulated != measured).any(axis=(1, 2))
     if not differs.any():
         return None
     index = int(differs.argmax())
-    registers = dict(zip(ins.inputs, operands.item(index).arrays.values(), strict=True))
+    registers = dict(zip(ins.inputs, operation.item(index).arrays.values(), strict=True))
     emulated, measured = emulated[index], measured[index]
     if not isinstance(ins, Tcgen05Mma):
         emulated, measured = ins.d.unpack_codes(emulated), ins.d.unpack_codes(measured)

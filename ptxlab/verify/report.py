@@ -19,7 +19,7 @@ from .case import Case
 
 
 class CaseElement(NamedTuple):
-    """One element of a case, or one register of it: the operand's name, the place, and what is there."""
+    """One element or register of a case: the operand's name, the place, and its code and value."""
 
     operand: str
     row: int
@@ -73,7 +73,7 @@ class Difference:
 
     @property
     def elements(self) -> list[CaseElement]:
-        """What the case has besides defaults (zeros, the first nibble, scales of 1)."""
+        """The elements that differ from their defaults (zeros, the first nibble, scales of 1)."""
         elements = []
         for argument, operand in self.case.ins.inputs.items():
             is_register = self.case.in_registers and operand.layout is not None
@@ -144,12 +144,12 @@ class Report:
         ins = difference.case.ins
         if isinstance(ins, Tcgen05Mma):
             lines.append(f"  instruction descriptor 0x{ins.descriptor.code:08x}")
-        if ins.a_space != _usual_space(ins):
+        if ins.a_space != _default_space(ins):
             lines.append(f"  A in {ins.a_space} memory")
         return "\n".join(lines)
 
     def trace(self) -> Trace | None:
-        """How the emulator arrives at its code (see `Instruction.trace`); None where nothing was found."""
+        """How the emulator arrives at its code (see `Instruction.trace`); None if nothing was found."""
         if self.difference is None:
             return None
         case = self.difference.case
@@ -184,7 +184,7 @@ class Report:
             raise PtxlabError(f"{self.instruction.mnemonic}: no difference was found to write a test of")
         case, ins, dtype = difference.case, difference.case.ins, self.instruction.d.dtype
         mnemonic = re.sub("[^a-z0-9]+", "_", self.instruction.mnemonic.lower())
-        in_memory = "" if ins.a_space == _usual_space(ins) else f'.a_from("{ins.a_space}")'
+        in_memory = "" if ins.a_space == _default_space(ins) else f'.a_from("{ins.a_space}")'
         descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
         body = [
             f'"""What {self.machine} gave: found by ptxlab hunt, category {difference.category}, '
@@ -224,8 +224,8 @@ class Report:
         return arguments
 
 
-def _usual_space(ins: Product) -> str:
-    """Where A is if nothing says otherwise."""
+def _default_space(ins: Product) -> str:
+    """Where A is by default."""
     return "shared" if isinstance(ins, Tcgen05Mma) else "register"
 
 
@@ -252,7 +252,7 @@ def _written(dtype: DType, code: int) -> tuple[str, str]:
 
 
 def _number(value: float | int, bits: int) -> str:
-    """A value in as many digits as tell it from its neighbours."""
+    """A value with enough digits to distinguish it from its neighbours."""
     if isinstance(value, int):
         return str(value)
     return f"{value:.17g}" if bits == 64 else f"{value:.9g}"

@@ -1,7 +1,7 @@
 """From an MMA on which the two sides disagree to the smallest one on which they still do.
 
-All candidates of a round go through one launch. A candidate is kept if the two still disagree about the
-element in question, in whatever way.
+All candidates of a round share one launch. A candidate is kept if the two sides still disagree, in any way,
+about the element in question.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .case import (
 )
 
 _ROUNDS = 200  # of simplification, at most; a few dozen suffice
-_TERMS = 10  # among which one or two are chosen to stand for all
-_TRIES = 24  # random changes of each such choice
+_MAX_TERMS = 10  # of which one or two are tried in place of all
+_TRIES = 24  # random changes of each choice
 _PER_CELL = 1 << 40  # complexity of one more element: more than any code can have
 
 #: New codes for some places of a case.
@@ -37,9 +37,9 @@ Change = dict[Cell, int]
 
 
 def shrink(case: Case, comparator: Comparator, *, keep_modifiers: bool = False) -> Case:
-    """The smallest case that could be found; an interrupt, or the end of its time, gives the smallest so far.
+    """The smallest case found; an interrupt, or the end of the time, returns the smallest so far.
 
-    Modifiers take their defaults where those still show the difference, unless they are to be kept.
+    Modifiers take their defaults if those still show the difference, unless `keep_modifiers`.
     """
     with contextlib.suppress(KeyboardInterrupt, OutOfTime):
         if not keep_modifiers:
@@ -73,14 +73,14 @@ def _smaller(case: Case, comparator: Comparator) -> Iterator[Case]:
 
 
 def _default_configuration(case: Case, comparator: Comparator) -> Case:
-    """Modifiers that are not needed take their defaults; A goes back to registers."""
+    """Set modifiers that are not needed to their defaults, and A to registers."""
     defaults = Modifiers()
     modifiers = case.configuration.modifiers
     for name in ("swizzle", *vars(defaults)):
         if getattr(modifiers, name) == getattr(defaults, name):
             continue
         if name == "selector" and case.in_registers:
-            continue  # the lanes that another selector names hold arbitrary bits
+            continue  # lanes of other selectors hold arbitrary bits
         changed = replace(case.configuration.modifiers, **{name: getattr(defaults, name)})
         case = _reconfigured(case, comparator, case.configuration._replace(modifiers=changed))
     ins = case.ins
@@ -104,15 +104,15 @@ def _if_it_differs(trial: Case, otherwise: Case, comparator: Comparator) -> Case
 
 
 def _one_element(case: Case, comparator: Comparator) -> Case:
-    """Only what goes into the element: its row of A, its column of B, its C; defaults everywhere else."""
+    """Keep only what goes into the element: its row of A, its column of B, its C; defaults elsewhere."""
     if case.in_registers:
         return case
     codes = {}
     for argument in case.ins.inputs:
-        kept = np.full_like(case.codes[argument], case.default(argument))
+        array = np.full_like(case.codes[argument], case.default(argument))
         used = _used_part(case, argument)
-        kept[used] = case.codes[argument][used]
-        codes[argument] = kept
+        array[used] = case.codes[argument][used]
+        codes[argument] = array
     return _if_it_differs(replace(case, codes=codes), case, comparator)
 
 
@@ -126,7 +126,7 @@ def _used_part(case: Case, argument: str) -> tuple[int | slice, int | slice]:
 
 
 def _first_positions(case: Case, comparator: Comparator) -> Case:
-    """Products one after the other from k = 0 on, where the difference allows it."""
+    """Move products to the first k, if the difference allows it."""
     column, positions = case.b_column, case.positions().tolist()
 
     def cells(stored: int) -> tuple[Cell, Cell]:
@@ -147,7 +147,7 @@ def _first_positions(case: Case, comparator: Comparator) -> Case:
 
 
 def _move_to_origin(case: Case, comparator: Comparator) -> Case:
-    """The same in D[0][0], if it differs there too."""
+    """Move the case to D[0][0], if that still shows the difference."""
     trial = replace(
         case, row=0, col=0, codes={argument: array.copy() for argument, array in case.codes.items()}
     )
@@ -163,7 +163,7 @@ def _move_to_origin(case: Case, comparator: Comparator) -> Case:
 
 
 def _cells(case: Case) -> list[Cell]:
-    """Places that are not at their default; of a case of matrices those of A, B and C, ordered by k."""
+    """Places that differ from their default; for matrices only those of A, B and C, ordered by k."""
     if case.in_registers:
         return [cell for argument in case.codes for cell in case.changed_cells(argument)]
     positions = case.positions()
@@ -178,7 +178,7 @@ def _cells(case: Case) -> list[Cell]:
 
 
 def _drop(case: Case, comparator: Comparator) -> Case:
-    """Defaults in every place that is not needed: tried for halves, then quarters, at last one by one."""
+    """Set every place that is not needed to its default: halves first, then quarters, at last one by one."""
     cells = _cells(case)
     defaults = {argument: case.default(argument) for argument in case.codes}
     size = max(len(cells) // 2, 1)
@@ -197,7 +197,7 @@ def _drop(case: Case, comparator: Comparator) -> Case:
 
 
 def _apply(case: Case, comparator: Comparator, changes: Sequence[Change]) -> tuple[Case, int]:
-    """As many of the changes as keep the difference together; the case, and how many were applied."""
+    """Apply as many changes as together keep the difference; the case, and how many were applied."""
     keep = comparator.which_differ([case.with_codes(change) for change in changes])
     chosen: list[Change] = []
     for change, still_differs in zip(changes, keep, strict=True):
@@ -218,9 +218,9 @@ def _apply(case: Case, comparator: Comparator, changes: Sequence[Change]) -> tup
 
 
 def _few_terms(case: Case, comparator: Comparator) -> Case:
-    """One or two terms in place of many, with other signs, exponents and fractions.
+    """Try one or two terms in place of many, with other signs, exponents and fractions.
 
-    What takes many terms by chance may take two by choice.
+    A difference that needed many random terms may need only two chosen ones.
     """
     cells = _cells(case)
     terms: list[tuple[Cell, ...]] = [
@@ -228,24 +228,24 @@ def _few_terms(case: Case, comparator: Comparator) -> Case:
         for stored, k in enumerate(case.positions().tolist())
     ]
     terms.append((("c", case.row, case.col),))
-    used = [term for term in terms if all(cell in cells for cell in term)][-_TERMS:]
+    used = [term for term in terms if all(cell in cells for cell in term)][-_MAX_TERMS:]
     if len(used) < 3 or not case.ins.a.dtype.is_float:
         return case
     random = np.random.Generator(np.random.SFC64(len(used)))
     trials = []
     for kept_terms in [*combinations(used, 1), *combinations(used, 2)]:
-        kept = sorted({cell for term in kept_terms for cell in term})
+        kept_cells = sorted({cell for term in kept_terms for cell in term})
         for _ in range(_TRIES):
             change: Change = dict.fromkeys(cells, 0)
-            change |= {cell: _random_neighbour(case, cell, random) for cell in kept}
+            change |= {cell: _random_neighbour(case, cell, random) for cell in kept_cells}
             trials.append(case.with_codes(change))
     keep = comparator.which_differ(trials)
-    good = [trial for trial, still_differs in zip(trials, keep, strict=True) if still_differs]
-    return min(good, key=_total_complexity) if good else case
+    differing = [trial for trial, still_differs in zip(trials, keep, strict=True) if still_differs]
+    return min(differing, key=_total_complexity) if differing else case
 
 
 def _random_neighbour(case: Case, cell: Cell, random: np.random.Generator) -> int:
-    """The code of one place with a random sign, some bits of the fraction flipped, the exponent near it."""
+    """A code near that of a place: a random sign, flipped bits of the fraction, a nearby exponent."""
     dtype = case.ins.inputs[cell[0]].dtype
     parts = FloatParts.of(dtype, case.code(cell))
     flip, shift = int(random.integers(2)), int(random.integers(-3, 4))
@@ -275,11 +275,14 @@ def _total_complexity(case: Case) -> int:
 
 
 def _simplify(case: Case, comparator: Comparator) -> Case | None:
-    """One round of simpler codes; None where nothing simpler differs."""
+    """One round of simpler codes; None if none of them shows the difference."""
     changes = [*_single_changes(case), *_factor_changes(case), *_scaling_changes(case)]
     gains = [
-        sum(_complexity(case, cell, case.code(cell)) - _complexity(case, cell, code) for cell, code in each)
-        for each in (change.items() for change in changes)
+        sum(
+            _complexity(case, cell, case.code(cell)) - _complexity(case, cell, code)
+            for cell, code in change.items()
+        )
+        for change in changes
     ]
     useful = [index for index, gain in enumerate(gains) if gain > 0]
     useful.sort(key=lambda index: -gains[index])
@@ -300,7 +303,7 @@ def _single_changes(case: Case) -> list[Change]:
 
 
 def _factor_changes(case: Case) -> list[Change]:
-    """The two factors of a product at once: both signs dropped, or a power of two moved between them."""
+    """Both factors of a product at once: drop both signs, or move a power of two between them."""
     a_dtype, b_dtype = case.ins.a.dtype, case.ins.b.dtype
     if not a_dtype.is_float:
         return []
@@ -328,7 +331,7 @@ def _factor_changes(case: Case) -> list[Change]:
 
 
 def _scaling_changes(case: Case) -> list[Change]:
-    """All of A, or all of B, and C with them, divided by a power of two."""
+    """Divide all of A and C, or all of B and C, by a power of two."""
     if not case.ins.a.dtype.is_float:
         return []
     changes: list[Change] = []

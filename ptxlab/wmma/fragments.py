@@ -161,7 +161,7 @@ class fragment:
 
 
 def check_fragment(frag: fragment, where: str) -> None:
-    """Refuse what is no fragment."""
+    """Refuse anything but a fragment."""
     if not isinstance(frag, fragment):
         raise PtxlabError(f"{where}: found {type(frag).__name__} where a wmma.fragment belongs")
 
@@ -191,7 +191,7 @@ def fill_fragment(frag: fragment, value: float) -> None:
 
 
 def _truncation(frag: fragment, value: float) -> str:
-    """What C++ would make of a value that does not fit."""
+    """What C++ would keep of a value that does not fit."""
     if not isinstance(value, int | np.integer):
         return ""
     dtype = frag.operand.dtype

@@ -45,7 +45,7 @@ def smallest_ldm(length: int, dtype: DType) -> int:
 
 
 def check_ldm(ldm: int, dtype: DType, length: int, where: str) -> int:
-    """A stride that fits lines of that many elements, or an error that says which do."""
+    """Return a stride that fits lines of that many elements, or refuse it."""
     try:
         ldm = as_int(ldm, "ldm")
     except PtxlabError:
@@ -64,7 +64,7 @@ def check_ldm(ldm: int, dtype: DType, length: int, where: str) -> int:
 
 
 def _by_columns(layout: Tag | MemoryLayoutLike) -> bool:
-    """Whether the matrix lies in memory by columns; takes tags and memory layouts, themselves or by name."""
+    """Whether the matrix lies in memory by columns; `layout` is a tag, a memory layout, or its name."""
     name = spelling(layout)
     if name.removeprefix("mem_") not in ("row_major", "col_major"):
         raise PtxlabError(f"layout {name}: there are row_major and col_major")
@@ -136,9 +136,9 @@ def _unpack_words(buffer: NDArray[Any], dtype: DType, where: str) -> NDArray[Any
     sub_byte = dtype.bits < 8
     legal = _PACKED if sub_byte else (np.dtype(np.int32),)
     if buffer.dtype not in legal:
-        what = "packed elements" if sub_byte else "accumulators"
+        elements = "packed elements" if sub_byte else "accumulators"
         raise PtxlabError(
-            f"{where}: found a buffer of {buffer.dtype}; {what} of {dtype} lie in {listing(legal)}"
+            f"{where}: found a buffer of {buffer.dtype}; {elements} of {dtype} lie in {listing(legal)}"
         )
     if not sub_byte:
         return buffer.view(np.uint32)
@@ -205,7 +205,7 @@ def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: Me
 
 
 def _lies_by_columns(frag: fragment, layout: MemoryLayoutLike | None, where: str) -> bool:
-    """Whether the matrix of a fragment lies in memory by columns: of accumulators the argument says so."""
+    """Whether a fragment's matrix lies in memory by columns; for accumulators the argument says so."""
     check_fragment(frag, where)
     if frag.layout is None:
         if layout is None:
@@ -265,7 +265,7 @@ def _pointer(buffer: NDArray[Any], dtype: DType, ldm: int, where: str) -> NDArra
 
 
 def _owner(array: NDArray[Any]) -> NDArray[Any]:
-    """The array whose memory a view looks into: on the GPU its start is aligned, whatever NumPy's is."""
+    """The array that owns a view's memory: on the GPU its start is aligned, even if NumPy's is not."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -92,7 +92,7 @@ class experimental:
     """The namespace `nvcuda::wmma::experimental`."""
 
     class precision:
-        """The sub-byte element types, as C++ has them in `experimental::precision`.
+        """The sub-byte element types of C++'s `experimental::precision`.
 
         >>> [str(element) for element in (precision.u4, precision.s4, precision.b1)]
         ['experimental::precision::u4', 'experimental::precision::s4', 'experimental::precision::b1']
@@ -162,7 +162,7 @@ def element_type(argument: TypeLike) -> ElementType:
     key = argument.name if isinstance(argument, DType) else argument
     try:
         return _TYPES[key]
-    except Exception:  # of a hash or a comparison of somebody else's, too
+    except Exception:  # a foreign __hash__ or __eq__ may raise anything
         raise PtxlabError(
             f"type {quoted(key)}: sub-byte wmma has s4, u4 and b1 (wmma.precision) for A and B, "
             "int for accumulators"
@@ -240,7 +240,7 @@ def _checked(ins: MmaForm, op: BitOpLike | None, satf: bool) -> MmaForm:
         )
     if (op is not None and bit_op(op) != ins.bit_op) or (satf and not ins.satfinite):
         raise PtxlabError(
-            f"op={spelling(op)}, satf={satf}: {ins.mnemonic} says otherwise; "
-            "leave them out where an instruction is given"
+            f"op={spelling(op)}, satf={satf}: {ins.mnemonic} contradicts them; "
+            "leave them out with an instruction"
         )
     return ins

@@ -877,7 +877,7 @@ def test_what_is_wrong_with_a_shared_memory_descriptor() -> None:
     assert wide.faults(tf32, "B") == () and "in chunks of 32" in plain.faults(tf32, "B")[0]
     assert "A is in tensor memory" in plain.faults(instruction(F16).a_from("tensor"), "A")[0]
     split = memory.Tcgen05Descriptor(0, 4096, 1024, 128, absolute=True)
-    assert "only who reads 48 bytes of K has one" in split.faults(instruction(F16), "B")[0]
+    assert "only a read of 48 bytes of K takes one" in split.faults(instruction(F16), "B")[0]
     ultra = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", k=96)
     assert split.faults(ultra, "B", "sm_103a") == ()
     assert split.faults(ultra, "B", "sm_100a") == (

@@ -378,7 +378,7 @@ REFUSALS: dict[str, tuple[Any, ...]] = {
     "satf=True: bmma_sync has no saturation": (wmma.cpp_source, "b1", {"satf": True}),
     "type int is that of accumulators": (wmma.cpp_source, int),
     "is not a sub-byte wmma": (wmma.ptx_triple, mma_instructions("mma")[0]),
-    "says otherwise; leave them out where an instruction is given": (wmma.cpp_source, FORMS[-1], "xor"),
+    "contradicts them; leave them out with an instruction": (wmma.cpp_source, FORMS[-1], "xor"),
     "pack_matrix: found shape (2,); it takes [..., rows, columns]": (wmma.pack_matrix, [1, 2], "s4"),
     "row 0, column 1: found 8; s4 holds -8..7": (wmma.pack_matrix, [[1, 8]], "s4"),
     "layout diagonal: there are row_major and col_major":
