@@ -16,7 +16,7 @@ from ..errors import PtxlabError
 from .ptx.syntax import PtxInstruction
 from .threads import Batch
 
-#: What can give wrong results; what PTX's memory model asks for and hardware has not been seen to need.
+#: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need.
 Grade = Literal["hazard", "note"]
 
 
@@ -24,9 +24,9 @@ Grade = Literal["hazard", "note"]
 class Hazard:
     """Something that is wrong in a kernel, at one line; `count` is how often it was seen there.
 
-    `line` is the source's line, or the PTX's where the kernel is PTX text; `text` is what stands there.
-    Block, warp, lanes and addresses (first and last byte, in the memory that `space` names) are those of
-    the first time. `other_line` is the line of the other access where two are at odds.
+    `line` is a line of the source, or of the PTX if the kernel is PTX text; `text` is its content. Block,
+    warp, lanes and addresses (first and last byte, in the memory that `space` names) are those of the first
+    time. `other_line` is the line of the other access if two conflict.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Hazard:
 
     @property
     def grade(self) -> Grade:
-        """ "hazard": it can give wrong results; "note": PTX asks for it, and hardware was not seen to."""
+        """ "hazard": it can give wrong results; "note": PTX requires it, hardware was not seen to need it."""
         return KINDS[self.kind].grade
 
     @property
@@ -67,7 +67,7 @@ class HazardError(PtxlabError):
         self.hazards: list[Hazard] = [] if hazard is None else [hazard]
 
     def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None]]:
-        return HazardError, (str(self), self.hazard)  # from another process, with its record
+        return HazardError, (str(self), self.hazard)  # keeps the record on the way from another process
 
 
 def lanes_text(lanes: Sequence[int]) -> str:
@@ -102,10 +102,10 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Violation:
-    """What is wrong in some threads (indices into their batch), as checks find it; `what` is a sentence.
+    """What a check finds wrong in some threads (indices into their batch); `what` is a sentence.
 
-    In `what`, `{who}` stands for block, warp and lanes of the first warp that has it, `{lanes}` for warp and
-    lanes, `{s}` and `{es}` for the ending of a verb. Without a remedy that of the kind counts.
+    In `what`, `{who}` stands for block, warp and lanes of the first warp affected, `{lanes}` for warp and
+    lanes, `{s}` and `{es}` for the ending of a verb. The default remedy is that of the kind.
     """
 
     kind: str
@@ -149,10 +149,10 @@ PROBES = Path(__file__).with_name("hazard_probes.json")
 
 @dataclass(frozen=True)
 class HazardKind:
-    """A class of hazards: what it is, what is right, and the tool of compute-sanitizer that looks for it.
+    """A class of hazards: what it means, its remedy, and the tool of compute-sanitizer that looks for it.
 
-    `published` says who says that it gives wrong results, or (of a note) who relies on that it does not;
-    `seen` what a GPU did where that cannot be counted.
+    `published` is the source that calls it wrong or, for a note, the code that relies on its being harmless;
+    `seen` is what a GPU did where results cannot be counted.
     """
 
     name: str
@@ -181,7 +181,7 @@ class HazardKind:
 
 @cache
 def _probes() -> dict[str, dict[str, Any]]:
-    """What was counted, by probe."""
+    """The counts of `PROBES`, by probe."""
     rows: dict[str, dict[str, Any]] = json.loads(PROBES.read_text(encoding="utf-8"))
     return rows
 
@@ -371,7 +371,7 @@ _KINDS = (
 #: The kinds of hazards, by name.
 KINDS: dict[str, HazardKind] = {kind.name: kind for kind in _KINDS}
 
-#: What a language calls what remedies name in the words of CUDA C++ and PTX; the rest has no name of its own.
+#: How a language spells what remedies name in CUDA C++ and PTX, where it has a name of its own.
 SPELLINGS: dict[str, dict[str, str]] = {
     "CUDA C++": {},
     "PTX": {"__syncthreads()": "bar.sync 0", "__syncwarp()": "bar.warp.sync 0xffffffff"},
@@ -426,13 +426,13 @@ def spelled(remedy: str, language: str) -> str:
     >>> spelled("put __syncthreads() between line 3 and line 4", "Numba")
     'put cuda.syncthreads() between line 3 and line 4'
     """
-    for word, own in sorted(SPELLINGS[language].items(), key=lambda item: -len(item[0])):
-        remedy = remedy.replace(word, own)
+    for word, spelling in sorted(SPELLINGS[language].items(), key=lambda item: -len(item[0])):
+        remedy = remedy.replace(word, spelling)
     return remedy
 
 
 def line_text(instruction: PtxInstruction) -> str:
-    """The line for a sentence, and that of the header or function which has the statement."""
+    """The line for a sentence, with the header or function that was inlined there."""
     if not instruction.has_line:
         return f"PTX line {instruction.line}"
     inlining = f" ({instruction.inlining})" if instruction.inlining else ""
@@ -440,7 +440,7 @@ def line_text(instruction: PtxInstruction) -> str:
 
 
 def line_name(instruction: PtxInstruction) -> str:
-    """The same for a remedy, which changes the kernel's own file: without lines of headers."""
+    """The line for a remedy, in the kernel's own file: with the line of the call instead of the header."""
     called = "" if instruction.call_line is None else f" (called in line {instruction.call_line})"
     return f"line {instruction.source_line}{called}" if instruction.has_line else line_text(instruction)
 
@@ -478,11 +478,11 @@ class HazardLog:
 
     @property
     def notes(self) -> list[Hazard]:
-        """What PTX asks for and hardware has not been seen to need, by line."""
+        """What PTX requires and hardware has not been seen to need, by line."""
         return [each for each in self.findings if each.grade == "note"]
 
     def extend(self, findings: Sequence[Hazard]) -> None:
-        """Add what was found in other processes; the same kind and lines count together."""
+        """Add findings of other processes; those of the same kind and lines count together."""
         for hazard in findings:
             key = (hazard.kind, hazard.line, hazard.other_line)
             known = self._hazards.get(key)
@@ -491,7 +491,7 @@ class HazardLog:
             self._hazards[key] = hazard
 
     def with_text(self, hazard: Hazard) -> Hazard:
-        """The hazard with its line of the source, or of the PTX where that is the source."""
+        """The hazard with the text of its line, in the source or, for a kernel in PTX, in the PTX."""
         number = hazard.ptx_line if self._is_ptx else hazard.line
         if 0 < number <= len(self._lines):
             return replace(hazard, text=self._lines[number - 1].strip())
@@ -505,7 +505,7 @@ class HazardLog:
         return f"shared bytes {first}..{last}"
 
     def add(self, batch: Batch, violation: Violation) -> None:
-        """What is wrong in a batch; of one kind, and one pair of lines, it is one hazard."""
+        """Add a violation in a batch; those of one kind and one pair of lines are one hazard."""
         kind, instruction, remedy = violation.kind, violation.instruction, violation.remedy
         pair = (instruction, violation.other)
         key = (kind, tuple((each.source_line, each.call_line) for each in pair if each is not None))
@@ -514,7 +514,7 @@ class HazardLog:
             known = replace(known, count=known.count + len(violation.threads))
             if not (key in self._in_warps and "__syncthreads()" in remedy):
                 self._hazards[key] = known
-                return  # otherwise it is more than a matter of one warp: say so
+                return  # otherwise it now concerns several warps: replace sentence and remedy
         (self._in_warps.add if "__syncwarp()" in remedy else self._in_warps.discard)(key)
         remedy = spelled(remedy or KINDS[kind].remedy, self._language)
         hazard = hazard_of(batch, replace(violation, remedy=remedy))

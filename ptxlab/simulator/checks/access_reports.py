@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -74,23 +74,15 @@ class IdleReads(NamedTuple):
     threads: NDArray[np.int64]
 
 
+@dataclass(eq=False)
 class AccessReports:
     """Adds hazards of accesses to a report."""
 
-    def __init__(
-        self,
-        report: HazardLog,
-        values: DoubtfulValues,
-        clocks: Clocks,
-        work: AsynchronousWork,
-        clusters: ClusterOrder,
-    ) -> None:
-        self._report = report
-        self._values = values
-        self._clocks = clocks
-        self._work = work
-        self._clusters = clusters
-        self._batch = clocks.batch
+    log: HazardLog
+    values: DoubtfulValues
+    clocks: Clocks
+    work: AsynchronousWork
+    clusters: ClusterOrder
 
     def race(self, conflict: Conflict, idle: IdleReads | None = None) -> None:
         """Two threads touch the same bytes, and no barrier orders them; idle reads count once they matter."""
@@ -104,11 +96,11 @@ class AccessReports:
         if idle is None:
             self._add(touch, violation, account)
         else:
-            self._values.doubt_idle(idle.uses, idle.threads, violation, account)
+            self.values.doubt_idle(idle.uses, idle.threads, violation, account)
 
     def _race(self, conflict: Conflict) -> Violation:
         """A race in words; its bytes are those of the first two warps."""
-        touch, lanes = conflict.touch, self._batch.block_lanes
+        touch, lanes = conflict.touch, self.clocks.batch.block_lanes
         span = self._span(touch, conflict.first_pair)
         place, kind = self._place(touch, span), "race"
         if conflict.thread // lanes != conflict.partner // lanes:
@@ -121,12 +113,12 @@ class AccessReports:
 
     def _race_between_blocks(self, conflict: Conflict, place: str) -> tuple[str, str, str]:
         """The kind of hazard, the sentence and the remedy."""
-        access, lanes = conflict.touch.access, self._batch.block_lanes
+        access, lanes = conflict.touch.access, self.clocks.batch.block_lanes
         block, partner_block = conflict.thread // lanes, conflict.partner // lanes
         arrival = None
         if conflict.other_verb == "wrote" or access.space == "global":
-            arrival = self._clusters.blame_unscoped_arrival(block, partner_block)
-        relaxed = self._clusters.relaxed_arrival(partner_block, after=conflict.time)
+            arrival = self.clusters.blame_unscoped_arrival(block, partner_block)
+        relaxed = self.clusters.relaxed_arrival(partner_block, after=conflict.time)
         kind, cause = "race", "nothing orders them"
         if arrival is not None:
             kind, cause = "narrow scope", f"{line_text(arrival)} arrives with scope .cta"
@@ -146,7 +138,7 @@ class AccessReports:
 
     def _race_within_warp(self, conflict: Conflict, place: str) -> tuple[str, str]:
         """The sentence and the remedy."""
-        lanes = self._batch.block_lanes
+        lanes = self.clocks.batch.block_lanes
         numbers = np.unique(conflict.before[conflict.first_pair] & ID) % 32
         verb: str = conflict.other_verb
         if verb == "reads" and len(numbers) > 1:
@@ -161,7 +153,7 @@ class AccessReports:
 
     def _race_between_warps(self, conflict: Conflict, place: str) -> tuple[str, str]:
         """The sentence and the remedy."""
-        lanes = self._batch.block_lanes
+        lanes = self.clocks.batch.block_lanes
         warp, partner = (thread % lanes // 32 for thread in (conflict.thread, conflict.partner))
         low, high = sorted([warp, partner])
         block = self._block_name(conflict.thread // lanes)
@@ -178,7 +170,7 @@ class AccessReports:
 
     def _lacks_fence(self, conflict: Conflict) -> bool:
         """Whether a lock or flag was written after the partner's write, and read, but without a fence."""
-        flags, when, partner = self._clocks.everywhere, conflict.time, conflict.partner >> 5
+        flags, when, partner = self.clocks.everywhere, conflict.time, conflict.partner >> 5
         if conflict.other_verb != "wrote" or partner < 0 or conflict.touch.access.space != "global":
             return False
         wrote, read = flags.wrote_flag[partner], flags.read_flag[conflict.thread >> 5]
@@ -188,7 +180,7 @@ class AccessReports:
         """Where a fence or a barrier is missing, if the partner's block has written a flag; otherwise ""."""
         if self._lacks_fence(conflict):
             return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
-        flags, warps = self._clocks.everywhere, self._batch.block_lanes // 32
+        flags, warps = self.clocks.everywhere, self.clocks.batch.block_lanes // 32
         if not flags.any_published or conflict.partner < 0:
             return ""
         block, warp = divmod(conflict.partner >> 5, warps)
@@ -201,8 +193,8 @@ class AccessReports:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
         touch, other = conflict.touch, conflict.other
         span = self._span(touch, conflict.first_pair)
-        warp = conflict.partner % self._batch.block_lanes // 32
-        self._report.add(self._batch, Violation(
+        warp = conflict.partner % self.clocks.batch.block_lanes // 32
+        self.log.add(self.clocks.batch, Violation(
             "own rows of A", touch.access.instruction, touch.threads[conflict.which],
             f"{{who}}: wgmma.mma_async reads {self._place(touch, span)}, rows of A that warp {warp} wrote in "
             f"{line_text(other)} and multiplies itself, without a barrier of the warpgroup between",
@@ -226,7 +218,7 @@ class AccessReports:
         threads = conflict.touch.threads[conflict.which]
         group = traits_of(conflict.other.opcode).group
         remedy = f"let the thread that copies execute {group}.wait_group before it"
-        if not self._work.is_committed(group):
+        if not self.work.is_committed(group):
             remedy = f"end the group with {group}.commit_group, and wait with {group}.wait_group before it"
         if not conflict.touch.in_shared:
             remedy += " (.read is for its source alone)"
@@ -238,11 +230,11 @@ class AccessReports:
         """How threads wait for wgmma, or for a copy that completes on an mbarrier."""
         column, owner, phase = conflict.stamp & ID, None, 0
         if column != ID:  # its mbarrier is known
-            owner = self._clocks.owner_of(column)
-            phase = self._clocks.phase_time(column, conflict.thread // self._batch.block_lanes)
+            owner = self.clocks.owner_of(column)
+            phase = self.clocks.phase_time(column, conflict.thread // self.clocks.batch.block_lanes)
         if isinstance(owner, Warpgroup):
             return "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
-        at = "" if owner is None else f" ({self._report.shared_place(owner, owner + 7)})"
+        at = "" if owner is None else f" ({self.log.shared_place(owner, owner + 7)})"
         if 0 < phase < conflict.time:
             return (
                 f"the last phase of its mbarrier{at} was complete without it: announce its bytes with "
@@ -252,10 +244,10 @@ class AccessReports:
 
     def unfinished_copies(self) -> None:
         """Threads end while their copies may still read shared memory."""
-        for copies in self._work.copies:
+        for copies in self.work.copies:
             if copies.reads:
-                self._report.add(self._batch, Violation(
-                    "missing wait", self._work.instruction_of(copies), np.unique(copies.threads),
+                self.log.add(self.clocks.batch, Violation(
+                    "missing wait", self.work.instruction_of(copies), np.unique(copies.threads),
                     "{who} end{s} while the copy may still be reading shared memory",
                     remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
                     space="shared",
@@ -263,7 +255,7 @@ class AccessReports:
 
     def conflicting_writes(self, touch: ShadowTouch, winner: NDArray[Any], which: NDArray[np.intp]) -> None:
         """Threads write different values to the same bytes in one instruction; the winner's stay."""
-        lanes = self._batch.block_lanes
+        lanes = self.clocks.batch.block_lanes
         first = int(which[0])
         other = int(touch.threads[winner[first]])
         span = self._span(touch, which[:1])
@@ -282,7 +274,7 @@ class AccessReports:
         def account(threads: NDArray[Any]) -> Violation:
             ours = self._entries_of(touch.threads, which, threads)
             span = self._span(touch, ours)
-            what = f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written"
+            what = f"{{who}} read{{s}} {self.log.shared_place(*span)}, which nobody has written"
             return _named_once(self._violation("uninitialised memory", touch, ours, span, what))
 
         threads = touch.threads[which]
@@ -293,7 +285,7 @@ class AccessReports:
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
         what = (
-            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote "
+            f"{{who}}: {name} reads {self.log.shared_place(*span)}, which {line_text(other)} wrote "
             f"through the generic proxy ({other.opcode})"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"
@@ -318,8 +310,8 @@ class AccessReports:
     ) -> None:
         """Something asynchronous arrives at an mbarrier that was initialised without a fence."""
         instruction = touch.access.instruction
-        where = self._report.shared_place(place, place + 7)
-        self._report.add(self._batch, Violation(
+        where = self.log.shared_place(place, place + 7)
+        self.log.add(self.clocks.batch, Violation(
             "mbarrier.init without fence", instruction, threads,
             f"{{who}}: {_short_name(instruction)} arrives at the mbarrier in {where}, which "
             f"{line_text(other)} initialised through the generic proxy",
@@ -349,15 +341,15 @@ class AccessReports:
         """Report a violation, that of a loaded value once it is used."""
         access = touch.access
         if violation.kind in _OF_VALUES and access.kind == "read" and access.instruction.parts[0] in _LOADS:
-            self._values.doubt(violation, account)
+            self.values.doubt(violation, account)
         else:
-            self._report.add(self._batch, violation)
+            self.log.add(self.clocks.batch, violation)
 
     def _entries_of(
         self, touching: NDArray[Any], which: NDArray[np.intp], threads: NDArray[Any]
     ) -> NDArray[np.intp]:
         """Those of the entries that some threads touch, or others of their blocks; if there are none, all."""
-        lanes = self._batch.block_lanes
+        lanes = self.clocks.batch.block_lanes
         for ours in (
             np.isin(touching[which], threads),
             np.isin(touching[which] // lanes, threads // lanes),
@@ -370,7 +362,7 @@ class AccessReports:
         """First and last byte of the first run of entries without gaps, in the block or buffer."""
         first, last = touch.span(which)
         if touch.in_shared:
-            pitch = touch.shadow.size // self._batch.count
+            pitch = touch.shadow.size // self.clocks.batch.count
             start = first // pitch * pitch
             return first - start, last - start
         return first, last
@@ -378,13 +370,13 @@ class AccessReports:
     def _place(self, touch: ShadowTouch, span: tuple[int, int]) -> str:
         first, last = span
         if touch.in_shared:
-            return self._report.shared_place(first, last)
+            return self.log.shared_place(first, last)
         return f"bytes {first}..{last} of {touch.piece.title}"
 
     def _block_name(self, block: int) -> str:
         """A block, counted in the batch; those of earlier batches are negative."""
-        grid = self._batch.grid
-        position = block + self._clocks.first_thread // self._batch.block_lanes
+        grid = self.clocks.batch.grid
+        position = block + self.clocks.first_thread // self.clocks.batch.block_lanes
         return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
 
 

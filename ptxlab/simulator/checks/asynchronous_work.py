@@ -17,10 +17,10 @@ _GROUPS = ("cp.async", "cp.async.bulk", "wgmma")
 
 
 def distinct(numbers: NDArray[Any], limit: int) -> NDArray[np.int64]:
-    """Each number below a limit once, in order: quicker than np.unique."""
-    there = np.zeros(limit, dtype=np.bool_)
-    there[numbers] = True
-    return np.flatnonzero(there).astype(np.int64)
+    """As np.unique, for numbers below a limit, and faster."""
+    present = np.zeros(limit, dtype=np.bool_)
+    present[numbers] = True
+    return np.flatnonzero(present).astype(np.int64)
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Copies:
     in_shared: bool
 
     def where(self, mask: NDArray[np.bool_]) -> Copies:
-        """Those accesses where the mask holds."""
+        """The accesses for which the mask is true."""
         if mask.all():
             return self
         return replace(
@@ -80,7 +80,7 @@ class AsynchronousWork:
         self.copies: list[Copies] = []
 
     def repeat(self, blocks: int, lanes: int, pitch: int) -> None:
-        """Let `blocks` blocks, `lanes` lanes and `pitch` bytes apart, have started what the first started."""
+        """All blocks, `lanes` threads and `pitch` bytes apart, have started what the first one started."""
 
         def repeated(values: NDArray[Any], step: int) -> NDArray[Any]:
             return np.asarray((values + np.arange(blocks)[:, None] * step).reshape(-1))
@@ -126,7 +126,7 @@ class AsynchronousWork:
         self._committed[group][threads] += 1
 
     def is_committed(self, group: str) -> bool:
-        """Whether copies of such a group are under way that somebody has ended."""
+        """Whether copies are under way whose group is committed."""
         committed = self._committed[group]
         return any(
             each.group == group and bool((each.numbers < committed[each.threads]).any())
@@ -182,13 +182,13 @@ class AsynchronousWork:
     # -- copies that an mbarrier completes -------------------------------------------------------------------
 
     def add_unannounced(self, access: Access, piece: Piece) -> None:
-        """Copies; at which mbarrier they arrive, the same instruction says next."""
+        """Copies that complete on an mbarrier, which a later access of the same instruction names."""
         self._unannounced.append(
             _Unannounced(id(access.instruction), piece.offsets, access.width, self._keys(access, piece))
         )
 
     def _keys(self, access: Access, piece: Piece) -> NDArray[Any]:
-        """Numbers of the threads and of the blocks whose memory they touch, or of pairs of blocks."""
+        """A number for each thread and the block, or pair of blocks, whose memory it accesses."""
         blocks = piece.offsets // (piece.data.size // self._batch.count)
         if "cta_group::2" in access.instruction.parts:  # the mbarrier may be in either block of a pair
             blocks = blocks & ~1

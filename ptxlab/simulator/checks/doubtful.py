@@ -1,9 +1,10 @@
-"""Values that ought not to matter: of registers and memory that nobody wrote, and of loads in a race.
+"""Doubtful values: those of registers and memory that nobody wrote, and those that a load in a race returns.
 
-As Valgrind treats them, they may be copied and computed with. They are reported once they decide a branch or
-whether something is stored, are an address, are printed, or are handed back to the caller. What is computed
-from them is as doubtful, lane by lane; so are bytes that they are stored to, and registers that a branch
-decides about if it does nothing else. Usually there are none, and nothing is done.
+As with undefined values in Valgrind, they may be copied and computed with. They are reported once they
+matter: they decide a branch or whether something is stored, are an address, are printed, or are handed back
+to the caller. The taint spreads, lane by lane, to what is computed from them, to bytes that they are stored
+to, and to registers that a doubtful branch chooses, if it does nothing else. Usually nothing is tainted, and
+nothing is done.
 """
 
 from __future__ import annotations
@@ -31,32 +32,32 @@ from ..threads import Batch, Threads
 from .clocks import LogicalTime
 from .plans import Flow, LoadUses, ModulePlans
 
-#: Instructions that hand values on as they are: that nobody wrote a register does not show there yet.
+#: Instructions that only copy values: an unwritten register does not matter there yet.
 _COPIES = {"mov", "selp", "shfl", "prmt", "bfi"}
-#: Those that take bits of several registers: what nobody wrote is mostly overwritten by the next of them.
+#: Instructions that combine bits of several registers: the next of them mostly overwrites unwritten bits.
 _MERGES = {"prmt", "bfi"}
 _WARP_WIDE = {"vote", "match", "redux", "activemask", "movmatrix", "wmma"}
 #: Instructions without a result that only decide what happens next.
 _DECIDES = {"bra", "brx", "ret", "exit", "call", "trap"}
 
-_Taints = NDArray[np.int32]  # of each lane of the batch the number of an origin; 0 where nothing is wrong
-#: The violation of those threads alone in which a doubtful value matters: they are named, in that order.
+_Taints = NDArray[np.int32]  # for each lane of the batch the number of an origin, or 0
+#: Makes the violation of only those threads in which a doubtful value matters, in the order given.
 Account = Callable[[NDArray[Any]], Violation]
 
 
 @dataclass
 class _Origin:
-    """Where a doubtful value comes from, and the violation that it is once it matters."""
+    """Where a doubtful value comes from, and the violation to report once it matters."""
 
-    violation: Violation | None  # None: a register that nobody wrote, and nothing has computed with
+    violation: Violation | None  # None for an unwritten register that nothing has computed with
     threads: NDArray[np.bool_]
     account: Account | None = None
     loading: bool = False  # by tcgen05.ld, which nobody has waited for
-    stored: PtxInstruction | None = None  # what has brought it to global memory
-    storers: NDArray[np.bool_] | None = None  # the warps that have
+    stored: PtxInstruction | None = None  # the instruction that stored it to global memory
+    storers: NDArray[np.bool_] | None = None  # the warps that executed it
 
 
-#: Of several origins the one with the highest number is named: one that takes more than __syncwarp().
+#: Of several origins the one with the highest number is reported: one that needs more than __syncwarp().
 _MORE_THAN_A_WARP = 1 << 24
 
 
@@ -70,7 +71,7 @@ class DoubtfulValues(Observer):
         self._machine: Inspection | None = None
 
     def attach(self, machine: Inspection) -> None:
-        """Remember whose registers say what is chosen."""
+        """Keep the machine, whose registers say which operand a `selp` chooses."""
         self._machine = machine
 
     def begin(self, batch: Batch) -> None:
@@ -82,15 +83,15 @@ class DoubtfulValues(Observer):
         self._memory: dict[int, tuple[Piece, _Taints]] = {}  # by id of the array of bytes
         self._reported: set[tuple[int, int]] = set()
         self._watched: set[int] = set()
-        #: How doubtful it is that threads execute an instruction, by its id, where a branch decides so.
+        #: By id of an instruction: taints of the branch that decides whether threads execute it.
         self._decided_about: dict[int, _Taints] = {}
-        #: When threads last used values of loads that may not matter, by ids of instructions: executed them,
-        #: or came to those that such a value decides about.
+        #: When threads last used values of loads that may not matter, by id of the instruction that uses
+        #: them: they executed it, or the value decided whether they do.
         self._used: dict[int, NDArray[np.int64]] = {}
         self._decided: dict[int, NDArray[np.int64]] = {}
 
     def end(self) -> None:
-        """What lies in arrays of the caller is handed back."""
+        """Doubtful values in arrays of the caller are handed back."""
         for piece, taints in self._memory.values():
             if not piece.title.startswith("argument"):
                 continue
@@ -98,37 +99,37 @@ class DoubtfulValues(Observer):
                 origin = self._origins[number]
                 if origin.stored is not None and origin.storers is not None:
                     lanes = np.flatnonzero(np.repeat(origin.storers, 32))  # shuffles may have moved it
-                    self._matter(number, lanes, origin.stored, "hands it back in global memory")
+                    self._report_use(number, lanes, origin.stored, "hands it back in global memory")
         self._machine = None
-        self._memory, self._live, self._origins = {}, {}, {}  # accounts refer back to who made them
+        self._memory, self._live, self._origins = {}, {}, {}  # accounts refer back to the checks
 
     # -- origins ---------------------------------------------------------------------------------------------
 
-    def _origin(self, key: tuple[Any, ...], threads: NDArray[Any], make: _Origin) -> int:
-        """The number of an origin, which may come again with more threads."""
+    def _origin(self, key: tuple[Any, ...], threads: NDArray[Any], origin: _Origin) -> int:
+        """The number of an origin, which may be known already, with other threads."""
         number = self._numbers.get(key)
         if number is None:
             number = len(self._origins) + 1
-            if make.violation is not None and "__syncthreads()" in make.violation.remedy:
+            if origin.violation is not None and "__syncthreads()" in origin.violation.remedy:
                 number += _MORE_THAN_A_WARP
-            self._numbers[key], self._origins[number] = number, make
+            self._numbers[key], self._origins[number] = number, origin
         self._origins[number].threads[threads] = True
         return number
 
-    def _nobody(self) -> NDArray[np.bool_]:
+    def _no_threads(self) -> NDArray[np.bool_]:
         return np.zeros(self._batch.size, dtype=np.bool_)
 
     def doubt(self, violation: Violation, account: Account | None = None) -> None:
-        """Threads load what they should not use; the violation is reported once it matters."""
+        """Threads load what they should not use; the violation is reported once the value matters."""
         instruction, threads = violation.instruction, violation.threads
         key = (violation.kind, id(instruction), id(violation.other), violation.remedy)
-        number = self._origin(key, threads, _Origin(violation, self._nobody(), account))
+        number = self._origin(key, threads, _Origin(violation, self._no_threads(), account))
         flow = self._plans.flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
 
     def watch(self, uses: LoadUses) -> None:
-        """Remember from now on who uses the value of a load."""
+        """From now on, record which threads use the value of a load."""
         if id(uses) in self._watched:
             return
         self._watched.add(id(uses))
@@ -144,17 +145,20 @@ class DoubtfulValues(Observer):
     def doubt_idle(
         self, uses: LoadUses, threads: NDArray[Any], violation: Violation, account: Account
     ) -> None:
-        """Threads hold what they should not use, as another instruction has just shown."""
+        """Threads hold a loaded value that they should not use: another thread has just overwritten it."""
         key = (violation.kind, id(violation.instruction), id(violation.other), violation.remedy, "idle")
-        number = self._origin(key, threads, _Origin(violation, self._nobody(), account))
+        number = self._origin(key, threads, _Origin(violation, self._no_threads(), account))
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
 
-    def _enter(self, function: str) -> dict[int, _Taints]:
+    def _live_registers(self, function: str) -> dict[int, _Taints]:
         """The doubtful registers of a function: at first those that it may read before it writes them."""
+        live = self._live.get(function)
+        if live is not None:
+            return live
         live = self._live[function] = {}
         for register in self._plans.functions[function].unwritten:
-            origin = _Origin(None, self._nobody())
+            origin = _Origin(None, self._no_threads())
             number = self._origin((function, register), self._batch.everyone, origin)
             live[register] = np.full(self._batch.size, number, dtype=np.int32)
         return live
@@ -163,14 +167,12 @@ class DoubtfulValues(Observer):
         self, function: str, register: int, lanes: NDArray[Any], taints: NDArray[np.int32] | np.int32
     ) -> None:
         """Lanes of a register become doubtful, in addition to what they are."""
-        live = self._live.get(function)
-        if live is None:
-            live = self._enter(function)
+        live = self._live_registers(function)
         if register not in live:
             live[register] = np.zeros(self._batch.size, dtype=np.int32)
         live[register][lanes] = np.maximum(live[register][lanes], taints)
 
-    def _matter(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
+    def _report_use(self, number: int, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         """A doubtful value is used in lanes: report it."""
         origin = self._origins[number]
         violation = origin.violation
@@ -186,9 +188,9 @@ class DoubtfulValues(Observer):
             violation = replace(violation, what=f"{violation.what}, and {line_text(where)} {use}")
         self._report.add(self._batch, violation)
 
-    def _use(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
+    def _report_uses(self, taints: _Taints, lanes: NDArray[Any], where: PtxInstruction, use: str) -> None:
         for number in np.unique(taints[taints > 0]).tolist():
-            self._matter(number, lanes[taints == number], where, use)
+            self._report_use(number, lanes[taints == number], where, use)
 
     # -- instructions ----------------------------------------------------------------------------------------
 
@@ -197,9 +199,7 @@ class DoubtfulValues(Observer):
         if id(instruction) in self._decided:
             self._decided[id(instruction)][threads.indices] = self._time.now
         flow = self._plans.flow(instruction)
-        live = self._live.get(flow.function)
-        if live is None:
-            live = self._enter(flow.function)
+        live = self._live_registers(flow.function)
         guards = [register.index for register in registers_of(instruction.guard)]
         ours = threads.indices
         if self._decided_about and instruction.parts[0] == "bra":
@@ -221,8 +221,8 @@ class DoubtfulValues(Observer):
         if region:
             return
         if not flow.writes or instruction.parts[0] in ("atom", "wgmma", "mma", "ldmatrix"):
-            use = "branches on it" if instruction.parts[0] in _DECIDES else "executes something or not by it"
-            self._use(taints, ours, instruction, use)
+            use = "branches on it" if instruction.parts[0] in _DECIDES else "is predicated on it"
+            self._report_uses(taints, ours, instruction, use)
             return
         for register in flow.writes:
             self._mark(flow.function, register, ours[doubtful], taints[doubtful])
@@ -232,9 +232,7 @@ class DoubtfulValues(Observer):
         if self._used and id(instruction) in self._used:
             self._used[id(instruction)][threads.indices] = self._time.now
         flow = self._plans.flow(instruction)
-        live = self._live.get(flow.function)
-        if live is None:
-            live = self._enter(flow.function)
+        live = self._live_registers(flow.function)
         parts = instruction.parts
         if parts[0] == "tcgen05" and parts[1] in ("ld", "wait::ld"):
             self._tensor_load(instruction, flow, live, threads.indices)
@@ -245,11 +243,11 @@ class DoubtfulValues(Observer):
         for register in flow.addresses:
             if register in live:
                 taints = self._read(live, register, instruction, ours)
-                self._use(taints, ours, instruction, "takes an address from it")
+                self._report_uses(taints, ours, instruction, "takes an address from it")
         if parts[0] in _DECIDES and not (parts[0] == "bra" and self._plans.branch_region(instruction)):
             for register in flow.reads:
                 if register in live:
-                    self._use(
+                    self._report_uses(
                         self._read(live, register, instruction, ours), ours, instruction, "branches on it"
                     )
         if not flow.writes or (parts[0] in ("mma", "wmma") and parts[:2] != ("wmma", "load")):
@@ -272,26 +270,23 @@ class DoubtfulValues(Observer):
             lanes = ours[taints == number]
             names = self._unwritten_names(live, register, instruction, ours)
             what = f"{{who}} execute{{s}} {instruction.opcode} with {names}, never written"
-            made = _Origin(Violation("uninitialised register", instruction, lanes, what), self._nobody())
             if origin.loading:
-                self._matter(number, lanes, instruction, "uses it")
+                self._report_use(number, lanes, instruction, "uses it")
                 continue
-            derived = self._origin((id(instruction), register), lanes, made)
-            taints[taints == number] = derived
+            unwritten = Violation("uninitialised register", instruction, lanes, what)
+            key = (id(instruction), register)
+            taints[taints == number] = self._origin(key, lanes, _Origin(unwritten, self._no_threads()))
         return taints
 
     def _unwritten_names(
         self, live: dict[int, _Taints], register: int, instruction: PtxInstruction, ours: NDArray[Any]
     ) -> str:
-        """A register that nobody wrote, and the others of that kind that the instruction reads."""
+        """An unwritten register, and the other unwritten ones that the instruction reads."""
         names = []
         for each in dict.fromkeys((*self._plans.flow(instruction).reads, register)):
-            origins = (
-                [self._origins.get(number) for number in np.unique(live[each][ours]).tolist()]
-                if each in live
-                else []
-            )
-            if each == register or any(made and made.violation is None for made in origins):
+            numbers = np.unique(live[each][ours]).tolist() if each in live else []
+            origins = [self._origins[number] for number in numbers if number]
+            if each == register or any(origin.violation is None for origin in origins):
                 names.append(self._plans.owners[id(instruction)].function.registers[each].name)
         if len(names) == 1:
             return f"register {names[0]}"
@@ -301,14 +296,14 @@ class DoubtfulValues(Observer):
     def _write(
         self, live: dict[int, _Taints], registers: tuple[int, ...], ours: NDArray[Any], taints: _Taints | None
     ) -> None:
-        """Lanes of registers get values that are doubtful, or not."""
-        some = taints is not None and bool(taints.any())
+        """Lanes of registers get values with these taints; None for none."""
+        tainted = taints is not None and bool(taints.any())
         for register in registers:
             if register in live:
                 live[register][ours] = np.int32(0) if taints is None else taints
-                if not some and not live[register].any():
+                if not tainted and not live[register].any():
                     del live[register]
-            elif some and taints is not None:
+            elif tainted and taints is not None:
                 live[register] = np.zeros(self._batch.size, dtype=np.int32)
                 live[register][ours] = taints
 
@@ -349,12 +344,12 @@ class DoubtfulValues(Observer):
             return np.asarray(np.repeat(wide.reshape(-1, 32).max(axis=1), 32)[ours])
         return result
 
-    def _values(self, register: int, ours: NDArray[Any]) -> NDArray[Any] | None:
+    def _register_values(self, register: int, ours: NDArray[Any]) -> NDArray[Any] | None:
         values = None if self._machine is None else self._machine.reader()(register)
         return None if values is None else values[ours]
 
-    def _of(self, operand: Operand, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
-        """How doubtful an operand is."""
+    def _taints_of(self, operand: Operand, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
+        """The taints of an operand."""
         taints = np.zeros(len(ours), dtype=np.int32)
         for register in registers_of(operand):
             if register.index in live:
@@ -364,13 +359,15 @@ class DoubtfulValues(Observer):
     def _selected(self, instruction: PtxInstruction, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
         """`selp`: as the side that is chosen, and the predicate."""
         _, first, second, chooser = instruction.operands
-        one, two, by = (self._of(operand, live, ours) for operand in (first, second, chooser))
+        if_true, if_false, choice = (
+            self._taints_of(operand, live, ours) for operand in (first, second, chooser)
+        )
         chosen = None
         if isinstance(chooser, Register):
-            chosen = self._values(chooser.index, ours)
+            chosen = self._register_values(chooser.index, ours)
         if chosen is None:
-            return np.maximum(np.maximum(one, two), by)
-        return np.maximum(np.where(chosen, one, two), by).astype(np.int32)
+            return np.maximum(np.maximum(if_true, if_false), choice)
+        return np.maximum(np.where(chosen, if_true, if_false), choice).astype(np.int32)
 
     def _shuffled(self, instruction: PtxInstruction, live: dict[int, _Taints], ours: NDArray[Any]) -> _Taints:
         """`shfl`: as the value of the lane that it comes from. PTX ISA, "shfl.sync"."""
@@ -381,13 +378,13 @@ class DoubtfulValues(Observer):
             if isinstance(operand, Immediate):
                 values = np.full(len(ours), operand.value)
             elif isinstance(operand, Register):
-                values = self._values(operand.index, ours)
+                values = self._register_values(operand.index, ours)
             if values is None:
-                return self._of(source, live, ours)
+                return self._taints_of(source, live, ours)
             numbers.append(values)
         mode = next((part for part in instruction.parts if part in ("up", "down", "bfly")), "idx")
         lanes, _ = shuffle_lanes(mode, ours & 31, *numbers)
-        return self._of(source, live, (ours & ~31) + lanes)
+        return self._taints_of(source, live, (ours & ~31) + lanes)
 
     def _absorbed(
         self,
@@ -399,7 +396,7 @@ class DoubtfulValues(Observer):
     ) -> _Taints:
         """`and` with zero, `or` with ones: the other operand does not count."""
         for register in flow.reads:
-            values = self._values(register, ours)
+            values = self._register_values(register, ours)
             if values is None:
                 continue
             absorbing = values == (0 if instruction.parts[0] == "and" else np.invert(np.zeros_like(values)))
@@ -420,7 +417,7 @@ class DoubtfulValues(Observer):
                 result[ours] = np.maximum(result[ours], self._read(live, register, instruction, ours))
         result = np.repeat(result.reshape(-1, 32).max(axis=1), 32)
         scale = next((each for each in instruction.operands[3:] if isinstance(each, Register)), None)
-        kept = None if scale is None or scale.type != "pred" else self._values(scale.index, ours)
+        kept = None if scale is None or scale.type != "pred" else self._register_values(scale.index, ours)
         accumulates = np.ones(len(ours), dtype=np.bool_) if kept is None else kept.astype(np.bool_)
         own = result[ours]
         for register in flow.writes:
@@ -486,8 +483,8 @@ class DoubtfulValues(Observer):
             what = "{who} load{s} from tensor memory"
             remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
             violation = Violation("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
-            made = _Origin(violation, self._nobody(), loading=True)
-            number = self._origin(("tcgen05.ld", id(instruction)), ours, made)
+            origin = _Origin(violation, self._no_threads(), loading=True)
+            number = self._origin(("tcgen05.ld", id(instruction)), ours, origin)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
             return
         loading = [number for number, each in self._origins.items() if each.loading]
@@ -527,10 +524,10 @@ class DoubtfulValues(Observer):
             return
         for number in np.unique(known[1][piece.offsets]).tolist():
             if number:
-                self._matter(number, piece.threads[:1], instruction, "prints it")
+                self._report_use(number, piece.threads[:1], instruction, "prints it")
 
     def _hand_over(self, access: Access) -> None:
-        """What a function that was not inlined gets, or gives back, is not followed: a race matters there."""
+        """Arguments and results of functions that are not inlined are not followed: a race matters there."""
         flow = self._plans.flow(access.instruction)
         live = self._live.get(flow.function) or {}
         lanes = np.concatenate([piece.threads for piece in access.pieces])
@@ -539,23 +536,23 @@ class DoubtfulValues(Observer):
             for number in np.unique(taints[taints > 0]).tolist():
                 violation = self._origins[number].violation
                 if violation is not None and violation.kind in ("race", "narrow scope"):
-                    self._matter(number, lanes[taints == number], access.instruction, "hands it over")
+                    self._report_use(number, lanes[taints == number], access.instruction, "hands it over")
 
     def _load(self, access: Access, flow: Flow, piece: Piece, taints: _Taints) -> None:
-        found = taints[piece.offsets[:, None] + np.arange(access.width)]
-        if not found.any():
+        loaded = taints[piece.offsets[:, None] + np.arange(access.width)]
+        if not loaded.any():
             return
         instruction = access.instruction
         if access.proxy == "async" and instruction.parts[0] != "wgmma":
-            self._use(found.max(axis=1), piece.threads, instruction, "copies it")
+            self._report_uses(loaded.max(axis=1), piece.threads, instruction, "copies it")
             return
         if instruction.parts[0] in ("ld", "ldu", "atom") and flow.writes:
-            by_element = found.reshape(len(found), len(flow.writes), -1).max(axis=2)
+            by_element = loaded.reshape(len(loaded), len(flow.writes), -1).max(axis=2)
             for register, column in zip(flow.writes, by_element.T, strict=True):
                 self._mark(flow.function, register, piece.threads, column)
             return
-        for number in np.unique(found[found > 0]).tolist():
-            threads = piece.threads[(found == number).any(axis=1)]
+        for number in np.unique(loaded[loaded > 0]).tolist():
+            threads = piece.threads[(loaded == number).any(axis=1)]
             for register, lanes in _destinations(instruction, flow, threads):
                 self._mark(flow.function, register, lanes, np.int32(number))
 

@@ -8,6 +8,7 @@ reach together are reported.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,32 +25,23 @@ from .proxies import ProxyFences
 from .uniform_blocks import UniformBlocks
 
 
+@dataclass(eq=False)
 class HappensBefore:
     """Updates what threads know of each other, event by event."""
 
-    def __init__(
-        self,
-        report: HazardLog,
-        clocks: Clocks,
-        work: AsynchronousWork,
-        blocks: UniformBlocks,
-        clusters: ClusterOrder,
-        proxies: ProxyFences,
-    ) -> None:
-        self._report = report
-        self._clocks = clocks
-        self._work = work
-        self._blocks = blocks
-        self._clusters = clusters
-        self._proxies = proxies
-        self._batch = clocks.batch
+    log: HazardLog
+    clocks: Clocks
+    work: AsynchronousWork
+    blocks: UniformBlocks
+    clusters: ClusterOrder
+    proxies: ProxyFences
 
     def access_flags(self, access: Access, traits: Traits) -> None:
         """Threads read or write, strongly or atomically, what may be a flag."""
-        self._blocks.clocks_changed()
+        self.blocks.clocks_changed()
         if traits.releases:
-            self._clocks.fence(access.threads, cta_scope=traits.cta_scope)
-        self._clocks.access_flags(
+            self.clocks.fence(access.threads, cta_scope=traits.cta_scope)
+        self.clocks.access_flags(
             access.threads,
             cta_scope=traits.cta_scope,
             reads=access.kind != "write" and access.instruction.parts[0] != "red",
@@ -58,14 +50,14 @@ class HappensBefore:
 
     def synchronise(self, event: Synchronisation) -> None:
         """Threads learn what others did."""
-        self._blocks.clocks_changed()
+        self.blocks.clocks_changed()
         kind = event.kind
         if kind == "bar":
             self._barrier(event)
         elif kind == "bar.warp":
-            self._clocks.sync_warps(event.threads)
+            self.clocks.sync_warps(event.threads)
         elif kind.startswith("barrier.cluster"):
-            self._clusters.barrier(event)
+            self.clusters.barrier(event)
         elif kind.startswith(("mbarrier", "cp.async.mbarrier")):
             self._mbarrier(event)
         elif kind.startswith(("fence", "membar")):
@@ -76,23 +68,23 @@ class HappensBefore:
     def _fence(self, event: Synchronisation) -> None:
         parts = event.instruction.parts
         if event.kind.startswith("fence.mbarrier_init"):
-            self._clocks.init_fenced[event.threads] = self._clocks.time.now
+            self.clocks.init_fenced[event.threads] = self.clocks.time.now
         elif event.kind.startswith("fence.proxy.async"):
-            self._proxies.fence(event)
+            self.proxies.fence(event)
         elif "proxy" not in parts:
-            self._clocks.fence(event.threads, cta_scope="cta" in parts)
+            self.clocks.fence(event.threads, cta_scope="cta" in parts)
 
     def _group(self, event: Synchronisation) -> None:
         """Threads end groups of copies or wgmma, or wait for them."""
         group, _, verb = event.kind.rpartition(".")
         if verb == "commit_group":
-            self._blocks.separate_if_partial(event.threads)
-            self._work.commit(group, event.threads)
+            self.blocks.separate_if_partial(event.threads)
+            self.work.commit(group, event.threads)
         elif group == "wgmma":
-            self._work.wait_wgmma(event.threads, int(np.asarray(event.key)))
+            self.work.wait_wgmma(event.threads, int(np.asarray(event.key)))
         else:
-            self._blocks.separate_if_partial(event.threads)
-            self._work.wait(
+            self.blocks.separate_if_partial(event.threads)
+            self.work.wait(
                 group,
                 event.threads,
                 int(np.asarray(event.key)),
@@ -103,9 +95,9 @@ class HappensBefore:
     # -- mbarriers -------------------------------------------------------------------------------------------
 
     def _mbarrier(self, event: Synchronisation) -> None:
-        clocks, threads, kind = self._clocks, event.threads, event.kind
+        clocks, threads, kind = self.clocks, event.threads, event.kind
         if kind == "mbarrier.init":
-            self._proxies.initialise(event)
+            self.proxies.initialise(event)
             return
         owners, places = self._barriers(event)
         own = owners == threads // clocks.lanes
@@ -114,24 +106,24 @@ class HappensBefore:
         if kind == "mbarrier.phase":
             clocks.complete_phase(owners, places)
         elif kind == "mbarrier.wait":
-            if self._batch.grid.cluster_size > 1:
-                self._clusters.wait(event, places)
+            if self.clocks.batch.grid.cluster_size > 1:
+                self.clusters.wait(event, places)
             clocks.acquire(own_threads, own_places)
         elif kind.endswith("mbarrier.arrive"):
             if kind.startswith("cp"):
-                self._blocks.separate_if_partial(threads)
-                self._work.wait("cp.async", threads, 0, everything=True, only_read=False)
+                self.blocks.separate_if_partial(threads)
+                self.work.wait("cp.async", threads, 0, everything=True, only_read=False)
             clocks.release(own_threads, own_places)
             if not all_own:
-                self._clusters.arrive(event.instruction, threads[~own], owners[~own], places[~own])
+                self.clusters.arrive(event.instruction, threads[~own], owners[~own], places[~own])
 
     def _barriers(self, event: Synchronisation) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The blocks that mbarriers are in, and their addresses there."""
-        blocks = event.threads // self._clocks.lanes
+        blocks = event.threads // self.clocks.lanes
         places = np.asarray(event.key).astype(np.int64, copy=False)
         if not (places >> RANK_SHIFT).any():
             return blocks, places
-        cluster = self._batch.grid.cluster_size
+        cluster = self.clocks.batch.grid.cluster_size
         owners, offsets = cluster_places(places, blocks, cluster)
         beyond = places >> RANK_SHIFT > cluster  # memory refuses these as soon as they are touched
         return np.where(beyond, blocks, owners), offsets
@@ -143,7 +135,7 @@ class HappensBefore:
         number, parts = int(np.asarray(event.key)), event.instruction.parts
         aligned = parts[0] == "bar" or "aligned" in parts
         if not event.completed:
-            split = self._clocks.arrive(number, event.threads, "arrive" not in parts)
+            split = self.clocks.arrive(number, event.threads, "arrive" not in parts)
             if aligned and split.any():
                 self._report_divergence(
                     event, split, f"reach{{es}} barrier {number} apart from other lanes of the same warp"
@@ -151,17 +143,17 @@ class HappensBefore:
             return
         counts_threads = len(event.instruction.operands) > 1 and "red" not in parts
         if aligned and counts_threads:
-            lacking = self._clocks.partial(number, event.threads)
+            lacking = self.clocks.partial(number, event.threads)
             if lacking.any():
                 self._report_divergence(
                     event,
                     lacking,
                     f"leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
                 )
-        self._clocks.leave(number, event.threads)
+        self.clocks.leave(number, event.threads)
 
     def _report_divergence(self, event: Synchronisation, where: NDArray[np.bool_], what: str) -> None:
         threads = event.threads[where]
-        self._report.add(
-            self._batch, Violation("divergent barrier", event.instruction, threads, f"{{who}} {what}")
+        self.log.add(
+            self.clocks.batch, Violation("divergent barrier", event.instruction, threads, f"{{who}} {what}")
         )

@@ -2,13 +2,15 @@
 
 Local memory that a thread reads and has not written.
 
-tcgen05: what one thread issues (mma, cp, shift) runs in order. Everybody else must wait for the mbarrier at
-which a tcgen05.commit of that thread arrives; and tcgen05.st is complete only after tcgen05.wait::st of its
-warp. A wait of one thread counts for its block, since others learn of it through a barrier.
+tcgen05: instructions that one thread issues (mma, cp, shift) run in order. All other threads must wait for
+the mbarrier at which a tcgen05.commit of that thread arrives; and tcgen05.st is complete only after
+tcgen05.wait::st of its warp. A wait of one thread counts for its block, since others learn of it through a
+barrier.
 
-Tensor maps: TMA reads them through a proxy of its own. What a thread has changed must be released, by
+Tensor maps: TMA reads them through a proxy of its own. A change must be released with
 tensormap.cp_fenceproxy or fence.proxy.tensormap::generic.release, and acquired with
-fence.proxy.tensormap::generic.acquire by who uses it. A fence of one thread counts for its block.
+fence.proxy.tensormap::generic.acquire by the thread that uses the map. A fence of one thread counts for its
+block.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class LocalMemory:
         self._written = np.zeros((batch.size, 0), dtype=np.bool_)
 
     def check(self, access: Access) -> None:
-        """Compare an access with those before it, and note it."""
+        """Report bytes that are read and were never written, and note those that are written."""
         end = int(access.addresses.max()) + access.width
         if end > self._written.shape[1]:
             more = np.zeros((self._batch.size, max(end, 2 * self._written.shape[1])), dtype=np.bool_)
@@ -69,12 +71,12 @@ class _TensorWrite:
     barriers: set[tuple[int, int]] = field(default_factory=set)  # block and address; none before a commit
 
     def touches(self, other: TensorAccess) -> bool:
-        """Whether it has words of the same block in common with an access."""
-        mine, its = self.access.columns, other.columns
+        """Whether an access overlaps with it."""
+        columns, others = self.access.columns, other.columns
         return (
             self.access.block == other.block
-            and mine.start < its.stop
-            and its.start < mine.stop
+            and columns.start < others.stop
+            and others.start < columns.stop
             and self.access.lanes & other.lanes != 0
         )
 
@@ -94,7 +96,7 @@ class TensorCheck(Observer):
         self._allocated: dict[tuple[int, int], tuple[PtxInstruction, int]] = {}
 
     def end(self) -> None:
-        """What is left in tensor memory at the end of its block."""
+        """Report columns that are still allocated when their block ends."""
         for instruction in dict.fromkeys(each for each, _ in self._allocated.values()):
             threads = [thread for each, thread in self._allocated.values() if each is instruction]
             self._report.add(self._batch, Violation(
@@ -151,7 +153,7 @@ class TensorCheck(Observer):
             self._stores = [store for store in self._stores if int(store.access.threads[0]) >> 5 not in warps]
 
     def synchronised(self, event: Synchronisation) -> None:
-        """A commit says where its thread's instructions arrive; who has waited there knows of them."""
+        """A commit says at which mbarrier its thread's instructions arrive; a wait there completes them."""
         if event.kind in ("tcgen05.alloc", "tcgen05.dealloc"):
             columns = np.broadcast_to(event.key, event.threads.shape).tolist()
             for thread, column in zip(event.threads.tolist(), columns, strict=True):
@@ -180,7 +182,7 @@ class TensorCheck(Observer):
 
     @staticmethod
     def _is_awaited(flight: _TensorWrite, keys: set[tuple[int, int]]) -> bool:
-        """Whether somebody of its block has waited for it."""
+        """Whether a thread of its block has waited for it."""
         return any(block == flight.access.block for block, _ in flight.barriers & keys)
 
 
@@ -198,7 +200,7 @@ class _Change:
 
 
 class TensorMapCheck(Observer):
-    """Looks for tensor maps that TMA may see as they were before."""
+    """Looks for tensor maps that TMA may see as they were before a change."""
 
     def __init__(self, report: HazardLog) -> None:
         self._report = report
@@ -207,11 +209,11 @@ class TensorMapCheck(Observer):
         self._time = 0
 
     def begin(self, batch: Batch) -> None:
-        """Remember the blocks; what others changed stays."""
+        """A batch starts; changes by earlier blocks are kept."""
         self._batch = batch
 
     def synchronised(self, event: Synchronisation) -> None:
-        """A map is changed, fenced or used."""
+        """Threads change, fence or use tensor maps."""
         if not event.kind.startswith(("tensormap", "fence.proxy.tensormap")):
             return
         self._time += 1

@@ -12,17 +12,17 @@ _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 class Traits:
     """What an instruction's opcode says about its accesses."""
 
-    strong: bool
+    strong: bool  # in the sense of PTX's memory model
     releases: bool
     constant: bool  # `.nc`: nobody writes what it reads
-    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
+    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk", "wgmma" or ""
     completes_on_mbarrier: bool
     cta_scope: bool  # `.cta`: it is for threads of the same block
 
 
 @cache
 def traits_of(opcode: str) -> Traits:
-    """Those of the instructions with this opcode."""
+    """The traits of an opcode."""
     parts = opcode.split(".")
     completes_on_mbarrier = any(part.startswith("mbarrier::complete_tx") for part in parts)
     group = ""

@@ -1,14 +1,14 @@
-"""What checks know of a module's code before it runs, decided once for each of its functions.
+"""What the checks learn from a module's code before it runs, once for each function.
 
-Registers: which a path may read before it writes them, which a running wgmma uses, how values pass through
-an instruction. Only what may go wrong is watched while the code runs, and usually there is nothing.
+Registers: those that some path reads before it writes them, those that a running wgmma uses, and how values
+pass through each instruction. Only what may go wrong is watched while the code runs; usually that is nothing.
 
 Loads whose value does not always matter: compilers let all threads load what only one of them uses. If
-another thread overwrites the bytes without a barrier, that harms only those that use what they loaded. Here
-is found which registers are computed from a load, and which instructions use them: a branch, an address, a
-store. A shuffle hands a value to other lanes, whose uses count as well. A load that surely matters (one that
-is used by everybody who loads, before the next branch) has no record, and neither has one whose value goes
-many ways.
+another thread overwrites the bytes without a barrier, that harms only threads that use what they loaded. So
+we find which registers are computed from a load, and which instructions use them: a branch, an address, a
+store. A shuffle hands a value to other lanes, whose uses count as well. There is no record of a load that
+surely matters (every thread that loads also uses the value before the next branch), nor of one with too many
+uses to follow.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ class Flow(NamedTuple):
     reads: tuple[int, ...]  # that its result is computed from
     writes: tuple[int, ...]
     addresses: tuple[int, ...]
-    stored: tuple[int, ...]  # what goes to memory, element by element; -1 for what is no register
+    stored: tuple[int, ...]  # what goes to memory, element by element; -1 for operands that are not registers
 
 
 @dataclass
 class RegisterPlan:
-    """What to look at when an instruction is executed."""
+    """What to check when an instruction is executed."""
 
     accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
     multiplies: int = -1  # its own set
     overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
     metadata: int = -1  # its own
-    lanes: int = 0  # that must all be there
+    lanes: int = 0  # so many must execute it together
     mask: int = -1
     mask_register: int = -1  # of a mask that is computed
 
 
 class _Roles(NamedTuple):
-    """Registers of a function that are looked at, by their numbers."""
+    """Registers of a function that are watched, by their numbers."""
 
     members: dict[int, list[int]]  # those of wgmma: the sets that each is in
     metadata: dict[int, int]  # those of wgmma.sp: the set of each
-    constants: dict[int, int]  # that only ever hold one number
+    constants: dict[int, int]  # those that only ever hold one value
 
 
 class LoadUses(NamedTuple):
@@ -74,9 +74,9 @@ class LoadUses(NamedTuple):
 
     function: str
     registers: frozenset[int]
-    uses: frozenset[int]  # who executes them uses the value
-    decisions: frozenset[int]  # who comes to them does: the value decides whether they are executed
-    lane_bits: int  # lanes whose numbers differ in no other bits may have exchanged it
+    uses: frozenset[int]  # a thread that executes one of these uses the value
+    decisions: frozenset[int]  # a thread that reaches one of these does: the value is its predicate
+    lane_bits: int  # lanes whose numbers differ in these bits alone may have exchanged it
 
 
 class FunctionLoads:
@@ -102,8 +102,7 @@ class FunctionLoads:
         registers = set(self._effects[load.index][1])
         waiting = sorted(registers)
         uses: set[int] = set()
-        decisions: set[int] = set()
-        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # what one lane points at, others get
+        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # lanes get rows that others point at
         while waiting:
             for index in self._readers.get(waiting.pop(), ()):
                 instruction = instructions[index]
@@ -117,9 +116,7 @@ class FunctionLoads:
                     uses.add(index)
             if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
                 return None
-        for index in uses:
-            if _is_decided(instructions[index], registers):
-                decisions.add(index)
+        decisions = {index for index in uses if _is_decided(instructions[index], registers)}
         return LoadUses(
             self._function.name,
             frozenset(registers),
@@ -129,7 +126,7 @@ class FunctionLoads:
         )
 
     def _is_used_at_once(self, load: PtxInstruction) -> bool:
-        """Whether all that load also use the value, before they can go separate ways."""
+        """Whether all threads that load also use the value, before they can diverge."""
         instructions: Sequence[PtxInstruction] = self._function.instructions
         registers = set(self._effects[load.index][1])
         for index in range(load.index + 1, self._ends[load.index]):
@@ -146,10 +143,10 @@ class FunctionLoads:
         return False
 
     def _lane_bits(self, instruction: PtxInstruction) -> int | None:
-        """If results depend on registers of the warp alone: the bits in which numbers of those lanes differ.
+        """The bits in which lanes differ that exchange values here; None if the instruction does more.
 
-        None of anything that does more. A butterfly hands values over between lanes whose numbers differ in
-        the bits of its mask; other shuffles may between any.
+        Arithmetic exchanges none. A butterfly shuffle exchanges values of lanes whose numbers differ in the
+        bits of its mask; other shuffles may exchange them between any lanes.
         """
         if instruction.is_arithmetic:
             return 0
@@ -169,7 +166,7 @@ def _is_decided(instruction: PtxInstruction, registers: set[int]) -> bool:
 
 
 class FunctionPlans:
-    """What is known of a function, found when it is asked for."""
+    """What is known of a function, computed at first use."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -181,7 +178,7 @@ class FunctionPlans:
 
     @cached_property
     def masked(self) -> set[int]:
-        """Registers with bits that `and` with a constant has left: `or` puts bit-fields into the others."""
+        """Registers that only `and` with a constant writes: `or` combines such bit-fields."""
         return _masked(self.function)
 
     @cached_property
@@ -191,7 +188,7 @@ class FunctionPlans:
 
 
 class ModulePlans:
-    """What to watch when instructions of a module are executed; found for each function at its first one."""
+    """What to watch when instructions of a module are executed; computed at first use."""
 
     def __init__(self, module: Module) -> None:
         self.functions = {name: FunctionPlans(each) for name, each in module.functions.items()}
@@ -209,12 +206,12 @@ class ModulePlans:
 
     @cached_property
     def guesses(self) -> frozenset[int]:
-        """Loads, by id, of what a compare-and-swap compares: if it has changed since, the swap tells."""
+        """Loads, by id, of what a compare-and-swap compares: if the value is stale, the swap fails."""
         return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
 
     @cached_property
     def blind_updates(self) -> frozenset[int]:
-        """Atomic operations, by id, whose result nobody reads: it tells nothing of the updates before."""
+        """Atomic operations, by id, whose results nobody reads: they learn nothing of earlier updates."""
         blind: set[int] = set()
         for plans in self.functions.values():
             instructions = plans.function.instructions
@@ -235,21 +232,21 @@ class ModulePlans:
         return flow
 
     def branch_region(self, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
-        """What a branch decides about if that only computes registers, as ``if (x) y = 1; else y = 2;``."""
+        """What a branch chooses from, if it only computes registers: ``if (x) y = 1; else y = 2;``."""
         key = id(branch)
         if key not in self._regions:
             self._regions[key] = _branch_region(self.owners[key].function, branch)
         return self._regions[key]
 
     def load_uses(self, instruction: PtxInstruction) -> LoadUses | None:
-        """Where the value of a load matters; None if that is not to be asked."""
+        """Where the value of a load is used; None if it surely matters, or has too many uses."""
         key = id(instruction)
         if key not in self._load_uses:
             self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
         return self._load_uses[key]
 
     def of(self, instruction: PtxInstruction) -> RegisterPlan | None:
-        """What to do when it is executed; None for nothing."""
+        """What to check when it is executed; None for nothing."""
         key = id(instruction)
         if key not in self._plans:
             with self._lock:  # one kernel may run in several threads
@@ -278,7 +275,7 @@ class ModulePlans:
         self._plans |= {id(each): self._plan(function, each, roles) for each in function.instructions}
 
     def _plan(self, function: Function, instruction: PtxInstruction, roles: _Roles) -> RegisterPlan | None:
-        """What to look at where an instruction is executed; None if there is nothing."""
+        """See `of`."""
         members, metadata, constants = roles
         parts = instruction.parts
         read, written = instruction.effects
@@ -308,7 +305,7 @@ class ModulePlans:
         return plan if busy or needed else None
 
 
-# -- found in the code of a function -------------------------------------------------------------------------
+# -- analysis of a function's code ---------------------------------------------------------------------------
 
 
 def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
@@ -341,7 +338,7 @@ def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
 def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstruction, ...]:
     """The instructions that a branch skips, or chooses from, if they are arithmetic alone; () if not.
 
-    Nothing else leads into them: one `if` without `else`, or two arms that meet again.
+    No other branch leads into them: it is an `if` without `else`, or two arms that join again.
     """
     body, begin, end = function.instructions, branch.index + 1, _target(branch)
     if not begin < end < len(body):
@@ -414,19 +411,19 @@ def _unwritten(function: Function) -> set[int]:
             if instructions[index].guard is None:
                 known |= register_bits(effects[index][1])
     written = {register for _, registers in effects for register in registers}
-    users = {
-        register: [one for one, (read, _) in zip(instructions, effects, strict=True) if register in read]
+    readers = {
+        register: [each for each, (read, _) in zip(instructions, effects, strict=True) if register in read]
         for register in watched - written
     }
     return watched - {
-        register for register, ones in users.items() if all(_fills(one, written) for one in ones)
+        register for register, those in readers.items() if all(_fills(each, written) for each in those)
     }
 
 
 def _fills(instruction: PtxInstruction, written: set[int]) -> bool:
-    """Whether a register that nobody writes may stand here: beside one that somebody does, in a packing mov.
+    """Whether an instruction is a packing mov with a written register: an unwritten one only fills it.
 
-    So LLVM widens a value whose upper part nobody will look at.
+    LLVM widens a value in this way if its upper part is never used.
     """
     source = instruction.operands[-1]
     if instruction.parts[0] != "mov" or not isinstance(source, Vector):
@@ -463,7 +460,7 @@ def _wgmma_registers(instruction: PtxInstruction) -> set[int]:
 
 
 def _wgmma_metadata(instruction: PtxInstruction) -> set[int]:
-    """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
+    """The register with the metadata of a sparse wgmma, which an H200 reads while the wgmma runs."""
     if "sp" not in instruction.parts:
         return set()
     return {register.index for register in registers_of(instruction.operands[3])}

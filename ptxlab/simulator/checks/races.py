@@ -7,6 +7,7 @@ for asynchronous work, or nothing, as where a flag is reset or the same value is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,22 +23,15 @@ from .uniform_blocks import UniformBlocks
 _MAX_OTHERS = 16  # instructions that one access is reported against
 
 
+@dataclass(eq=False)
 class RaceCheck:
     """Finds earlier accesses that do not happen before the current one, and reports those that matter."""
 
-    def __init__(
-        self,
-        reports: AccessReports,
-        clocks: Clocks,
-        blocks: UniformBlocks,
-        presence: ClusterPresence,
-        loads: IdleLoads,
-    ) -> None:
-        self._reports = reports
-        self._clocks = clocks
-        self._blocks = blocks
-        self._presence = presence
-        self._loads = loads
+    reports: AccessReports
+    clocks: Clocks
+    blocks: UniformBlocks
+    presence: ClusterPresence
+    loads: IdleLoads
 
     def check(self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb) -> bool:
         """Compare an access with earlier ones, given by stamps of its entries; whether any is unordered."""
@@ -66,7 +60,7 @@ class RaceCheck:
         last[entries] = np.arange(len(entries))
         winner = last[entries]
         if touch.strong:
-            blocks = threads // self._clocks.lanes
+            blocks = threads // self.clocks.lanes
             conflicting = blocks != blocks[winner]
         else:
             content = touch.content
@@ -75,11 +69,11 @@ class RaceCheck:
             self._require_separate(touch)  # other blocks may write other values
             conflicting = (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if conflicting.any():
-            self._reports.conflicting_writes(touch, winner, np.flatnonzero(conflicting))
+            self.reports.conflicting_writes(touch, winner, np.flatnonzero(conflicting))
 
     def _require_separate(self, touch: ShadowTouch) -> None:
         if touch.in_shared:
-            self._blocks.require_separate()
+            self.blocks.require_separate()
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -87,7 +81,7 @@ class RaceCheck:
         self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb
     ) -> NDArray[np.intp] | None:
         """The entries whose earlier access does not happen before the current one; None if there are none."""
-        limit = self._clocks.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
+        limit = self.clocks.known_to_all + 1 << TIME_SHIFT if touch.in_shared else 1
         if not len(before) or before.max() < limit:
             return None
         late = before >= limit
@@ -96,7 +90,7 @@ class RaceCheck:
         if not len(which):
             return None
         if touch.in_shared:
-            self._blocks.require_same_clocks()
+            self.blocks.require_same_clocks()
         stamps, threads = before, touch.threads
         if len(which) < len(before):
             stamps, threads = before[which], threads[which]
@@ -104,7 +98,7 @@ class RaceCheck:
         if touch.strong:
             atomic = stamps & ATOMIC != 0
             if touch.traits.cta_scope:  # atomic for threads of the same block only
-                atomic &= threads // self._clocks.lanes == touch.threads_of(stamps) // self._clocks.lanes
+                atomic &= threads // self.clocks.lanes == touch.threads_of(stamps) // self.clocks.lanes
             ordered |= atomic
         if ordered.all():
             return None
@@ -124,13 +118,13 @@ class RaceCheck:
             stamps & (PENDING | WORK),
         )
         if not kinds.any():
-            return self._clocks.ordered(threads, others, times, written)
+            return self.clocks.ordered(threads, others, times, written)
         if (kinds == WORK).all():
-            return self._clocks.knows_work(threads, stamps & ID, times)
+            return self.clocks.knows_work(threads, stamps & ID, times)
         ordered = np.zeros(len(stamps), dtype=np.bool_)
         plain, work = kinds == 0, kinds & WORK != 0
-        ordered[plain] = self._clocks.ordered(threads[plain], others[plain], times[plain], written)
-        ordered[work] = self._clocks.knows_work(threads[work], stamps[work] & ID, times[work])
+        ordered[plain] = self.clocks.ordered(threads[plain], others[plain], times[plain], written)
+        ordered[work] = self.clocks.knows_work(threads[work], stamps[work] & ID, times[work])
         return ordered
 
     # -- what unordered accesses mean ------------------------------------------------------------------------
@@ -146,12 +140,12 @@ class RaceCheck:
         self._require_separate(touch)
         if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
-        if touch.in_shared and self._clocks.batch.grid.cluster_size > 1:
-            absent = self._presence.may_be_absent(touch.threads[which], touch.threads_of(before[which]))
+        if touch.in_shared and self.clocks.batch.grid.cluster_size > 1:
+            absent = self.presence.may_be_absent(touch.threads[which], touch.threads_of(before[which]))
             which = which[~absent]  # that is reported
         times = before[which] >> TIME_SHIFT & TIME
         for time in np.unique(times)[:_MAX_OTHERS].tolist():
-            other = self._clocks.time.instruction_at(time)
+            other = self.clocks.time.instruction_at(time)
             if other is not None:
                 self._report(Conflict(touch, before, which[times == time], other, other_verb))
 
@@ -161,7 +155,7 @@ class RaceCheck:
         if touch.access.owners is not None and conflict.other_verb == "wrote":
             own = self._are_own_rows(touch, before, which)
             if own.any():
-                self._reports.unsynchronised_rows_of_a(conflict._replace(which=which[own]))
+                self.reports.unsynchronised_rows_of_a(conflict._replace(which=which[own]))
             which = which[~own]
             if not len(which):
                 return
@@ -169,9 +163,9 @@ class RaceCheck:
         which = np.concatenate([which[other_warp], which[~other_warp]])  # the remedy is for other warps
         conflict = conflict._replace(which=which)
         if conflict.stamp & (PENDING | WORK):
-            self._reports.missing_wait(conflict)
+            self.reports.missing_wait(conflict)
         else:
-            self._reports.race(conflict, self._loads.idle_reads(conflict))
+            self.reports.race(conflict, self.loads.idle_reads(conflict))
 
     def _may_reset(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
@@ -190,8 +184,8 @@ class RaceCheck:
             reads = readers[entries]
             when, others = reads >> TIME_SHIFT & TIME, touch.threads_of(reads)
             later = (reads & ATOMIC != 0) & (when > times) & (others >= 0)
-            was_read[later] |= self._clocks.ordered(threads[later], others[later], when[later], True)
-        return np.asarray(flags & was_read & self._clocks.has_published(touch.threads_of(stamps)))
+            was_read[later] |= self.clocks.ordered(threads[later], others[later], when[later], True)
+        return np.asarray(flags & was_read & self.clocks.has_published(touch.threads_of(stamps)))
 
     def _are_own_rows(
         self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]
@@ -202,7 +196,7 @@ class RaceCheck:
         own = (owners >= 0) & (stamps & (PENDING | WORK) == 0) & (lanes >> 5 == writers >> 5)
         if own.any():
             times = stamps >> TIME_SHIFT & TIME
-            own[own] = self._clocks.ordered(lanes[own], writers[own], times[own], True)
+            own[own] = self.clocks.ordered(lanes[own], writers[own], times[own], True)
         return np.asarray(own)
 
 

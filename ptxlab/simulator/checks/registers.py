@@ -1,4 +1,4 @@
-"""Registers of a running wgmma, and instructions without all of their lanes."""
+"""Registers that a running wgmma uses, and instructions that not all of their lanes execute."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .plans import ModulePlans, RegisterPlan
 
 @dataclass
 class _RegistersInFlight:
-    """A set of registers of wgmma instructions: in flight since which group, and last computed when."""
+    """A set of registers of wgmma instructions, with what is known of it in each thread."""
 
     registers: frozenset[int]
-    group: NDArray[np.int64]
-    computed: NDArray[np.int64]
+    group: NDArray[np.int64]  # the group of the wgmma that uses it; -1 for none
+    computed: NDArray[np.int64]  # when other instructions last computed it
     instruction: PtxInstruction
 
 
@@ -34,26 +34,26 @@ class RegisterCheck(Observer):
         self._machine: Inspection | None = None
 
     def begin(self, batch: Batch) -> None:
-        """Nothing is written in new blocks."""
+        """Nothing is in flight in new blocks."""
         self._batch = batch
         self._time = 0
         self._flights: dict[int, _RegistersInFlight] = {}
-        self._seen_whole: dict[int, NDArray[Any]] = {}  # threads of which no lanes were missing, by how many
+        self._seen_whole: dict[int, NDArray[Any]] = {}  # the last threads without missing lanes, by `lanes`
         self._groups = np.zeros(batch.size, dtype=np.int64)
         self._fenced = np.zeros(batch.size, dtype=np.int64)
 
     # -- masks -----------------------------------------------------------------------------------------------
 
     def attach(self, machine: Inspection) -> None:
-        """Remember whose registers the masks are in."""
+        """Keep the machine, whose registers hold masks."""
         self._machine = machine
 
     def end(self) -> None:
-        """Forget them."""
+        """Forget the machine."""
         self._machine = None
 
     def _check_mask(self, instruction: PtxInstruction, plan: RegisterPlan, ours: NDArray[Any]) -> None:
-        """Lanes that execute an instruction whose mask, a constant or computed, does not name them."""
+        """Report lanes that execute an instruction whose mask, constant or computed, does not name them."""
         masks = np.full(len(ours), plan.mask, dtype=np.int64)
         if plan.mask_register >= 0:
             values = None if self._machine is None else self._machine.reader()(plan.mask_register)
@@ -72,7 +72,7 @@ class RegisterCheck(Observer):
     # -- running ---------------------------------------------------------------------------------------------
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """Look at the registers of an instruction, if they are watched."""
+        """Check an instruction, if there is anything to check."""
         plan = self._plans.of(instruction)
         if plan is None:
             return

@@ -45,10 +45,7 @@ class Read(NamedTuple):
 
 
 class Shadow:
-    """For each few bytes of one array: its last writer, its last reader, and one of another warp.
-
-    How many bytes an entry stands for, its grain, follows the narrowest access.
-    """
+    """The entries of one array. An entry stands for as many bytes as the narrowest access has."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -66,14 +63,14 @@ class Shadow:
         self._later_bytes = 0
 
     def note_later(self, read: Read) -> None:
-        """Keep a read until `note_reads`: if nobody writes, it need not be noted."""
+        """Keep a read until `note_reads`, which is not needed if nobody writes."""
         self._later.append(read)
         self._later_bytes += read.offsets.nbytes
         if self._later_bytes > _MAX_LATER:
             self.note_reads()
 
     def note_reads(self) -> None:
-        """Note the reads that were kept."""
+        """Note the reads that `note_later` kept."""
         for read in self._later:
             entries, count = self.entries(read.offsets, read.width)
             threads = read.threads if count == 1 else np.repeat(read.threads, count)
@@ -81,7 +78,7 @@ class Shadow:
         self._later, self._later_bytes = [], 0
 
     def readers(self) -> tuple[NDArray[np.int64], ...]:
-        """All that say who read, those of loads that may not matter last."""
+        """The arrays of readers, those of loads that may not matter last."""
         if len(self.idle_reader):
             return self.reader, self.second, self.idle_reader, self.idle_second
         return self.reader, self.second
@@ -89,9 +86,10 @@ class Shadow:
     def readers_for(
         self, load: int, entries: NDArray[Any], limit: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where to note who reads entries: the last, and another one; `load` is 0, or a load's id.
+        """The arrays to note readers in, the last and another one; `load` is 0, or a load's id.
 
-        Readers of one load at a time: those before, if their stamps are not below a limit, count as others.
+        An entry has idle readers of one load at a time; those of another, unless their stamps are below a
+        limit, become ordinary ones.
         """
         if not load:
             return self.reader, self.second
@@ -106,7 +104,7 @@ class Shadow:
         return self.idle_reader, self.idle_second
 
     def note_readers(self, entries: NDArray[Any], stamps: NDArray[Any], load: int = 0) -> None:
-        """The last reader of each entry, and another thread that reads it at the same time or did before."""
+        """Note the last reader of each entry, and another thread that reads it at once or did before."""
         reader, second = self.readers_for(load, entries)
         before = reader[entries] if self.was_read else None
         self.was_read = True
@@ -143,13 +141,13 @@ class Shadow:
             second[entries[others]] = stamps[others]
 
     def note_writes(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
-        """The last writer of each entry."""
+        """Note the last writer of each entry."""
         self.writer[entries] = stamps
         if len(self.updater):
             self.updater[entries] = 0
 
     def note_updates(self, entries: NDArray[Any], stamps: NDArray[Any], group: int) -> None:
-        """The last atomic update of each entry, and one of another group of so many threads."""
+        """Note the last atomic update of each entry, and one by another group of so many threads."""
         before = self.writer[entries]
         self.writer[entries] = stamps
         last = self.writer[entries]
@@ -175,7 +173,7 @@ class Shadow:
         self.size *= blocks
 
     def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
-        """As `entries`, for a piece of an access, which may come again."""
+        """As `entries`, kept for a piece of an access, which may be repeated."""
         kept = piece.notes.get("entries")
         if kept is None or kept[:2] != (self._shift, width):
             entries, count = self.entries(piece.offsets, width)
@@ -183,7 +181,7 @@ class Shadow:
         return kept[2], kept[3]
 
     def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
-        """The entries of accesses, those of each one side by side, and how many each has."""
+        """The entries that threads access, thread by thread, and how many each of them accesses."""
         common = int(np.bitwise_or.reduce(offsets, initial=_LARGEST | width))
         self._narrow((common & -common).bit_length() - 1)  # so that no access cuts an entry
         count = width >> self._shift
@@ -192,7 +190,7 @@ class Shadow:
         return offsets >> self._shift, count
 
     def _narrow(self, shift: int) -> None:
-        """Make entries that are wider as narrow as this."""
+        """Divide entries that are wider than this."""
         if shift >= self._shift:
             return
         for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load"):
@@ -270,5 +268,5 @@ class ShadowTouch(NamedTuple):
 
 
 def _are_apart(some: NDArray[Any], others: NDArray[Any], group: int) -> NDArray[np.bool_]:
-    """Whether threads are of different groups of so many."""
+    """Whether the threads of stamps are in different groups of so many."""
     return np.asarray((some & ID) // group != (others & ID) // group)
