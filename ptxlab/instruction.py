@@ -1,7 +1,7 @@
-"""The instructions that users hold: a form of the ISA with everything that can be done with it.
+"""The public instruction classes: forms of the ISA, with methods that emulate, run, trace and draw them.
 
-The forms themselves (`ptxlab.isa`) only say what PTX says. The methods here load the package that does the
-work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. This module and
+The forms themselves (`ptxlab.isa`) are only declarations. The methods here load the package that does the
+work when they are called, so `import ptxlab` needs only NumPy and ml_dtypes. This module and
 `ptxlab/__init__.py` are the only ones that import upwards.
 """
 
@@ -65,7 +65,7 @@ class ExecutableForm(Form):
     (True, 'ldmatrix.sync.aligned.m8n8.x2.b16 {%r0, %r1}, [%p];')
     """
 
-    _TARGET: ClassVar[str] = "sm_90a"  # what its code is for where nobody says
+    _TARGET: ClassVar[str] = "sm_90a"  # the default target of its code
 
     @property
     def kernel(self) -> str:
@@ -88,7 +88,7 @@ class ExecutableForm(Form):
     def ptx_module(self, target: str | None = None) -> str:
         """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores.
 
-        Without a target it is for sm_90a, of tcgen05 for sm_100a.
+        The default target is sm_90a, and sm_100a for tcgen05.
         """
         from .gpu.codegen import ptx_module
 
@@ -97,7 +97,7 @@ class ExecutableForm(Form):
     def sass(self, target: str | None = None) -> Sass:
         """The machine code for a target: its tensor-core instructions, and how many others surround them.
 
-        Without a target it is for sm_90a, of tcgen05 for sm_100a.
+        The default target is sm_90a, and sm_100a for tcgen05.
 
         >>> import ptxlab
         >>> print(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16").sass())
@@ -149,7 +149,7 @@ class ShownForm(ExecutableForm):
 
 
 class MatrixInstruction(ShownForm, ProductForm):
-    """What can be done with every instruction that multiplies matrices: `Instruction`, `TensorInstruction`.
+    """The methods of every instruction that multiplies matrices: `Instruction` and `TensorInstruction`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
@@ -172,12 +172,12 @@ class MatrixInstruction(ShownForm, ProductForm):
     ) -> NDArray[Any]:
         """Registers of D from registers of A, B, C, bit for bit as the chip `model` computes them.
 
-        Of tcgen05.mma they are words of tensor memory, and matrices of codes in shared memory.
+        Operands of tcgen05.mma are words of tensor memory, or matrices of codes in shared memory.
 
         Any batch axes. `executor` is anything like those of `concurrent.futures`: a large batch goes to its
         workers, in processes or on other machines.
 
-        Without a model it is "sm_90" if that chip has the instruction, of tcgen05.mma "sm_100". Modifiers
+        The default model is "sm_90" if that chip has the instruction, and "sm_100" for tcgen05.mma. Modifiers
         (`selector`, `scale_d`, `enable_input_d`, ...) are those of `ptxlab.isa.modifiers.Modifiers`.
         """
         from .numerics.emulate import emulate
@@ -207,7 +207,7 @@ class MatrixInstruction(ShownForm, ProductForm):
             c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
             d = ins.run(a, b, c)   # a tensor of int32 beside them
 
-        Of tcgen05.mma they are words of tensor memory instead of registers.
+        Operands of tcgen05.mma are words of tensor memory instead of registers.
         """
         from .gpu import run
         from .gpu.runner import run_arrays
@@ -385,14 +385,8 @@ class Transfer(ShownForm, TransferForm):
             raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
         return transfer_conflicts(self, addresses)
 
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer widget on this instruction."""
-        from .explorer import explore
 
-        return explore(self, **options)
-
-
-#: What `instruction` gives.
+#: The type of what `instruction` returns.
 AnyInstruction: TypeAlias = "Instruction | Transfer | TensorInstruction | TensorTransfer | TensorControl"
 
 

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["load_ipython_extension"]
 
-_FILE = "cell"  # what the compiler's messages call the source
-_MAX_NAMES = 100  # that completion offers at once; of more it offers the next part
+_FILE = "cell"  # the file name in the compiler's messages
+_MAX_NAMES = 100  # offered by completion; if more match, only their next part is
 _NAME = re.compile(r"(?:(?P<variable>[A-Za-z_]\w*)=(?!=))?(?P<kernel>.+)", re.DOTALL)
 _QUOTED = re.compile(r"""["']\s*([a-z][\w.:]*)$""")
 _STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What ``%load_ext ptxlab`` calls: it adds %%cuda, %%ptx, %ptx and completion."""
+    """Add %%cuda, %%ptx, %ptx and completion to IPython; ``%load_ext ptxlab`` calls it."""
     from IPython.core.completer import context_matcher
 
     def cuda(line: str, cell: str) -> None:
@@ -53,7 +53,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     matchers = shell.Completer.custom_matchers
     if complete_names not in matchers:
         matchers.append(context_matcher(identifier="ptxlab.instruction_names")(complete_names))
-    shell.display_pub.publish({"text/html": cell_script()})  # colours cells, also before they run
+    shell.display_pub.publish({"text/html": cell_script()})  # highlights cells, even before they run
 
 
 _CUDA_HELP = """A cell of CUDA C++; each __global__ function becomes a variable, as ptxlab.kernel makes it.
@@ -72,9 +72,9 @@ _PTX_HELP = """%%ptx: a cell of PTX; each .entry becomes a variable, as ptxlab.k
 
 
 def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
-    """Put the kernels of a cell into the notebook's namespace, and say which they are."""
+    """Define the kernels of a cell as variables of the notebook, and list them."""
     options, flags = _options(magic, line)
-    # with a first line like that of the cell, messages, listings and profiles count lines as the cell does
+    # the first line stands for the magic, so that messages and listings number lines as the cell does
     source = f"// %%{magic} {line}".rstrip("\\ ") + f"\n{cell}"
     if magic == "ptx" and not re.search(r"^\s*\.version\s", cell, re.MULTILINE):
         raise PtxlabError("%%ptx: found no .version; PTX begins with .version 8.0, .target sm_90a")
@@ -103,7 +103,7 @@ def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
 
 
 def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str]:
-    """The names of all kernels of a source, as C++ has them."""
+    """The C++ names of all kernels of a source."""
     ptx = source if magic == "ptx" else compile_ptx(source, target, flags, file=_FILE)[0]
     names = [plain_name(entry) for entry in read_modules((ptx,)).entries]
     if not names:
@@ -122,7 +122,7 @@ class _Options(argparse.ArgumentParser):
 
 
 def _options(magic: str, line: str) -> tuple[argparse.Namespace, list[str]]:
-    """The options of a cell's first line, and those that are NVRTC's."""
+    """The options of a cell's first line, and those to pass to NVRTC."""
     parser = _Options(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
     parser.add_argument("--target", default="sm_90a")
     parser.add_argument("--name", action="append")
@@ -131,10 +131,12 @@ def _options(magic: str, line: str) -> tuple[argparse.Namespace, list[str]]:
     except ValueError as error:
         raise PtxlabError(f"%%{magic} {quoted(line)}: {str(error).lower()}") from None
     options, flags = parser.parse_known_args(words)
-    strange = [word for word in flags if magic == "ptx" or not word.startswith("-")]
-    if strange:
+    unexpected = [word for word in flags if magic == "ptx" or not word.startswith("-")]
+    if unexpected:
         others = " and options of NVRTC, such as -DTILE=64" if magic == "cuda" else ""
-        raise PtxlabError(f"%%{magic}: found {quoted(' '.join(strange))}; it takes --target, --name{others}")
+        raise PtxlabError(
+            f"%%{magic}: found {quoted(' '.join(unexpected))}; it takes --target, --name{others}"
+        )
     return options, flags
 
 
@@ -147,10 +149,10 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
         raise PtxlabError("%ptx: name a kernel, as in %ptx add")
     try:
         kernel: Any = shell.ev(name)
-        kernel = getattr(kernel, "kernel", kernel)  # Triton's are around one
+        kernel = getattr(kernel, "kernel", kernel)  # a Triton kernel wraps one
     except Exception:
         kernel = None
-    if not issubclass(type(kernel), Kernel):  # isinstance would ask the object, which may be a proxy
+    if not issubclass(type(kernel), Kernel):  # isinstance would consult the object, which may be a proxy
         names = [
             each
             for each, value in shell.user_ns.items()
@@ -165,7 +167,7 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
 
 
 def complete_names(context: CompletionContext) -> SimpleMatcherResult:
-    """Names of instructions that begin with what stands after a quote, or in a cell of PTX."""
+    """Complete the name of an instruction after a quote, or in a cell of PTX."""
     from IPython.core.completer import SimpleCompletion
 
     cell = context.full_text.lstrip()
@@ -173,7 +175,7 @@ def complete_names(context: CompletionContext) -> SimpleMatcherResult:
     written = pattern.search(context.line_with_cursor[: context.cursor_position])
     if written is None:
         return {"completions": []}
-    of_kernel = cell.startswith(("%%ptx", "%%cuda"))  # also in an asm statement
+    of_kernel = cell.startswith(("%%ptx", "%%cuda"))  # e.g. in an asm statement
     names = completions(written[1], _statement_names() if of_kernel else instruction_names())
     return {
         "completions": [SimpleCompletion(name, type="instruction") for name in names],
@@ -184,7 +186,7 @@ def complete_names(context: CompletionContext) -> SimpleMatcherResult:
 
 @lru_cache(maxsize=1)
 def _statement_names() -> tuple[str, ...]:
-    """Names of all instructions that PTX may have here: matrices, arithmetic, and beginnings of the others.
+    """The names of all supported PTX instructions; those without a list of full names by their beginnings.
 
     >>> {"mbarrier.try_wait", "shf.l.wrap.b32"} <= set(_statement_names())
     True
@@ -196,7 +198,7 @@ def _statement_names() -> tuple[str, ...]:
 
 
 def completions(written: str, known: Iterable[str]) -> list[str]:
-    """How the name of an instruction may go on: whole names, or its next part where there are too many.
+    """Completions of the name of an instruction: whole names, or the next part if too many match.
 
     >>> completions("wgm", instruction_names())
     ['wgmma.']

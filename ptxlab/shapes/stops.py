@@ -1,6 +1,6 @@
 """A walk through every layout of a family of instructions: its stops, what is new at each, and a question.
 
-Stops are made from the catalogue: forms that place their elements alike are one stop.
+Stops are derived from the catalogue: forms with the same placement of elements share one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INPUTS = ("A", "B", "E", "SFA", "SFB")
 _HINT_WITHOUT_REGISTERS = "Play the timeline, or point at the cell."
 
 
-#: The walks by name, and the families that each goes through. Together they have every form of the catalogue.
+#: The walks by name, with the families of each. Together they cover the catalogue.
 WALKS: dict[str, tuple[str, ...]] = {
     "mma": ("mma",),
     "mma.sp": ("mma.sp",),
@@ -51,7 +51,7 @@ WALKS: dict[str, tuple[str, ...]] = {
 
 
 def _forms(walk: str) -> list[Form]:
-    """The forms of a walk; those of mma and mma.sp with block scales have one of their own."""
+    """The forms of a walk; forms of mma and mma.sp with block scales have their own walk."""
     forms: list[Form] = [form for family in WALKS[walk] for form in catalog(family)]
     if "mma" not in WALKS[walk] and "mma.sp" not in WALKS[walk]:
         return forms
@@ -67,7 +67,7 @@ def _placement_key(operand: Operand) -> Hashable:
 
 
 def layout_key(form: Form) -> Hashable:
-    """What forms of one stop have in common.
+    """A key that is equal for forms of one stop.
 
     A wider N of wgmma, or more repetitions of tcgen05.ld and .st, only repeat the same pattern, so they share
     a stop.
@@ -97,7 +97,7 @@ def layout_key(form: Form) -> Hashable:
 
 
 class StopQuestion(NamedTuple):
-    """What is asked at a stop: the sentence, what to type, and every right pair of numbers."""
+    """The question of a stop: its text, what to type, and every right pair of numbers."""
 
     text: str
     example: str
@@ -117,7 +117,7 @@ class StopQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class Stop:
-    """One layout: the form that stands for it, and all that share it."""
+    """One layout: the form that represents it, and all forms that share it."""
 
     walk: str
     number: int
@@ -204,11 +204,8 @@ class Stop:
             return {"T'": _SHIFTED}
         if self.in_tensor_memory and isinstance(form, Tcgen05Transfer):
             return {"T": _copy_formula(form)}
-        found: dict[str, str] = {}
-        for name, operand in self.explained.items():
-            if operand.layout is not None:
-                found[name] = operand.layout.formula()
-        return found
+        operands = self.explained.items()
+        return {name: operand.layout.formula() for name, operand in operands if operand.layout is not None}
 
     # -- what is new --
 
@@ -255,7 +252,7 @@ class Stop:
 
     @cached_property
     def question(self) -> StopQuestion | None:
-        """About an element of the part that is new; None where there is nothing to place."""
+        """A question about an element of what is new; None where there is nothing to place."""
         if self.form.family in CONTROL_FAMILIES:
             return None
         random = np.random.default_rng(sum(self.name.encode()))
@@ -275,7 +272,7 @@ class Stop:
         )
 
     def _asked_operand(self) -> tuple[str, Operand]:
-        """The first operand that is placed otherwise than at the stop before."""
+        """The first operand whose placement differs from the stop before."""
         earlier = self.before.in_registers if self.before else {}
         operands = {name: operand for name, operand in self.in_registers.items() if name not in ("C", "E")}
         operands = operands or self.in_registers
@@ -302,23 +299,23 @@ Register 2 of lane 5 holds A[1][10..11].
         numbers = [int(number[:9]) for number in re.findall(r"\d+", as_text(answer, "answer"))]
         if len(numbers) != 2:
             return Verdict(self.name, "not yet", question.hints["unread"])
-        given = (numbers[0], numbers[1])
-        if given in question.answers:
-            return Verdict(self.name, "right", f"{question.example.capitalize()}: {given[0]}, {given[1]}.")
-        return Verdict(self.name, "wrong", self._hint(question, given))
+        pair = (numbers[0], numbers[1])
+        if pair in question.answers:
+            return Verdict(self.name, "right", f"{question.example.capitalize()}: {pair[0]}, {pair[1]}.")
+        return Verdict(self.name, "wrong", self._hint(question, pair))
 
-    def _hint(self, question: StopQuestion, given: tuple[int, int]) -> str:
+    def _hint(self, question: StopQuestion, pair: tuple[int, int]) -> str:
         firsts, seconds = zip(*question.answers, strict=True)
-        if given[::-1] in question.answers:
+        if pair[::-1] in question.answers:
             return question.hints["swapped"]
         start = ""
-        if given[0] in firsts:
+        if pair[0] in firsts:
             start = question.hints["first"]
-        elif given[1] in seconds:
+        elif pair[1] in seconds:
             start = question.hints["second"]
         if not self.in_registers:
             return start + _HINT_WITHOUT_REGISTERS
-        return start + self._hint_for(*given)
+        return start + self._hint_for(*pair)
 
     def all_hints(self) -> list[list[str]]:
         """What each register holds instead, [lane][register], for a page without Python."""
@@ -339,7 +336,7 @@ Register 2 of lane 5 holds A[1][10..11].
         return f"There are {holders}, each with {registers} of {self.display_name(name)}, counted from 0."
 
     def _hint_for(self, lane: int, register: int) -> str:
-        """What the register that was named holds instead."""
+        """What the named register holds instead."""
         name, operand = self._asked_operand()
         if lane >= operand.lanes or register >= operand.registers:
             return self.hint_out_of_range
@@ -350,7 +347,7 @@ Register 2 of lane 5 holds A[1][10..11].
 
 
 def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
-    """About D, or about a scale factor where there are some."""
+    """A question about D, or about a scale factor if there are any."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
@@ -363,7 +360,7 @@ def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> St
 
 
 def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
-    """About a word that is copied or shifted; a target word built from two source words accepts either."""
+    """A question about a copied or shifted word; for one made from two source words, either is right."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.source_cells[:, 0] >= 0)))
     sources = [int(source) for source in transfer.source_cells[index] if source >= 0]
@@ -416,7 +413,7 @@ def _copy_formula(form: Tcgen05Transfer) -> str:
 
 
 def _moves(form: Form) -> list[str]:
-    """What tcgen05.cp copies, where to and as what; what tcgen05.shift moves; nothing of others."""
+    """What tcgen05.cp copies, and to where; what tcgen05.shift moves; nothing for other forms."""
     if form.family == "tcgen05.shift":
         return ["each of 32 lanes takes the 8 words of the next lane, and the last keeps its own"]
     if form.family != "tcgen05.cp" or not isinstance(form, Tcgen05Transfer):
@@ -442,7 +439,7 @@ def _lanes(lanes: list[int]) -> str:
 
 
 def _indices(numbers: list[int]) -> str:
-    """``8..15``; ``0, 8`` where some between are missing."""
+    """``8..15``, or ``0, 8`` if they are not consecutive."""
     whole = numbers[-1] - numbers[0] == len(numbers) - 1
     return index_range(numbers[0], len(numbers)) if whole else ", ".join(map(str, numbers))
 
@@ -459,7 +456,7 @@ def _growth(before: Form, form: Form) -> str:
 
 
 def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
-    """What else is in tensor memory now, and was not."""
+    """What else is in tensor memory now but was not before."""
     known = before.tensors if isinstance(before, Tcgen05Mma) else {}
     new = [name for name in form.tensors if name not in known]
     words = {"SFA": "scale factors of A", "SFB": "scale factors of B", "E": "metadata"}
@@ -467,7 +464,7 @@ def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
 
 
 def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
-    """What is new about an operand; nothing if it is where it was."""
+    """What is new about an operand; nothing if its placement is the same."""
     if earlier is None:
         yield f"{name} has {counted(now.registers, 'register')} a {now.holder}"
         return
@@ -547,11 +544,11 @@ def stops(walk: str) -> tuple[Stop, ...]:
     for form in _forms(walk):
         groups.setdefault(layout_key(form), []).append(form)
     ordered = sorted(groups.values(), key=_order)
-    made: list[Stop] = []
+    result: list[Stop] = []
     for number, forms in enumerate(ordered):
         shown = _shown(forms[0])
-        made.append(Stop(walk, number, (shown, *forms[1:]), made[-1] if made else None))
-    return tuple(made)
+        result.append(Stop(walk, number, (shown, *forms[1:]), result[-1] if result else None))
+    return tuple(result)
 
 
 def forms_summary(forms: Iterable[Form]) -> str:

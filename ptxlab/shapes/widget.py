@@ -1,4 +1,4 @@
-"""The walk as a widget: an Explorer that goes from stop to stop, with what is new there and a question."""
+"""The walk as a widget: an Explorer that moves from stop to stop, with what is new and a question."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from ..views.static_fallback import StaticFallback
 from .stops import Stop, forms_summary, stops
 
 _PICTURED = ("A", "B", "C", "D", "S", "T", "SFA")  # operands with a small picture
-_RULE_WIDTH = 64  # letters of a line
-_MAX_PRODUCTS = 1 << 12  # of a D whose dot products are all in a saved walk: those of m16n8k32
+_RULE_WIDTH = 64  # characters of a line
+_MAX_PRODUCTS = 1 << 12  # a D with at most these, as of m16n8k32, has all dot products in a saved walk
 
 
 class HtmlText(str):
@@ -103,7 +103,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
         self.redraw_saved()
 
     def answer(self, text: str) -> bool:
-        """Answer the question of this stop; whether that is right. Progress is kept with the course's."""
+        """Answer the question of this stop; whether it is right. Progress is recorded with the course's."""
         verdict = self.stop.check(text)
         record(verdict)
         self.verdict = {"state": verdict.state, "text": verdict.text, "answer": text}
@@ -113,7 +113,7 @@ class Walk(StaticFallback, ipywidgets.VBox):  # type: ignore[misc]
     def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write the walk as one HTML file that needs no Python and no network.
 
-        Every stop is there with its question; the one where the walk is has the matrices as they were edited.
+        It has every stop with its question; the current stop has its matrices as edited.
         ``ptxlab.walk("wgmma").save_html("wgmma.html")`` writes six stops, in seconds.
         """
         check_path(path)
@@ -194,7 +194,7 @@ def _has_matrices(stop: Stop) -> bool:
 
 
 def _opened(stop: Stop, every: Sequence[Stop]) -> Any:
-    """What an Explorer opens with at a stop."""
+    """The form that an Explorer opens with: that of the stop, or of the first with matrices."""
     return next(each for each in (stop, *every) if _has_matrices(each)).form
 
 
@@ -233,7 +233,7 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
 # -- fragments as pictures -------------------------------------------------------------------------------
 
 
-_FREE, _FREE_OPACITY = "#808080", 72  # tensor memory that a matrix does not take: grey on any page
+_FREE, _FREE_OPACITY = "#808080", 72  # free tensor memory: grey on any page
 _OPACITY = bytes([255] * len(LIGHT.lanes) + [_FREE_OPACITY])
 _MIN_SIDE, _MAX_SIDE = 16, 128  # pixels of a side of a small picture
 _PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, _FREE))
@@ -241,10 +241,10 @@ _PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGH
 
 @lru_cache(maxsize=1024)
 def _image(name: str, operand: Operand | TensorOperand) -> dict[str, Any]:
-    """Where an operand is, as a small image: a pixel for each element in the colour of its lane.
+    """The placement of an operand as a small image: a pixel for each element in the colour of its lane.
 
-    Of one in tensor memory it is a pixel for each word, 128 lanes by its columns of every CTA, in the colour
-    of the row that it holds.
+    For an operand in tensor memory there is a pixel for each word, 128 lanes by the columns of every CTA, in
+    the colour of the row that it holds.
     """
     colours = len(LIGHT.lanes)
     if isinstance(operand, TensorOperand):
@@ -320,7 +320,7 @@ _NAME = "font-family:var(--jp-code-font-family,monospace);overflow-wrap:anywhere
 
 
 def _breakable(name: str) -> str:
-    """A mnemonic that is broken after a dot where it does not fit."""
+    """A mnemonic that may be broken after a dot."""
     return escape(name).replace(".", ".<wbr>")
 
 
@@ -343,13 +343,13 @@ def glance_html(every: Sequence[Stop]) -> str:
 
 
 def _image_tag(image: dict[str, Any]) -> str:
-    """A fragment: each side has two pixels an element, four if it is short, and none is too thin."""
+    """A fragment: two pixels per element on each side, four on a short side, one on a long one."""
 
     def length(elements: int) -> int:
         scale = 4 if elements <= 16 else 2 if elements <= 64 else 1
         return min(max(elements * scale, _MIN_SIDE), _MAX_SIDE)
 
     width, height = length(image["columns"]), length(image["rows"])
-    # in the style: pages' own rules, JupyterLab's `height: auto` among them, go before attributes
+    # as a style, since rules of the page, such as JupyterLab's `height: auto`, override attributes
     style = f"width:{width}px;height:{height}px;image-rendering:pixelated;margin:4px 4px 4px 0;display:inline"
     return f"<img alt='{image['name']}' style='{style}' src='{image['image']}'>"

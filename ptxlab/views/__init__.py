@@ -1,6 +1,6 @@
 """Instructions, layouts and traces as things to look at: tables, pictures, Plotly figures, SVG.
 
-First come plain data (`Table`, `Picture`), then whoever shows them: a notebook, the command line, the docs.
+Functions return plain data (`Table`, `Picture`), which a notebook, the command line or the docs then show.
 
 >>> import ptxlab
 >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

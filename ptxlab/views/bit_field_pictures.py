@@ -24,22 +24,22 @@ from .picture import Picture
 
 @dataclass(frozen=True)
 class _DescriptorField:
-    """Neighbouring bits of a descriptor: their number, and what stands below and above them."""
+    """Adjacent bits of a descriptor: their value, the texts below them and the heading above."""
 
     low: int
     bits: int
     code: int
-    texts: tuple[str, str]  # the field as a number, and what it says
+    texts: tuple[str, str]  # the value, and its meaning
     heading: tuple[str, ...]
     tooltip: str
-    hue: int | None = None  # a lane of their colour; None where the bits are not used
+    hue: int | None = None  # a lane with their colour; None for unused bits
 
 
 _DESCRIPTOR_NOTE = "second row: the field as a number; third row: what it says"
 
 
 def _descriptor_grid(name: str, fields: Sequence[_DescriptorField], low: int, width: int) -> Grid:
-    """So many bits from `low` on, the highest on the left, with the fields that they form."""
+    """`width` bits from `low` on, the highest on the left, with the fields that they form."""
     cells: list[Cell] = []
     heads: list[Header] = []
     hover = np.full((3, width), "", dtype=object)
@@ -59,7 +59,7 @@ def _descriptor_grid(name: str, fields: Sequence[_DescriptorField], low: int, wi
 def _grid_of_fields(
     name: str, rows: Sequence[str], cells: Sequence[Cell], hover: NDArray[Any], heads: Sequence[Header]
 ) -> Grid:
-    """Fields of a descriptor side by side under their names, with a word for each row."""
+    """The fields of a descriptor side by side under their names, with a heading for each row."""
     names = tuple(Header(row, 1, (word,)) for row, word in enumerate(rows))
     shape = (len(rows), hover.shape[1])
     return Grid(shape, tuple(cells), hover, names, tuple(heads), name=name, density="close", new_line=True)
@@ -88,7 +88,7 @@ def _tcgen05_swizzle(code: int) -> str:
     return f"{width} B" if chunk == 16 else f"{width} B/{chunk}"
 
 
-#: Name ("" for bits that are not used), lowest bit, bits, hue, and what a number means, in few letters.
+#: Name ("" for unused bits), lowest bit, number of bits, hue, and the meaning of a value.
 _Row = tuple[str, int, int, int | None, Callable[[int], str]]
 
 #: PTX ISA, "Matrix Descriptor Format", highest bits first.
@@ -103,7 +103,7 @@ _FIELDS: tuple[_Row, ...] = (
     ("", 14, 2, None, str),
     ("start address", 0, 14, 2, _address),
 )
-#: The same of tcgen05, whose bits 46 to 48 say 1.
+#: The same for tcgen05, whose bits 46 to 48 are 1.
 _TCGEN05_FIELDS: tuple[_Row, ...] = (
     ("swizzle", 61, 3, 14, _tcgen05_swizzle),
     ("", 54, 7, None, str),
@@ -117,7 +117,7 @@ _TCGEN05_FIELDS: tuple[_Row, ...] = (
     ("", 15, 1, None, str),
     ("start address", 0, 15, 2, _address),
 )
-_HEADING = len("swizzle")  # letters over two bits, so that the columns of both halves are equally wide
+_HEADING = len("swizzle")  # characters over two bits, so that columns of both halves have the same width
 
 
 def _matrix_fields(number: int, rows: Sequence[_Row]) -> list[_DescriptorField]:
@@ -207,7 +207,7 @@ _HEADINGS: dict[str, tuple[str, ...]] = {
     "scale_a_lanes": ("SFA", "lanes"),
     "sparsity_version": ("sp", "ver"),
 }
-#: Lanes whose colours fields have; neighbours differ.
+#: Lanes whose colours the fields borrow; neighbours differ.
 _FIELD_HUES = (14, 18, 29, 25, 2, 9, 22)
 
 
@@ -241,7 +241,7 @@ def instruction_descriptor(
 
 
 def _instruction_fields(descriptor: InstructionDescriptor) -> list[_DescriptorField]:
-    """The fields of an instruction descriptor, and the bits that are not used one by one, highest first."""
+    """The fields of an instruction descriptor and its unused bits one by one, highest first."""
     free = set(range(32))
     fields = []
     for number, field in enumerate(descriptor.bit_fields):
@@ -265,7 +265,7 @@ def _instruction_fields(descriptor: InstructionDescriptor) -> list[_DescriptorFi
 
 
 def bit_fields(dtype: DType, code: int | None = None) -> list[FloatField]:
-    """What the bits of a type are, highest first, with their values if there is a code."""
+    """The fields of a type, highest first, with their bits if there is a code."""
     text = "" if code is None else f"{code:0{dtype.bits}b}"
     if not dtype.is_float:
         return [FloatField("fraction", dtype.bits, text)]
@@ -275,7 +275,7 @@ def bit_fields(dtype: DType, code: int | None = None) -> list[FloatField]:
         ("fraction", dtype.fraction_bits),
         ("ignored", dtype.ignored_bits),
     ]
-    at = dtype.bits - sum(bits for _, bits in parts)  # an unsigned type in more bits than it has
+    at = dtype.bits - sum(bits for _, bits in parts)  # padding above an unsigned type
     fields = [FloatField("ignored", at)] if at else []
     for role, bits in parts:
         if bits:
@@ -284,7 +284,7 @@ def bit_fields(dtype: DType, code: int | None = None) -> list[FloatField]:
     return fields
 
 
-#: Roles in the colours that bits have in a picture of a register.
+#: Roles of fields, whose colours are those of a picture of a register.
 _ROLES: dict[FieldRole, Role] = {
     "sign": "sign field", "exponent": "exponent field", "fraction": "exact", "ignored": "lost",
 }  # fmt: skip
@@ -352,7 +352,7 @@ def _fields_of_type(number: DType) -> list[tuple[str, int, Role]]:
 
 
 def _about(number: DType, name: str, bits: int) -> str:
-    """What a tooltip adds: the bias of an exponent, the weight of an integer's sign."""
+    """The rest of a tooltip: the bias of an exponent, the weight of an integer's sign."""
     if name == "exponent":
         return f", {bits} bits, bias {number.bias}"
     if name == "sign" and not number.is_float:

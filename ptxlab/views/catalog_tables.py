@@ -29,8 +29,8 @@ def forms(
 ) -> tuple[tuple[Form, ...], dict[str, int]]:
     """The instructions that fit, and how many there are in each family.
 
-    `element_type` is one of A, B or D; `shape` may have a star: ``m64n*k64``; `sparse` keeps the sparse or
-    the dense. A tcgen05.mma fits if one of its descriptors does.
+    `element_type` is that of A, B or D; `shape` may have a star, ``m64n*k64``; `sparse` selects sparse or
+    dense ones. A tcgen05.mma fits if one of its descriptors does.
 
     >>> forms("wmma", element_type="b1")[1]
     {'wmma': 2}
@@ -72,7 +72,7 @@ def _shapes(ins: Form) -> tuple[str, ...]:
 def types(ins: Form | str) -> tuple[str, ...]:
     """Element types of A, B and D; for a transfer, the types in registers and in memory.
 
-    Of tcgen05.mma they are those of its descriptor, then what else other descriptors have.
+    For tcgen05.mma, the types of its descriptor come first, then those of other descriptors.
 
     >>> types(catalog("mma.sp")[0])
     ('f16', 'f16', 'f16')
@@ -116,7 +116,7 @@ def counts(instructions: Iterable[Form | str]) -> Table:
 
 
 def _type_of_a(ins: Form) -> str:
-    """What it is counted under: the type of A, of transfers that of their elements; "-" for words of any."""
+    """The type that an instruction is counted under: of A, or of a transfer's elements; "-" for none."""
     if isinstance(ins, Tcgen05Form) and not isinstance(ins, Tcgen05Mma):
         return "-"
     names = types(ins)
@@ -124,9 +124,9 @@ def _type_of_a(ins: Form) -> str:
 
 
 def _parsed(instructions: Iterable[Form | str]) -> list[Form]:
-    """Several instructions, each itself or by its name."""
+    """Several instructions, given as forms or by name."""
     try:
         entries = list(instructions)
-    except Exception:  # it cannot be iterated over
+    except Exception:  # not iterable
         raise PtxlabError(f"found {quoted(instructions)}; it takes several instructions") from None
     return [parse_any(entry) for entry in entries]

@@ -36,7 +36,7 @@ def bars(
 ) -> Picture:
     """A bar for each number, with the number beside it; a mapping of mappings makes groups of bars.
 
-    `text` writes a number; `most` is what the longest bar stands for, by default the largest number.
+    `text` formats a number; `most` is the number of the longest bar, by default the largest.
 
     >>> grid = bars({"f32": 128, "f16": 64}, "Registers of D").grids[0]
     >>> [(cell.width, cell.text) for cell in grid.cells if cell.lane is not None or cell.lines]
@@ -48,7 +48,9 @@ def bars(
     numbers = [number for group in groups.values() for number in group.values()]
     longest = max(most or 0.0, *numbers) or 1.0
     series_names = {tuple(group) for group in groups.values()}
-    hues = _SERIES if len(series_names) == 1 else _SERIES[:1]  # a colour means the same in every group
+    hues = (
+        _SERIES if len(series_names) == 1 else _SERIES[:1]
+    )  # colours only where all groups have the same series
     grouped = any(len(group) > 1 for group in groups.values())
     width = _LENGTH + max(_room(text(number)) for number in numbers)
     cells: list[Cell] = []
@@ -129,13 +131,13 @@ _LEFT, _RIGHT, _BOTTOM = 64, 178, 52
 _TITLE_HEIGHT, _NOTE_HEIGHT = 26, 18
 _NOTE_LETTERS = 128  # of a line below the title
 _STEPS = (1, 2, 2.5, 5, 10)
-#: From a number to its place in pixels.
+#: Maps a number to its position in pixels.
 _Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: its name, its points, and the text that pointing at each shows.
+    """One line: its name, its points, and the tooltip of each.
 
     >>> Line("f16", (8, 16), (61.0, 122.0)).colour
     ''
@@ -145,7 +147,7 @@ class Line:
     x: tuple[float, ...]
     y: tuple[float, ...]
     tips: tuple[str, ...] = ()
-    colour: str = ""  # a name of `palette.HUES`; lines without one take turns
+    colour: str = ""  # a name of `palette.HUES`; lines without one get the free hues in turn
     dashed: bool = False
 
 
@@ -177,7 +179,7 @@ class LineChart:
         return "; ".join(self.notes)
 
     def colour_of(self, line: Line) -> str:
-        """The colour of a line: its own, or the next one that no line asks for."""
+        """The colour of a line: its own, or the next one that no line names."""
         free = [hue for hue in _HUES if hue not in {each.colour for each in self.lines}]
         unnamed = [each for each in self.lines if not each.colour]
         name = line.colour or (free or _HUES)[unnamed.index(line) % len(free or _HUES)]
@@ -255,7 +257,7 @@ def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:
 
 
 def decades(values: Sequence[float]) -> list[float]:
-    """Powers of ten, from at most the smallest to at least the largest, which are not the same.
+    """Powers of ten that enclose the values, at least two.
 
     >>> decades([0.3, 42])
     [0.1, 1.0, 10.0, 100.0]
@@ -278,7 +280,7 @@ def _draw(chart: LineChart, ink: str, paper: str) -> str:
     right = _WIDTH - _RIGHT
 
     def part(value: float, marks: list[float]) -> float:
-        """Where a value is between the first mark, 0, and the last one, 1."""
+        """The position of a value between the first mark, 0, and the last, 1."""
         if chart.logarithmic:
             return math.log(value / marks[0]) / math.log(marks[-1] / marks[0])
         return value / marks[-1]

@@ -1,6 +1,6 @@
-"""What colours say: which lane's colour a cell has, keys to the colours, and notes on how they are read.
+"""Colours of cells, keys to the colours, and notes on how to read them.
 
-A cell names its colour by a lane; registers, warps, banks and core matrices borrow the colours of lanes.
+The colour of a cell is that of a lane; registers, warps, banks and core matrices borrow the colours of lanes.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from ..memory import BANKS
 from .grid import Cell, Grid, Header, headers
 from .labels import index_range
 
-#: What the colours of a matrix say; "auto" is the lane, or the core matrix in shared memory, or the value
+#: What the colours of a matrix mean; "auto" is the lane, in shared memory the core matrix, and the value
 #: where there are too many cells for labels.
 Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core matrix", "bank"]
-#: What the colours of an operand in shared memory say; "auto" is the core matrix.
+#: What the colours of an operand in shared memory mean; "auto" is the core matrix.
 TileColour = Literal["auto", "core matrix", "bank"]
 
-#: How the colours of lanes are read.
+#: How to read the colours of lanes.
 _LANE_COLOURS = "hue: lane // 4, shade: lane % 4"
-#: How the colours of banks are read.
+#: How to read the colours of banks.
 BANK_COLOURS = "hue: bank // 4, for a tile that starts at bank 0"
-#: Hues of the 16-byte chunks of a row, as groups of lanes; grey, which also means empty, is the last.
+#: The hues of the 16-byte chunks of a row, as groups of lanes; grey, which also means empty, comes last.
 CHUNK_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
-#: Lanes whose colours warps have: blue, orange, green, purple.
+#: Lanes whose colours the warps borrow: blue, orange, green, purple.
 _WARP_COLOURS = (1, 29, 25, 17)
 
 _Index = TypeVar("_Index", int, NDArray[np.int64])
 
 
 def bank_tint(offset: _Index) -> _Index:
-    """The lane whose colour the 16 bytes at an offset have: a hue for each 4 banks."""
+    """The lane whose colour the 16 bytes at an offset borrow: a hue for each 4 banks."""
     return offset // 16 % 8 * 4 + 1
 
 
 def core_matrix_tint(group: _Index, chunk: _Index) -> _Index:
-    """The lane whose colour a core matrix has: a hue for each 8 rows, a shade for each 16 bytes."""
+    """The lane whose colour a core matrix borrows: a hue for each 8 rows, a shade for each 16 bytes."""
     return group % 8 * 4 + chunk % 4
 
 
 def warp_tint(warp: int) -> int:
-    """The lane whose colour a warp has."""
+    """The lane whose colour a warp borrows."""
     return _WARP_COLOURS[warp % 4]
 
 
@@ -79,7 +79,7 @@ def bank_key() -> Grid:
 def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
     """The key to the colours: 8 groups of 4 lanes; a warpgroup of 128 lanes repeats them in every warp.
 
-    Those of `tensor` memory are named by their numbers, and repeat too.
+    Lanes of `tensor` memory are labelled with their numbers.
 
     >>> lane_key().at(1, 5).text, lane_key(tensor=True).at(1, 5).text
     ('T21', '21')
@@ -99,9 +99,9 @@ def lane_key(count: int = 32, *, tensor: bool = False) -> Grid:
 
 
 def lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
-    """The 32 lanes of a warp as 8 groups of 4, those that are read in colour.
+    """The 32 lanes of a warp as 8 groups of 4, with the lanes that are read in colour.
 
-    Those of several warps, in each of which the same are read, have the numbers of the first.
+    If several warps read the same lanes, the first warp is shown.
     """
     warps = np.unique(lanes // 32)
     first = 32 * int(warps[0])
@@ -157,7 +157,7 @@ _TENSOR_NOTES: dict[Colour, tuple[str, ...]] = {
 
 
 def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[str, ...]:
-    """How to read the colours of `lanes` lanes: those of a warp, of a warpgroup, or of tensor memory."""
+    """How to read the colours of the lanes of a warp, a warpgroup, or tensor memory."""
     if tensor and colour in _TENSOR_NOTES:
         return _TENSOR_NOTES[colour]
     if colour == "lane":
@@ -168,7 +168,7 @@ def colour_notes(colour: Colour, lanes: int, *, tensor: bool = False) -> tuple[s
 
 
 def lane_colour_notes(lanes: int) -> tuple[str, ...]:
-    """How the colours of lanes are read, in a warp or in a warpgroup."""
+    """How to read the colours of lanes, in a warp or in a warpgroup."""
     if lanes > 32:
         return _LANE_COLOURS, "the lanes of every warp have the same colours"
     return (_LANE_COLOURS,)

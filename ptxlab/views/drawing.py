@@ -1,4 +1,4 @@
-"""A picture in pixels, and its colours: rectangles, lines and words, for Plotly and as SVG text."""
+"""A picture in pixels: rectangles, lines and words with their colours, and its SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .palette import DARK, LIGHT, Theme
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
-PAGE = 848  # what an output of JupyterLab shows in a window of 1280 pixels with the file browser open
+PAGE = 848  # pixels: the width of JupyterLab's output in a window of 1280 with the file browser open
 
 _TextRole = Literal["title", "note", "grid title", "axis", "header", "label"]
 _Anchor = Literal["start", "middle", "end"]
@@ -38,8 +38,8 @@ class TextLine:
     size: float
     role: _TextRole
     anchor: _Anchor = "middle"
-    on: Cell | None = None  # the cell that it labels
-    field: FieldRole | None = None  # what it is of a float, on a tint of its own
+    on: Cell | None = None  # the cell that the text labels
+    field: FieldRole | None = None  # the field of a float that it shows, on its own tint
 
     @property
     def bold(self) -> bool:
@@ -53,9 +53,9 @@ class TextLine:
 
 @dataclass(frozen=True)
 class Tint:
-    """A rectangle behind bits of a float, in the colour of what they are: (left, top, width, height).
+    """A rectangle (left, top, width, height) behind bits of a float, in the colour of their field.
 
-    One without bits in it is `strong`.
+    A rectangle without bits in it has a `strong` colour.
     """
 
     box: tuple[float, float, float, float]
@@ -79,7 +79,7 @@ class Panel:
 
     @property
     def frames(self) -> list[tuple[float, float, float, float]]:
-        """Left, top, width, height of the lines around it, or around its parts."""
+        """Left, top, width, height of the frames around the grid or its parts."""
         boxes = self.grid.boxes
         if self.grid.framed:
             boxes = ((0, 0, *self.grid.shape),)
@@ -87,7 +87,7 @@ class Panel:
 
     @property
     def outlines(self) -> list[tuple[float, float, float, float]]:
-        """Left, top, width, height of the heavy lines around what is outlined, just outside of it."""
+        """Left, top, width, height of the heavy outlines, just outside the cells."""
         boxes = [self.box(Cell(*box, ())) for box in self.grid.outlines]
         return [(left - 1, top - 1, width + 2, height + 2) for left, top, width, height in boxes]
 
@@ -100,7 +100,7 @@ class Panel:
 
 @dataclass
 class Drawing:
-    """Everything that is to be seen of a picture, in pixels."""
+    """Everything that a picture shows, in pixels."""
 
     title: str
     subtitle: str
@@ -109,12 +109,14 @@ class Drawing:
     panels: list[Panel] = field(default_factory=list)
     words: list[TextLine] = field(default_factory=list)
     tints: list[Tint] = field(default_factory=list)
-    arrows: list[list[tuple[float, float]]] = field(default_factory=list)  # each one line: shaft, then head
+    arrows: list[list[tuple[float, float]]] = field(
+        default_factory=list
+    )  # each one polyline: shaft, then head
 
 
 # -- colours ---------------------------------------------------------------------------------------------
 
-#: Hues of the roles of bits; a 1 has more of it than a 0.
+#: The hues of bits by role; a 1 is stronger than a 0.
 _ROLES: dict[Role, str] = {
     "kept": "sky",
     "lost": "grey",
@@ -127,12 +129,12 @@ _ROLES: dict[Role, str] = {
     "exponent field": "orange",
 }
 _HUES = dict(palette.HUES)
-#: How much of its colour is behind bits of a float, as in the Explorer.
+#: The strength of the colour behind bits of a float, as in the Explorer.
 _TINTED = 0.55
 
 
 def paint(cell: Cell, theme: Theme = LIGHT) -> tuple[str, float]:
-    """The colour of a cell, and how much of it is in its background; the rest is paper."""
+    """The colour of a cell, and its strength in the background; the rest is paper."""
     if cell.role:
         return _paint_bit(cell, theme)
     part = 0.18 if cell.state == "dim" else 1.0
@@ -156,12 +158,12 @@ def _paint_bit(cell: Cell, theme: Theme) -> tuple[str, float]:
 
 
 def fill(cell: Cell, theme: Theme = LIGHT) -> str:
-    """Background of a cell, on paper."""
+    """The background of a cell on paper."""
     return palette.mix(*paint(cell, theme), theme.paper)
 
 
 def ink(cell: Cell, theme: Theme = LIGHT) -> str:
-    """Text on a cell."""
+    """The colour of text on a cell."""
     if cell.role in ("lost", "rounded"):
         return palette.mix(theme.ink, 0.78, theme.paper)
     if not cell.role and (cell.state == "dim" or (cell.lane is None and cell.heat is None)):
@@ -197,27 +199,27 @@ _THEME = {
     palette.DIM: f"var(--jp-content-font-color2, {palette.DIM})",
     palette.mix(palette.INK, 0.78): f"var(--jp-content-font-color2, {palette.DIM})",  # of bits that are lost
 }
-_FAINT = 0.3  # of a colour; with less of it a cell is seen as paper, and its text stands on that
+_FAINT = 0.3  # strength of a colour below which a cell counts as paper, and its text as text on paper
 
 
 @dataclass
 class _Colours:
     """The colours of a document: of one theme, or of a page that may be light or dark.
 
-    On a page, a cell has its light colour and a class, for which a style sheet has the dark one: where style
-    sheets are removed, as from notebooks that are not trusted, the light colour stays.
+    On a page, a cell has its light colour, and a class for which a style sheet has the dark one: where style
+    sheets are removed, as from untrusted notebooks, the light colour remains.
     """
 
     theme: Theme
     page: bool
-    dark: set[str] = field(default_factory=set)  # colours that the style sheet has to name
+    dark: set[str] = field(default_factory=set)  # colours that the style sheet defines
 
     def page_colour(self, colour: str) -> str:
         """A colour of paper or ink."""
         return _THEME.get(colour, colour) if self.page else colour
 
     def fill(self, own: str, dark: str) -> str:
-        """Attributes that fill with the theme's own colour or, on a dark page, with the other."""
+        """Attributes that fill with the theme's colour or, on a dark page, with the dark one."""
         if not self.page:
             return f'fill="{own}"'
         self.dark.add(dark)
@@ -311,7 +313,7 @@ def _cells(panel: Panel, colours: _Colours) -> list[str]:
 
 
 def _background(cell: Cell, colours: _Colours) -> str:
-    """The background of a cell; what is faint lets the page through, whatever its colour."""
+    """The background of a cell; a faint one is translucent, for pages of any colour."""
     colour, part = paint(cell, colours.theme)
     if not colours.page or part >= _FAINT:
         return colours.fill(fill(cell, colours.theme), fill(cell, DARK))
@@ -330,7 +332,7 @@ def _heat_map(panel: Panel, colours: _Colours) -> list[str]:
 
 
 def _tint(tint: Tint, colours: _Colours) -> str:
-    """What is behind bits of a float; the pointer sees the cell below it."""
+    """The tint behind bits of a float; the pointer sees the cell below it."""
     look = colours.fill(tint_fill(tint, colours.theme), tint_fill(tint, DARK))
     return _rect(tint.box, f'{look} pointer-events="none"')
 

@@ -1,4 +1,4 @@
-"""What goes into one element of D, and where all of it is: registers, shared memory, tensor memory."""
+"""The inputs of one element of D, and where they are: in registers, shared memory or tensor memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RegisterPlace:
     element: str
     register: int
     bits: tuple[int, int]
-    read_with: str = ""  # the modifiers that make the instruction read this copy
+    read_with: str = ""  # the modifiers that select this copy
 
     @property
     def cells(self) -> dict[str, Value]:
@@ -38,11 +38,11 @@ class RegisterPlace:
 
 @dataclass(frozen=True)
 class BytePlace:
-    """An element in shared memory: its first byte in the tile and, if it is smaller than a byte, its bits."""
+    """An element in shared memory: its first byte in the tile and, if narrower than a byte, its bits."""
 
     byte: int
     bits: tuple[int, int] | None = None
-    lane = None  # that holds it
+    lane = None  # no lane holds it
 
     @property
     def cells(self) -> dict[str, Value]:
@@ -54,8 +54,8 @@ class BytePlace:
 class ProductTerm:
     """One product of the sum: its k, and every place of its factors.
 
-    Of a sparse instruction a column k of A is stored in one place or another, or not at all: there is a term
-    for each place, with the `nibble` that makes it so (x: any bit) and the `stored` column.
+    In a sparse instruction a column k of A is stored in one of several places, or not at all: there is a term
+    for each place, with the `nibble` that selects it (x: any bit) and the `stored` column.
     """
 
     k: int
@@ -108,7 +108,7 @@ class Explanation:
         return tables
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data for JSON; what the instruction does not have is left out."""
+        """All of it as plain data for JSON, without what the instruction does not have."""
         plain: dict[str, Any] = {
             "instruction": self.instruction,
             "element": self.element,
@@ -124,7 +124,7 @@ class Explanation:
         return plain
 
     def _selected(self) -> Iterator[tuple[str, str, tuple[SelectedPlaces, ...]]]:
-        """Nibbles and scales, as far as there are any: name, noun and entries."""
+        """Name, noun and entries of nibbles and scales, if there are any."""
         for name, noun in (("e", "chunk"), ("scale_a", "block"), ("scale_b", "block")):
             entries = getattr(self, name)
             if entries:
@@ -132,7 +132,7 @@ class Explanation:
 
 
 def _plain(value: Any) -> Any:
-    """Places and terms as plain data by name, without what is empty."""
+    """Places and terms as plain data by name, without empty fields."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if not is_dataclass(value):
@@ -208,7 +208,7 @@ def _register_places(op: Operand, row: int, column: int) -> tuple[RegisterPlace,
 
 
 def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
-    """For every k the places of A, without those of B; a sparse A has a term for each possible place."""
+    """A term with the places of A for every k; a sparse A has one for each possible place."""
     structure = ins.structure
     if structure is None:
         return [ProductTerm(k, None, None, None, _places(ins.a, row, k, swizzle)) for k in range(ins.k)]
@@ -226,13 +226,13 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
 
 
 def _common_bits(nibbles: list[int]) -> str:
-    """What nibbles have in common: ``0bxx10``."""
+    """The bits that nibbles have in common: ``0bxx10``."""
     digits = [f"{nibble:04b}" for nibble in nibbles]
     return "0b" + "".join(digit[0] if len(set(digit)) == 1 else "x" for digit in zip(*digits, strict=True))
 
 
 def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[SelectedPlaces, ...]:
-    """Nibbles or scales of a row of A, or a column of B: every copy, with the modifiers that choose it."""
+    """Nibbles or scales of a row of A or a column of B: every copy, with the modifiers that select it."""
     if op is None:
         return ()
     by_row = op.axes[0] == "m"
@@ -253,7 +253,7 @@ def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[
 
 
 def _term_table(terms: tuple[ProductTerm, ...]) -> Table:
-    """A line for every term; an element that is held twice takes two."""
+    """A row for every term; an element with copies takes several."""
     first = terms[0]
     own = ["k"] if first.nibble is None else ["k", "nibble", "stored"]
     heads = [
@@ -273,7 +273,7 @@ def _term_table(terms: tuple[ProductTerm, ...]) -> Table:
                 owners += [None if place is None else place.lane, *[None] * (len(head) - 1)]
             rows.append(tuple(cells))
             lanes.append(tuple(owners))
-            start = [""] * len(own)  # of further copies
+            start = [""] * len(own)  # rows of further copies
     return Table((*own, *heads[0], *heads[1]), tuple(rows), tuple(lanes))
 
 
@@ -293,7 +293,7 @@ def _selected_table(noun: str, entries: tuple[SelectedPlaces, ...]) -> Table:
 def tensor_explain(
     form: Tcgen05Form, row: int, col: int, swizzle: int = 0, transposed: bool = False
 ) -> Table:
-    """Everything that goes into an element of D of a tcgen05.mma, and where it is.
+    """The inputs of an element of D of a tcgen05.mma, and where they are.
 
     >>> import ptxlab
     >>> mxf4 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=64)
@@ -302,7 +302,7 @@ def tensor_explain(
     """
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} computes nothing; tcgen05.mma does")
-    form.d.where(row, col)  # refuses what D does not have
+    form.d.where(row, col)  # refuses an element that D does not have
     rows: list[tuple[int | str, ...]] = []
     for name, matrix in {"D": form.d, **form.operands, **form.tensors}.items():
         lines, length = matrix.shape

@@ -28,9 +28,9 @@ _NO_MODEL = "no model of its arithmetic"
 
 
 def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> dict[str, Fact]:
-    """Everything about an instruction by topic, in the order in which one asks.
+    """Everything about an instruction by topic, the basics first.
 
-    With `run` also the machine code for `target`, where the tools to see it are installed.
+    With `run`, also the machine code for `target`, if the tools to see it are installed.
 
     >>> import ptxlab
     >>> facts(ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"))["nibbles"]
@@ -51,7 +51,7 @@ def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> d
 
 
 def _register_facts(ins: MmaForm | TransferForm, target: str | None) -> dict[str, Fact]:
-    """What is declared about an instruction whose matrices are in registers, or in shared memory."""
+    """The declared facts of an instruction whose matrices are in registers or in shared memory."""
     topics: dict[str, Fact] = {
         "family": ins.family,
         "shape": ins.shape,
@@ -71,7 +71,7 @@ def _register_facts(ins: MmaForm | TransferForm, target: str | None) -> dict[str
 
 
 def _version_fact(ins: Form, target: str | None) -> str:
-    """The version that it needs, and what a target that was named needs beyond."""
+    """The PTX ISA version that it needs, and the one that the target needs if that is later."""
     text = f"{ins.ptx_version} and later"
     if target is not None and ins.supports(target) and ins.ptx_version_for(target) > ins.ptx_version:
         text += f"; {target} needs {ins.ptx_version_for(target)}"
@@ -88,7 +88,7 @@ def _operand_table(ins: Form) -> Table:
 
 
 def _mma_facts(ins: MmaForm) -> dict[str, Fact]:
-    """Stacked MMAs, sparsity, and what is left to choose: selectors and other modifiers."""
+    """Stacked MMAs, sparsity, selectors and other modifiers."""
     topics: dict[str, Fact] = {}
     if ins.mma_count > 1:
         topics["MMAs"] = (
@@ -112,7 +112,7 @@ def _mma_facts(ins: MmaForm) -> dict[str, Fact]:
 
 
 def _memory_facts(ins: TransferForm) -> dict[str, Fact]:
-    """What a transfer asks of memory."""
+    """The addresses and state spaces that a transfer takes."""
     if ins.family == "movmatrix":
         return {}
     if ins.address_lanes:
@@ -159,7 +159,7 @@ def evidence(ins: Product | str) -> list[ChipEvidence]:
     for chip in CHIPS:
         try:
             model = model_of(ins, chip)
-        except PtxlabError:  # the chip lacks the instruction, or nothing is known of its arithmetic
+        except PtxlabError:  # the chip lacks the instruction, or its arithmetic is unknown
             continue
         chips.setdefault((model.evidence, model.source), []).append(chip)
     return [ChipEvidence(tuple(names), level, source) for (level, source), names in chips.items()]
@@ -221,7 +221,7 @@ def cpp(ins: Form | str) -> dict[str, list[str]]:
 
 
 def target_of(ins: Form | str) -> str:
-    """The target to look at when none is named: sm_90a, of tcgen05 sm_100a, or the first that has it."""
+    """The default target: sm_90a, or sm_100a for tcgen05, or the first that has the instruction."""
     form = parse_any(ins)
     usual = "sm_100a" if isinstance(form, Tcgen05Form) else "sm_90a"
     return usual if form.supports(usual) else form.targets[0]

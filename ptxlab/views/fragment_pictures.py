@@ -40,11 +40,11 @@ from .scale_pictures import scales
 from .tensor_pictures import tensor_memory
 from .tile_pictures import operand_tile
 
-#: What stands in a cell of a fragment.
+#: The label of a cell of a fragment.
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
 
 
-_MAX_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
+_MAX_LABELS = 300  # more do not fit a screen; `warp` shows one warp of a warpgroup
 
 
 def fragment(
@@ -123,7 +123,7 @@ def fragment(
 
 
 def _holds_rows_in_fours(op: Operand) -> bool:
-    """Whether the rows of every 8 of a warp are held by its lanes 0 to 3, 4 to 7, and so on."""
+    """Whether row m of every 8 rows is held by lanes 4 m to 4 m + 3 of its warp."""
     if op.layout is None or op.lanes == 32:
         return False
     row = np.arange(op.shape[0])[:, None]
@@ -136,10 +136,10 @@ def _is_compressed(ins: Form, op: Operand) -> bool:
 
 
 def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
-    """Rows of an operand: a cell for what a lane holds side by side, or for a chunk of a dense A."""
+    """Rows of an operand: a cell for adjacent elements of a lane, or for a chunk of a dense A."""
     if dense and isinstance(ins, MmaForm) and ins.structure is not None:
         holders, width = holders_of(ins.a_dense), ins.structure.chunk
-        elements = holders.elements // 2  # the first of those that a chunk becomes
+        elements = holders.elements // 2  # the first stored element of each chunk
         spans: list[Box] = [(row, at, 1, width) for row in range(ins.m) for at in range(0, ins.k, width)]
         size, steps = ins.structure.keep * ins.structure.group, (1, width)
         hover = _dense_hover(ins, ins.structure)
@@ -180,7 +180,7 @@ def lane_cells(
     focus: int | None,
     label: Callable[[int, int, int], tuple[str, ...]],
 ) -> tuple[Cell, ...]:
-    """A cell for each span of neighbours, labelled by its lane, its first element and their number."""
+    """A cell for each run of adjacent elements, labelled by its lane, first element and length."""
     cells = []
     for row, column, height, width in spans:
         owner, first = int(lanes[row, column]), int(elements[row, column])
@@ -196,13 +196,13 @@ def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
     """Rows above which a new warp, or a new quad pair of mma.m8n8k4, begins."""
     if op.lanes > 32:
         return tuple(range(16, op.shape[0], 16))
-    if isinstance(ins, MmaForm) and ins.mma_count > 1 and op.name != "B":  # those of B stand side by side
+    if isinstance(ins, MmaForm) and ins.mma_count > 1 and op.name != "B":  # those of B are side by side
         return tuple(range(8, op.shape[0], 8))
     return ()
 
 
 def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
-    """What an operand is: its size and type, where it is held, and what to know about its layout."""
+    """Notes on an operand: its size and type, where it is held, and remarks on its layout."""
     note = layout_note(ins, op)
     notes = (note,) if note else ()
     if not isinstance(ins, MmaForm) or op.name != "A" or ins.structure is None:
@@ -254,7 +254,7 @@ def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
 def tensor_registers(
     move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0, title: bool = True
 ) -> Picture:
-    """Which register of which thread goes with every word of tensor memory, for tcgen05.ld and .st.
+    """The thread and register that each word of tensor memory goes to or comes from, for tcgen05.ld and .st.
 
     `warp` is one of the four of a warpgroup, each of which has 32 lanes; `thread`, one of 128, puts a thread
     in focus, with its warp.
@@ -333,14 +333,14 @@ def _register_headings(form: Tcgen05Transfer, labelled: bool) -> tuple[Header, .
 
 # -- rows of several instructions -----------------------------------------------------------------------
 
-_COLUMNS = 32  # that are drawn one by one; of longer rows, places stand for several
+_COLUMNS = 32  # drawn one by one; in longer rows a place stands for several
 _MAX_ROWS = 24  # instructions
 
 
 def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> Picture:
     """Row 0 of A of each instruction, or of another matrix: neighbours that one lane holds are one cell.
 
-    Of tcgen05.mma they are the pieces of a row in the lanes of tensor memory; of tcgen05.ld and .st, whose
+    For tcgen05.mma, cells are the parts of a row in lanes of tensor memory; for tcgen05.ld and .st, whose
     only matrix is R, the threads that hold lane 0 of tensor memory, column by column.
 
     >>> picture = runs("mma.m16n8k32.s8", "mma.m16n8k16.f32.f16")
@@ -394,7 +394,7 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
 
 
 def _row(form: Form, name: str) -> Holders:
-    """Who holds the matrix whose first row is drawn."""
+    """The holders of the matrix whose first row is drawn."""
     operand: AnyOperand | None = None
     if isinstance(form, Tcgen05Transfer | TransferForm) and form.operands:
         operand = next(iter(form.operands.values()))
@@ -411,7 +411,7 @@ def _row(form: Form, name: str) -> Holders:
 
 
 def _instead(form: Form, name: str) -> str:
-    """What to look at where no lanes hold a matrix."""
+    """Which figure to use where no lanes hold the matrix."""
     if isinstance(form, Tcgen05Mma):
         return f"operand='D' draws D, and figures.fragment its {name} in shared memory"
     if isinstance(form, MmaForm):
@@ -420,9 +420,9 @@ def _instead(form: Form, name: str) -> str:
 
 
 def _unit(rows: list[Holders]) -> int:
-    """How many columns share a place: one, or as many as all pieces of long rows are multiples of.
+    """How many columns share a place: 1, or in long rows a common divisor of the lengths of all parts.
 
-    Of registers the first columns say everything, since lanes repeat.
+    Rows in registers are cut short instead, since their lanes repeat.
     """
     longest = max(holders.lanes.shape[1] for holders in rows)
     if longest <= _COLUMNS or not any(isinstance(holders.operand, TensorOperand) for holders in rows):

@@ -1,6 +1,6 @@
 """What a picture is made of: labelled cells over a grid, with headings and a tooltip for every place.
 
-Here is only what is to be seen; `drawing` decides on sizes, fonts and colours.
+Nothing here knows sizes, fonts or colours; `picture` and `drawing` decide on them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Role = Literal[
 ]  # fmt: skip
 #: What neighbouring bits of a float are.
 FieldRole = Literal["sign", "exponent", "fraction", "ignored"]
-#: How a cell stands out: as usual, faded because another lane is in focus, or outlined.
+#: How a cell is emphasised: not at all, faded because another lane is in focus, or outlined.
 State = Literal["plain", "dim", "mark"]
 #: Row, column, height and width of a rectangle.
 Box = tuple[int, int, int, int]
-#: Rows and columns of a matrix that are to be seen.
+#: The rows and columns of a matrix to show.
 Part = tuple[range, range]
 #: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
 _Density = Literal["normal", "close", "tight"]
@@ -121,16 +121,12 @@ class Grid:
     name: str = ""
     density: _Density = "normal"
     row_rules: tuple[int, ...] = ()  # heavier lines above these rows
-    column_rules: tuple[
-        tuple[int, int, int], ...
-    ] = ()  # heavier lines: before a column, from a row, to a row
-    boxes: tuple[Box, ...] = ()  # frames instead of one around all
-    outlines: tuple[Box, ...] = ()  # heavy lines around what is to be seen first, such as a row
+    column_rules: tuple[tuple[int, int, int], ...] = ()  # heavier lines: before a column, from row to row
+    boxes: tuple[Box, ...] = ()  # frames around parts instead of one around all
+    outlines: tuple[Box, ...] = ()  # heavy lines around what matters most, such as a row
     row_groups: tuple[Header, ...] = ()  # headings left of those of the rows, such as warps
     new_line: bool = False  # starts a new line of grids
-    spot: tuple[int, int] | None = (
-        None  # row and column where grids are arranged in a table; equal spots stack
-    )
+    spot: tuple[int, int] | None = None  # row and column in a table of grids; equal spots stack
 
     @cached_property
     def labelled(self) -> bool:
@@ -155,7 +151,7 @@ class Grid:
         return tuple(column for column in range(self.shape[1] + 1) if column not in inside)
 
     def part(self, rows: range, columns: range) -> Grid:
-        """Neighbouring rows and columns of it, under their own headings; no cell may lie across the edge."""
+        """Adjacent rows and columns of the grid, with their headings; no cell may cross the edge."""
         cells = tuple(
             replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
             for cell in self.cells
@@ -183,7 +179,7 @@ class Grid:
 
 
 def clipped(box: Box, rows: range, columns: range) -> Box | None:
-    """What of a rectangle lies in a part, counted from its start; None for nothing."""
+    """The part of a rectangle inside a range, relative to its start; None if nothing is."""
     row, column, height, width = box
     top, bottom = max(row, rows.start), min(row + height, rows.stop)
     left, right = max(column, columns.start), min(column + width, columns.stop)
@@ -193,7 +189,7 @@ def clipped(box: Box, rows: range, columns: range) -> Box | None:
 
 
 def clipped_groups(groups: Iterable[Header], rows: range, tall: int = 1) -> tuple[Header, ...]:
-    """Headings of groups as far as they lie in these rows, counted from the first; a row is `tall` places."""
+    """Headings of groups, clipped to these rows and counted from the first; a row takes `tall` places."""
     return tuple(
         Header(box[0] * tall, box[2] * tall, group.lines)
         for group in groups
@@ -202,12 +198,12 @@ def clipped_groups(groups: Iterable[Header], rows: range, tall: int = 1) -> tupl
 
 
 def _shifted(headings: Sequence[Header], part: range) -> tuple[Header, ...]:
-    """The headings that start in a part, counted from its start."""
+    """The headings that start in a part, relative to its start."""
     return tuple(replace(head, start=head.start - part.start) for head in headings if head.start in part)
 
 
 def as_part(part: object, name: str, size: int) -> range:
-    """A range of rows, columns or lanes that are to be seen; all of them for None.
+    """A range of rows, columns or lanes to show; all of them for None.
 
     >>> as_part(None, "rows", 128), as_part(range(8, 16), "rows", 128)
     (range(0, 128), range(8, 16))
@@ -273,7 +269,7 @@ def numbered_grid(
 
 @dataclass(frozen=True)
 class Entry:
-    """What one place of a grid shows, as a cell of its own, and its tooltip."""
+    """The cell at one place of a grid, and its tooltip."""
 
     lines: tuple[str, ...] = ()
     lane: int | None = None

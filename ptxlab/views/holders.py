@@ -1,4 +1,4 @@
-"""Who holds the elements of a matrix: lanes of a warp in registers, lanes of tensor memory, shared memory."""
+"""What holds the elements of a matrix: lanes of a warp, lanes of tensor memory, or shared memory."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def as_tcgen05(ins: Form | str) -> Tcgen05Form:
 
 
 def figures_of(form: Form) -> str:
-    """Which figures there are of an instruction that does not multiply, as the end of a sentence."""
+    """The figures of an instruction that does not multiply, as the end of a sentence."""
     if isinstance(form, Tcgen05Form) and form.operands:
         return "figures.tensor_registers and figures.lane draw its registers"
     if isinstance(form, Tcgen05Transfer) and form.compresses:
@@ -84,7 +84,7 @@ def figures_of(form: Form) -> str:
 
 
 def product_operand(ins: Product, name: str) -> AnyOperand:
-    """The operand of a matrix, in either case; of a sparse instruction "A" is dense, "stored" compressed.
+    """The operand of a matrix, in upper or lower case; a sparse "A" is dense, "stored" compressed.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16")
@@ -103,12 +103,12 @@ def product_operand(ins: Product, name: str) -> AnyOperand:
 
 
 def k_headings(noun: str, count: int, length: int) -> list[str]:
-    """Headings of chunks or blocks, with the k that they cover."""
+    """Headings of chunks or blocks with the k that they cover."""
     return [f"{noun} {i}\nk {index_range(i * length, length)}" for i in range(count)]
 
 
 def warp_notes(op: AnyOperand, rows: range, warp: int | None) -> tuple[str, ...]:
-    """A note on the warp that is shown, where it is only one."""
+    """A note on the shown warp, if only one is shown."""
     if warp is None:
         return ()
     held = f"{op.holder if isinstance(op, Operand) else 'lane'}s {index_range(32 * warp, 32)}"
@@ -132,9 +132,9 @@ def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def lane_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-    """Neighbours that one lane holds as consecutive elements, as (row, column, height, width).
+    """Runs of adjacent cells that one lane holds as consecutive elements: (row, column, height, width).
 
-    They lie along a row, or, where no row has any (B), along a column.
+    They run along rows or, if no row has any (B), along columns.
     """
     along = _row_runs(lane, element)
     if any(width > 1 for _, _, _, width in along):
@@ -150,7 +150,7 @@ def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple
 
 
 def joined_runs(joined: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Start and stop of every run of places, each of which is joined with the next or not.
+    """Start and stop of every run, given whether each place is joined with the next.
 
     >>> joined_runs(np.array([True, False, False, True]))
     [(0, 2), (2, 3), (3, 5)]
@@ -160,7 +160,7 @@ def joined_runs(joined: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Holders:
-    """The lane and the element in it that hold each place of a matrix; -1 in shared memory, and for none.
+    """The lane, and the element in it, that hold each cell of a matrix; -1 in shared memory or for none.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
@@ -172,11 +172,11 @@ class Holders:
     operand: AnyOperand
     lanes: NDArray[np.int64]
     elements: NDArray[np.int64]
-    ctas: int = 1  # whose shared memory has it: half of the rows of A, or of the columns of B, each
+    ctas: int = 1  # that share it: each has half of the rows of A or of the columns of B
 
     @property
     def present(self) -> bool:
-        """Whether lanes hold it at all."""
+        """Whether lanes hold it."""
         return self.operand.layout is not None
 
     @property
@@ -186,7 +186,7 @@ class Holders:
 
     @property
     def word_count(self) -> int:
-        """Registers, or columns of tensor memory, in which it lies."""
+        """The number of registers, or of columns of tensor memory, that it takes."""
         return 0
 
     @property
@@ -203,7 +203,7 @@ class Holders:
         return ""
 
     def place(self, row: int, column: int) -> tuple[str, ...]:
-        """The holder of an element in words, a line each."""
+        """The holder of an element in words, line by line."""
         if self.ctas == 1:
             return ("in shared memory",)
         rows, columns = self.lanes.shape
@@ -218,7 +218,7 @@ class Holders:
         )
 
     def lane_names(self, lanes: NDArray[np.int64]) -> tuple[str, str]:
-        """The lanes that hold a row or a column in at most two words; empty where that takes more."""
+        """The lanes of a row or column in at most two short texts; empty if that takes more."""
         return "", ""
 
     def row_groups(self) -> tuple[Header, ...]:
@@ -229,24 +229,24 @@ class Holders:
         return tuple(Header(cta * each, each, (f"CTA {cta}",)) for cta in range(self.ctas))
 
     def edges(self) -> tuple[list[int], list[int]]:
-        """Rows and columns before which those of another warp, or another CTA, begin."""
+        """Rows and columns at which another warp or CTA begins."""
         columns = self.lanes.shape[1]
         split = self.ctas > 1 and self.operand.axes[0] == "k"
         return [group.start for group in self.row_groups() if group.start], [columns // 2] if split else []
 
     def rules(self) -> tuple[list[int], list[int]]:
-        """The same, and where the lanes begin anew, for matrices with room for more lines."""
+        """The same, and where the lanes start again, for matrices with room for more lines."""
         rows, _ = self.lanes.shape
         return list(range(8, rows, 8)) if self.operand.axes[0] == "m" else [], self.edges()[1]
 
     def window(self, warp: int, whose: str) -> tuple[range, range]:
-        """Rows and columns of what a warp holds."""
+        """The rows and columns that a warp holds."""
         raise PtxlabError(
             f"warp={quoted(warp)}: {whose} lives in shared memory, where no warp has its own part"
         )
 
     def check_lane(self, lane: int) -> int:
-        """The number of a lane, or an error that says which there are."""
+        """The lane, or an error that says which there are."""
         raise PtxlabError(
             f"lane={quoted(lane)}: {self.operand.name} lives in shared memory, where no lane holds it"
         )
@@ -261,7 +261,7 @@ class Holders:
 
 
 def holders_of(operand: AnyOperand, copy: int = 0) -> Holders:
-    """Who holds an operand; where it is held more than once, in one of its copies."""
+    """The holders of an operand, or of one of its copies."""
     if isinstance(operand, TensorOperand):
         count = operand.layout.copies
         copy = as_index(copy, "copy", count)
@@ -417,7 +417,7 @@ class _InTensorMemory(Holders):
         return tuple(Header(start, stop - start, keys[start]) for start, stop in pairwise(edges))
 
     def _group(self, row: int) -> tuple[str, ...]:
-        """What holds a row: its CTA and its warps; of scale factors the column, in all warps."""
+        """What holds a row: its CTA and warps; for scale factors the column, in all warps."""
         lanes = np.unique(self.lanes[row] if self.every is None else self.every[:, row])
         lanes = lanes[lanes >= 0]
         cta = f"CTA {lanes[0] // LANES}, " if self.operand.ctas > 1 else ""

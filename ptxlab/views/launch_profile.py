@@ -1,4 +1,4 @@
-"""The predicted time of a launch to look at: where the cycles go, unit by unit and line by line."""
+"""The predicted time of a launch: where the cycles go, unit by unit and line by line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 from .table import Table
 
-if TYPE_CHECKING:  # and late where they are used: a browser's tab has no simulator
+if TYPE_CHECKING:  # else imported at use: a browser tab has no simulator
     from ..simulator.timing.launch_profile import LaunchProfile
 
 _HUES = dict(HUES)
-#: Colours of what a warp does or waits for. Grey is what costs nothing: others issue meanwhile.
+#: The colour of what a warp does or waits for. Grey costs nothing: another warp issues meanwhile.
 REASON_COLOURS = {
     "selected": _HUES["green"],
     "wait": _HUES["sky"],
@@ -36,7 +36,7 @@ REASON_COLOURS = {
     "not selected": "#A8A8A8",
     "start": "#D0D0D0",
 }
-#: What each means, for tooltips.
+#: The meaning of each, for tooltips.
 REASON_WORDS = {
     "selected": "issues an instruction",
     "wait": "waits for the fixed latency of its previous instruction",
@@ -53,7 +53,7 @@ REASON_WORDS = {
     "not selected": "could issue, but another warp does",
     "start": "has not begun",
 }
-_FEW = 0.005  # of the time; less is not shown
+_MIN_SHARE = 0.005  # of the time; smaller shares are not shown
 _OTHER = "#909090"
 
 
@@ -67,7 +67,7 @@ def reason_colour(reason: str) -> str:
 
 
 def waves_text(waves: float) -> str:
-    """How many times the SMs are filled, and how full the last time is.
+    """How often the blocks fill the SMs, and how full they are the last time.
 
     >>> waves_text(3.25), waves_text(0.5), waves_text(2)
     ('4 waves, the last 25 % full', '1 wave, 50 % full', '2 waves')
@@ -84,7 +84,7 @@ def _percent(part: float) -> str:
 
 
 def _facts(profile: LaunchProfile) -> list[str]:
-    """The head line."""
+    """The heading, and the facts below it."""
     fits = profile.occupancy
     blocks = "×".join(str(size) for size in profile.grid.blocks if size > 1) or "1"
     threads = "×".join(str(size) for size in profile.grid.threads if size > 1) or "1"
@@ -116,7 +116,7 @@ def _evidence(profile: LaunchProfile) -> str:
 
 def _busy(profile: LaunchProfile) -> list[tuple[str, float]]:
     units = sorted(profile.units.items(), key=lambda item: -item[1])
-    return [(name, part) for name, part in units if part >= _FEW] or units[:1]
+    return [(name, part) for name, part in units if part >= _MIN_SHARE] or units[:1]
 
 
 def _shares(reasons: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -141,7 +141,7 @@ def profile_text(profile: LaunchProfile) -> str:
         texts.append(f"  {name:15} {100 * part:4.0f} %  {'█' * round(30 * part)}")
     texts += ["", "what warps do, of all their cycles on an SM"]
     for name, part in _shares(profile.reasons):
-        if part >= _FEW:
+        if part >= _MIN_SHARE:
             texts.append(f"  {name:19} {100 * part:4.0f} %  {REASON_WORDS.get(name, '')}".rstrip())
     rows = line_table(profile)
     texts += ["", *_aligned(rows)] if rows.rows else []
@@ -216,14 +216,14 @@ def comparison(one: LaunchProfile, two: LaunchProfile, names: tuple[str, str]) -
     add("waves", one.waves, two.waves, "{:.2f}")
     for unit in dict(sorted((one.units | two.units).items(), key=lambda item: -item[1])):
         left, right = one.units.get(unit, 0.0), two.units.get(unit, 0.0)
-        if max(left, right) >= _FEW:
+        if max(left, right) >= _MIN_SHARE:
             points = round(100 * right) - round(100 * left)
             rows.append(
                 (f"{unit} busy", f"{left:.0%}", f"{right:.0%}", f"{points:+} points" if points else "")
             )
     for reason, _ in (one.reasons + two.reasons).most_common():
         left, right = one.reasons[reason], two.reasons[reason]
-        if max(left, right) >= _FEW * max(sum(one.reasons.values()), sum(two.reasons.values())):
+        if max(left, right) >= _MIN_SHARE * max(sum(one.reasons.values()), sum(two.reasons.values())):
             add(f"{reason}, cycles of warps", left, right, "{:,.0f}")
     return Table(("", *names, "change"), tuple(rows))
 
@@ -342,7 +342,7 @@ def _units_html(profile: LaunchProfile) -> str:
 def _reasons_html(profile: LaunchProfile) -> str:
     rows = []
     for name, part in _shares(profile.reasons):
-        if part >= _FEW:
+        if part >= _MIN_SHARE:
             words = html.escape(REASON_WORDS.get(name, ""))
             rows.append(
                 f'<div class="row"><span>{_swatch(name)}{html.escape(name)}</span> '

@@ -49,19 +49,25 @@ def named_layout(
     if isinstance(layout, str) and not is_triton_layout(layout):
         tile = SharedLayout.read(layout, bits)
         return _shared(tile, layout.strip(), _swizzle_notes(tile)).with_title(title)
-    found = TritonLayout.read(layout)
-    if found.place == "tensor":
-        return _tensor(found).with_title(title)
+    triton_layout = TritonLayout.read(layout)
+    if triton_layout.place == "tensor":
+        return _tensor(triton_layout).with_title(title)
     if shape is None:
-        raise PtxlabError(f"{found}: the layout repeats over a tensor of any shape; say it, shape=(64, 64)")
+        raise PtxlabError(
+            f"{triton_layout}: the layout repeats over a tensor of any shape; say it, shape=(64, 64)"
+        )
     rows, columns = as_shape(shape, "shape")
-    what = f"{found.role} of {found.instruction}" if found.instruction else found.role.capitalize()
-    heading = f"{what}: {found} for {rows}x{columns}"
-    if found.place == "shared":
-        tile = found.shared((rows, columns), 16 if bits is None else as_int(bits, "bits"))
+    what = (
+        f"{triton_layout.role} of {triton_layout.instruction}"
+        if triton_layout.instruction
+        else triton_layout.role.capitalize()
+    )
+    heading = f"{what}: {triton_layout} for {rows}x{columns}"
+    if triton_layout.place == "shared":
+        tile = triton_layout.shared((rows, columns), 16 if bits is None else as_int(bits, "bits"))
         notes = (f"CuTe: {_cute(tile)}", *_swizzle_notes(tile))
         return _shared(tile, heading, notes).with_title(title)
-    return _registers(found.registers((rows, columns)), heading, lane).with_title(title)
+    return _registers(triton_layout.registers((rows, columns)), heading, lane).with_title(title)
 
 
 def _cute(tile: SharedLayout) -> str:
@@ -149,15 +155,17 @@ def _shared(tile: SharedLayout, heading: str, notes: tuple[str, ...]) -> Picture
     return Picture(heading, (*notes, f"{size}, coloured by bank"), (grid, bank_key()))
 
 
-def _tensor(found: TritonLayout) -> Picture:
+def _tensor(triton_layout: TritonLayout) -> Picture:
     """An accumulator of tcgen05.mma, as tensor memory has it."""
-    m, n = (int(found.fields[name]) for name in ("blockM", "blockN"))
-    group = 2 if found.fields.get("twoCTAs") else 1
-    if int(found.fields.get("colStride", 1)) != 1:
-        raise PtxlabError(f"{found}: elements apart from each other (colStride) are not drawn")
+    m, n = (int(triton_layout.fields[name]) for name in ("blockM", "blockN"))
+    group = 2 if triton_layout.fields.get("twoCTAs") else 1
+    if int(triton_layout.fields.get("colStride", 1)) != 1:
+        raise PtxlabError(f"{triton_layout}: elements apart from each other (colStride) are not drawn")
     form = parse_any(f"tcgen05.mma.cta_group::{group}.kind::f16", m=m * group, n=n)
     assert isinstance(form, Tcgen05Mma)
     picture = tensor_memory(form, "D")
     return Picture(
-        f"{found.role[0]} of {found.instruction}: {found} of {m}x{n}", picture.notes, picture.grids
+        f"{triton_layout.role[0]} of {triton_layout.instruction}: {triton_layout} of {m}x{n}",
+        picture.notes,
+        picture.grids,
     )

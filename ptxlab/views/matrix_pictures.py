@@ -26,18 +26,18 @@ from .metadata_picture import metadata
 from .picture import Picture
 from .tile_pictures import k_major_chunks
 
-#: What stands in a cell.
+#: The label of a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
 
 NOT_STORED = "·"  # the label of an element of sparse A that is not stored
 _NOBREAK = "\N{NO-BREAK SPACE}"
-_MAX_CELLS, _MAX_LETTERS = 2048, 400  # with more cells, or wider rows, labels no longer fit a page
-_MANY = 2048  # elements of which the largest percent have one colour
+_MAX_CELLS, _MAX_LETTERS = 2048, 400  # more cells, or wider rows, do not fit a page with labels
+_MANY = 2048  # elements; of more, the largest percent have the same colour
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a matrix is drawn: its colours, the part that is seen, and what stands out."""
+class MatrixStyle:
+    """How a matrix is drawn: its colours, the part that is shown, and what is emphasised."""
 
     colour: Colour
     part: Part
@@ -47,7 +47,7 @@ class Look:
     spread: tuple[int, int] = (1, 1)  # places of the grid, down and across, that a cell takes
 
     def state(self, at: tuple[int, int], lane: int) -> State:
-        """How a cell stands out that is at a row and column and held by a lane."""
+        """How to emphasise the cell at a row and column that a lane holds."""
         if lane == self.lane or (self.marked is not None and self.marked[at]):
             return "mark"
         return "plain" if self.lane is None else "dim"
@@ -55,7 +55,7 @@ class Look:
 
 @dataclass(frozen=True)
 class ValueMatrix:
-    """A matrix of an instruction: codes, values, and who holds each.
+    """A matrix of an instruction: codes, values, and what holds each.
 
     `name` is that of the operand; of a sparse instruction "A" is the dense matrix and "stored" the compressed
     one.
@@ -69,7 +69,7 @@ class ValueMatrix:
 
     @property
     def operand(self) -> AnyOperand:
-        """The operand that is held; of a sparse A in lanes the compressed one."""
+        """The operand that is held: for a sparse A in lanes, the compressed one."""
         return self.holders.operand
 
     @property
@@ -119,7 +119,7 @@ class ValueMatrix:
 
     @cached_property
     def numbers(self) -> list[list[int | float]]:
-        """The values as numbers of Python."""
+        """The values as Python numbers."""
         if self.values.dtype.kind in "iub":
             return [list(map(int, row)) for row in self.values]
         with np.errstate(invalid="ignore"):
@@ -127,17 +127,17 @@ class ValueMatrix:
         return rows
 
     def heat(self) -> NDArray[np.float64]:
-        """Every value between -1 and 1, which the largest percent of many have, and what is not finite."""
+        """The values scaled to -1..1; infinities, and the largest percent of many values, are clipped."""
         with np.errstate(invalid="ignore"):
             values = self.values.astype(np.float64)
         finite = np.abs(values[np.isfinite(values)])
         largest = float(finite.max()) if finite.size and finite.max() else 1.0
-        if finite.size > _MANY:  # a few that stand out would make all others pale
+        if finite.size > _MANY:  # a few outliers would make all others pale
             largest = float(np.quantile(finite, 0.99)) or largest
         return np.asarray(np.clip(np.nan_to_num(values / largest, nan=1.0, posinf=1.0, neginf=-1.0), -1, 1))
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
-        """The lane whose colour each cell has, or -1; registers and warps borrow the colours of lanes."""
+        """The lane whose colour each cell borrows, or -1."""
         lanes = self.holders.lanes
         if colour in ("core matrix", "bank"):
             return self._memory_tints(colour)
@@ -158,7 +158,7 @@ class ValueMatrix:
             return np.full(self.codes.shape, -1)  # of a sparse A, the compressed one is there
         tile, chunks = k_major_chunks(self.ins, op)
         along_m = op.axes[0] == "m"
-        lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # in each CTA anew
+        lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # anew in each CTA
         if colour == "bank":
             tints = bank_tint(tile.offset(lines, chunks * tile.core_width))
         else:
@@ -166,7 +166,7 @@ class ValueMatrix:
         return tints if along_m else tints.T
 
     def rules(self) -> tuple[list[int], list[int]]:
-        """Rows and columns before which a heavier line stands: where lanes begin anew, and between chunks."""
+        """Rows and columns with a heavier line before them: where lanes start again, and between chunks."""
         rows, columns = self.codes.shape
         if self.ins.mma_count > 1:
             return list(range(8, rows, 8)), list(range(8, columns, 8)) if self.name == "B" else []
@@ -184,17 +184,17 @@ class ValueMatrix:
         rows, columns = self.codes.shape
         return range(rows), range(columns)
 
-    def grid(self, labels: NDArray[Any] | None, look: Look) -> Grid:
+    def grid(self, labels: NDArray[Any] | None, style: MatrixStyle) -> Grid:
         """The matrix as a grid, with these labels or none."""
-        (rows, columns), (tall, wide) = look.part, look.spread
+        (rows, columns), (tall, wide) = style.part, style.spread
         down, across = self.rules() if labels is not None else self.holders.edges()
-        row_heads, column_heads = self._headings(labels, look)
-        if labels is not None and look.colour == "lane" and self.holders.present and look.spread == (1, 1):
-            row_heads, column_heads = self._with_lanes(row_heads, column_heads, look.part)
+        row_heads, column_heads = self._headings(labels, style)
+        if labels is not None and style.colour == "lane" and self.holders.present and style.spread == (1, 1):
+            row_heads, column_heads = self._with_lanes(row_heads, column_heads, style.part)
         return Grid(
             (len(rows) * tall, len(columns) * wide),
-            tuple(self._cells(labels, look)),
-            np.repeat(np.repeat(self.hover(look.part), tall, axis=0), wide, axis=1),
+            tuple(self._cells(labels, style)),
+            np.repeat(np.repeat(self.hover(style.part), tall, axis=0), wide, axis=1),
             row_heads,
             column_heads,
             self.operand.axes,
@@ -209,27 +209,27 @@ class ValueMatrix:
             row_groups=clipped_groups(self.holders.row_groups(), rows, tall),
             outlines=tuple(
                 (box[0] * tall, box[1] * wide, box[2] * tall, box[3] * wide)
-                for outline in look.outlines
+                for outline in style.outlines
                 if (box := clipped(outline, rows, columns)) is not None
             ),
         )
 
-    def _cells(self, labels: NDArray[Any] | None, look: Look) -> Iterator[Cell]:
-        (rows, columns), (tall, wide) = look.part, look.spread
-        tints, not_stored = self.tints(look.colour), self.not_stored
-        heat = self.heat() if look.colour == "value" else np.zeros(self.codes.shape)
+    def _cells(self, labels: NDArray[Any] | None, style: MatrixStyle) -> Iterator[Cell]:
+        (rows, columns), (tall, wide) = style.part, style.spread
+        tints, not_stored = self.tints(style.colour), self.not_stored
+        heat = self.heat() if style.colour == "value" else np.zeros(self.codes.shape)
         for at in product(rows, columns):
             tint = int(tints[at]) if tints[at] >= 0 else None
             warmth = float(heat[at]) if tint is None and not not_stored[at] else None
             lines = () if labels is None else (str(labels[at]),)
-            state = look.state(at, int(self.holders.lanes[at]))
+            state = style.state(at, int(self.holders.lanes[at]))
             place = ((at[0] - rows.start) * tall, (at[1] - columns.start) * wide, tall, wide)
             yield Cell(*place, lines, tint, state, heat=warmth)
 
     def _headings(
-        self, labels: NDArray[Any] | None, look: Look
+        self, labels: NDArray[Any] | None, style: MatrixStyle
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-        (rows, columns), (tall, wide) = look.part, look.spread
+        (rows, columns), (tall, wide) = style.part, style.spread
         if labels is None:
             down = headers(len(rows) * tall, 8, rows.start * tall)
             return (_headings(rows, tall, 0) if tall > 1 else down), _headings(columns, wide, 0)
@@ -239,7 +239,7 @@ class ValueMatrix:
     def _with_lanes(
         self, rows: tuple[Header, ...], columns: tuple[Header, ...], part: Part
     ) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-        """Headings that name the lanes of rows (of B: columns), for those who do not see the colours."""
+        """Headings with the lanes of rows, or of columns of B, for readers who cannot see the colours."""
         if self.name != "B":
             digits = len(str(part[0].stop - 1))
             texts = ["".join(self.holders.lane_names(self.holders.lanes[row])) for row in part[0]]
@@ -272,7 +272,7 @@ def _headings(part: range, spread: int, letters: int) -> tuple[Header, ...]:
         step = 16 if size <= 128 else 32
     heads = []
     for head in headers(size, step, part.start):
-        lines = head.lines if head.size == step else ("",)  # a remainder has no room for its name
+        lines = head.lines if head.size == step else ("",)  # a remainder has no room for a heading
         heads.append(Header(head.start * spread, head.size * spread, lines))
     return tuple(heads)
 
@@ -293,7 +293,7 @@ def value_matrix(
 
 
 def labels_fit(labels: Sequence[NDArray[Any]], cells: int = _MAX_CELLS, letters: int = _MAX_LETTERS) -> bool:
-    """Whether the labels of matrices side by side have room on a page."""
+    """Whether matrices with these labels fit a page side by side."""
     across = sum(each.shape[1] * (max(len(str(label)) for label in each.ravel()) + 0.7) for each in labels)
     return sum(each.size for each in labels) <= cells and across <= letters
 
@@ -387,7 +387,7 @@ def values(
             f"colour={quoted(colour)}: {whose} lives in {where}; core matrices and banks are of shared memory"
         )
     outlined = None if marked is None else as_marks(marked, numbers.codes.shape, whose)
-    grid = numbers.grid(labels, Look(colour, part, lane, outlined))
+    grid = numbers.grid(labels, MatrixStyle(colour, part, lane, outlined))
     notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
     tensor = isinstance(holders.operand, TensorOperand)
     if labels is not None and shown == "lane" and isinstance(ins, Tcgen05Mma):
@@ -436,7 +436,7 @@ def check_options(shown: str, colour: str) -> None:
 
 
 def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[np.bool_]:
-    """Truth values for every cell of a matrix, which a refusal calls so."""
+    """A flag for every cell; a refusal calls the matrix by this name."""
     marks = as_array(marked, "marked")
     if marks.shape != shape:
         raise PtxlabError(f"marked: found shape {marks.shape}; {matrix} has {shape}")
@@ -494,7 +494,7 @@ def _unpacked(
 
 
 def _matrix_notes(numbers: ValueMatrix) -> list[str]:
-    """What the matrix is."""
+    """Notes on the matrix."""
     ins, op = numbers.ins, numbers.operand
     if numbers.name != "A" or ins.structure is None:
         return [op.describe(numbers.title)]

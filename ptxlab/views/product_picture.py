@@ -29,7 +29,7 @@ from .holders import as_product, form_name, holders_of, lane_count, product_oper
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
-    Look,
+    MatrixStyle,
     Shown,
     ValueMatrix,
     as_marks,
@@ -117,7 +117,7 @@ def product(
         raise PtxlabError(
             f"copies: found {quoted(copies)}; it takes the copy to show by matrix, such as {{'E': 1}}"
         )
-    look = Look(
+    style = MatrixStyle(
         colour,
         (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
         None if lane is None else as_index(lane, ins.d.holder, lane_count(ins)),
@@ -129,7 +129,7 @@ def product(
     if ins.mma_count > 1 and (rows is not None or columns is not None):
         raise PtxlabError(f"rows and columns: {ins.mnemonic} is {ins.mma_count} products; it is drawn whole")
     if codes is None and A is None and B is None:
-        return _without_numbers(ins, look.lane).with_title(title)
+        return _without_numbers(ins, style.lane).with_title(title)
     if codes is None:
         if A is None or B is None:
             only = "B" if A is None else "A"
@@ -145,29 +145,29 @@ def product(
         name: value_matrix(ins, name, content, checked.get("E"), (copies or {}).get(name, 0))
         for name, content in checked.items()
     }
-    return _with_numbers(ins, matrices, shown, look, element).with_title(title)
+    return _with_numbers(ins, matrices, shown, style, element).with_title(title)
 
 
 def _with_numbers(
     ins: Product,
     matrices: dict[str, ValueMatrix],
     shown: Shown,
-    look: Look,
+    style: MatrixStyle,
     element: tuple[int, int] | None,
 ) -> Picture:
     """All matrices with their numbers, or as heat maps where there is no room for them.
 
-    The look is that of D; an element of D is outlined with what it is made of.
+    The style is that of D; an element of D is outlined with what it is made of.
     """
-    parts = {name: _part_of(matrix, look.part) for name, matrix in matrices.items()}
+    parts = {name: _part_of(matrix, style.part) for name, matrix in matrices.items()}
     labels = _labels(ins, matrices, parts, shown)
     labelled = "A" in labels
     if shown == "lane" and not labelled:
-        return _without_numbers(ins, look.lane)
-    colour = look.colour
+        return _without_numbers(ins, style.lane)
+    colour = style.colour
     if colour == "auto":
         colour = "lane" if labelled else "value"
-    rows, columns = look.part
+    rows, columns = style.part
     tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(rows) > _TALL
     lanes = lane_count(ins)
     keys = [lane_key(lanes, tensor=tensor)] if colour == "lane" else []
@@ -179,8 +179,8 @@ def _with_numbers(
             continue
         matrix = matrices[name]
         outlines = () if element is None else _made_of(ins, matrix, element)
-        marked = look.marked if name == "D" else None
-        own = Look(colour, parts[name], look.lane, marked, outlines, _spread(matrix, tall))
+        marked = style.marked if name == "D" else None
+        own = MatrixStyle(colour, parts[name], style.lane, marked, outlines, _spread(matrix, tall))
         grid = _placed(matrix, labels.get(name), own, tall)
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
     notes = _notes(ins, "C" in matrices)
@@ -280,16 +280,16 @@ def _spread(matrix: ValueMatrix, tall: bool) -> tuple[int, int]:
     return (matrix.ins.k // rows, 1) if matrix.name == "SFB" else (1, 1)
 
 
-def _placed(matrix: ValueMatrix, labels: NDArray[Any] | None, look: Look, tall: bool) -> Grid:
+def _placed(matrix: ValueMatrix, labels: NDArray[Any] | None, style: MatrixStyle, tall: bool) -> Grid:
     """A matrix at its spot."""
     rows, columns = matrix.codes.shape
-    grid = matrix.grid(labels, look)
+    grid = matrix.grid(labels, style)
     if matrix.name == "E" and labels is not None:
         chunks = tuple(Header(head.start, head.size, (str(i),)) for i, head in enumerate(grid.columns))
         grid = replace(grid, columns=chunks)
     title = f"{_TITLES.get(matrix.name, matrix.name)} {rows}x{columns} {matrix.operand.dtype}"
     spot = _TALL_SPOTS[matrix.name] if tall else _SPOTS[matrix.name]
-    if matrix.name == "C" and labels is None and len(look.part[1]) > _WIDE:
+    if matrix.name == "C" and labels is None and len(style.part[1]) > _WIDE:
         spot = (2, 1)
     return replace(grid, spot=spot, title=title)
 

@@ -1,6 +1,6 @@
-"""What a lane holds as bit fields, with its bits and values, and where repacking takes each element.
+"""The contents of a lane as bit fields, with bits and values, and where repacking takes each element.
 
-A lane is that of a warp, with its registers, or one of tensor memory, with its columns.
+A lane belongs to a warp and has registers, or to tensor memory and has columns.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .holders import as_product, figures_of, form_name, joined_runs, lane_count,
 from .labels import bit_range, bit_span, index_range, number_text
 from .picture import Picture
 
-_MAX_REGISTERS = 8  # of an operand that a picture of a lane shows
+_MAX_REGISTERS = 8  # of an operand in a picture of a lane
 _WHICH = "figures.tensor_memory shows which lanes do"
-_MAX_COLUMNS = 16  # of tensor memory that a picture of one operand shows unless asked for others
+_MAX_COLUMNS = 16  # of tensor memory in a picture of one operand by default
 
 
 def lane(
@@ -213,7 +213,7 @@ def _thread(
 
 @dataclass(frozen=True)
 class _ElementBits:
-    """An element, or a part of one, in a word: its bits, and what stands in its cell and its tooltip."""
+    """The bits of an element, or of a part of it, in a word, with the texts of its cell and tooltip."""
 
     word: int
     low: int
@@ -232,7 +232,7 @@ class _LaneContents:
     bits: int
     width: int  # bits from one element to the next
     dtype: DType
-    lane: int  # whose colour it has
+    lane: int  # whose colour the cells have
     fields: tuple[_ElementBits, ...]
 
 
@@ -296,7 +296,7 @@ def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | Non
 
 
 def _elements(op: TensorOperand, places: Sequence[tuple[int, int]]) -> str:
-    """``D[41][3]``, ``A[41][6..7]``, or that a word holds nothing."""
+    """``D[41][3]``, ``A[41][6..7]``, or ``no D`` for a free word."""
     if not places:
         return f"no {op.name}"
     (row, first), (last_row, last) = places[0], places[-1]
@@ -306,7 +306,7 @@ def _elements(op: TensorOperand, places: Sequence[tuple[int, int]]) -> str:
 
 
 def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
-    """How the tints of bits are read, where there are any."""
+    """How to read the tints of bits, if there are any."""
     floats = [dtype for dtype in dtypes if dtype.is_float]
     if not floats:
         return []
@@ -357,7 +357,7 @@ def _word_grid(words: _LaneContents, contents: NDArray[Any] | None) -> Grid:
 
 
 def _gaps(covered: NDArray[np.bool_], step: int) -> Iterator[tuple[int, int, int]]:
-    """Word, start and width of neighbouring bits that hold nothing, up to the next multiple of a step."""
+    """Word, start and width of runs of free bits, cut at multiples of a step."""
     for word, bits in enumerate(covered):
         free = [at for at, taken in enumerate(bits.tolist()) if not taken]
         starts = [at for at in free if at - 1 not in free or at % step == 0]
@@ -385,7 +385,7 @@ def _contents_of_lane(op: Operand | TensorOperand, lane: int, registers: ArrayLi
 
 
 _WARP = 32
-_MAX_REPACKED = 128  # of a matrix that a picture shows
+_MAX_REPACK_COLUMNS = 128  # of a matrix that a picture shows
 
 
 def repack(
@@ -405,8 +405,8 @@ def repack(
     if not is_a(plan, Repack):
         raise PtxlabError(f"found {quoted(plan)}; ptxlab.repack(source, target) gives a plan")
     width = plan.target_side.shape[1]
-    if width > _MAX_REPACKED:
-        raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MAX_REPACKED}")
+    if width > _MAX_REPACK_COLUMNS:
+        raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MAX_REPACK_COLUMNS}")
     lanes, slots = plan.origins
     cells = plan.target_side.cells
     first_warp = np.arange(len(lanes)) < _WARP
@@ -418,7 +418,7 @@ def repack(
     for lane, slot in np.ndindex(_WARP, cells.shape[1]):
         row, column = divmod(int(cells[lane, slot]), width)
         place = row_of[row], column
-        if after[place][0] < 0 or lanes[lane, slot] == lane:  # of copies the one that moves least
+        if after[place][0] < 0 or lanes[lane, slot] == lane:  # of several copies, one that stays in its lane
             before[place] = lanes[lane, slot], slots[lane, slot] // per_register[0]
             after[place] = lane, slot // per_register[1]
     moved = f"{plan.moved} of {plan.elements}" if plan.moved else "no"
@@ -457,7 +457,7 @@ def _grid(
     title: str,
     rows: list[int],
 ) -> Grid:
-    """One side: neighbours of a row that share lane, colour and outline are one cell."""
+    """One side of a plan: adjacent elements with the same lane before and after are one cell."""
     word, other = ("goes to", "out") if stem == "in" else ("comes from", "in")
 
     def text(row: int, column: int) -> str:
