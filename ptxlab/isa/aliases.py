@@ -1,15 +1,15 @@
 """Names that are not PTX's: short names, CUTLASS's atoms, LLVM's intrinsics.
 
-A short name, `mma.m16n8k64.s4`, is that of the plainest such instruction.
+A short name, such as `mma.m16n8k64.s4`, names the plainest such instruction.
 
-CUTLASS: `SM80_16x8x16_F32F16F16F32_TN`, `SM75_U32x4_LDSM_N`, from include/cute/arch/{mma,copy}_sm*.hpp.
-A name says the first target, the shape, the types of D, A, B and C, and how A and B lie: T is PTX's row, N
-its col; SS and RS say whether wgmma reads A from shared memory or from registers. Atoms of SM120 have the
-types as template arguments, those of SM100 (tcgen05) the shape too.
+CUTLASS: `SM80_16x8x16_F32F16F16F32_TN`, `SM75_U32x4_LDSM_N`, from include/cute/arch/{mma,copy}_sm*.hpp. A
+name states the first target, the shape, the types of D, A, B and C, and the layouts of A and B: T is PTX's
+row, N its col; SS and RS say whether wgmma reads A from shared memory or from registers. Atoms of SM120 have
+the types as template arguments, those of SM100 (tcgen05) the shape as well.
 
-LLVM: `llvm.nvvm.mma.m16n8k16.row.col.f32.f32`, from llvm/include/llvm/IR/IntrinsicsNVVM.td. A name has what
-tells one from another: of f16 products the types of D and C, of others the type of A, and that of B if it
-differs, or all four; `.p3` is a pointer to shared memory.
+LLVM: `llvm.nvvm.mma.m16n8k16.row.col.f32.f32`, from llvm/include/llvm/IR/IntrinsicsNVVM.td. A name has only
+the types that distinguish it: D and C for f16 products; for others A, and B if it differs, or all four. `.p3`
+is a pointer to shared memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def alias_form(name: str) -> MmaForm | TransferForm | None:
 
 # -- short names ---------------------------------------------------------------------------------------------
 
-#: No name has more words than this; longer texts are refused before anything is compared.
+#: More words than any name has; longer texts are refused before anything is compared.
 _MAX_WORDS = 20
 
 
@@ -74,9 +74,9 @@ def instruction_names() -> tuple[str, ...]:
 def by_short_name(name: str) -> MmaForm | TransferForm | None:
     """The plainest instruction that has every qualifier of the name; None if there is none.
 
-    Types must come in PTX's order; `.sp` must be written for a sparse form, `.load` and `.store` for those.
-    Of several forms the plainest is taken: without .satfinite, .kind and rounding, with ordered metadata,
-    row.col, C of D's type, A and B of one type. If several are equally plain, the name is refused.
+    Types must come in PTX's order; `.sp`, `.load` and `.store` must be written. Of several forms the plainest
+    is taken: without .satfinite, .kind and rounding, with ordered metadata, row.col, C of D's type, A and B
+    of one type. If several are equally plain, the name is refused.
 
     >>> by_short_name("mma.m16n8k64.s4")
     <mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32>
@@ -121,7 +121,7 @@ def _matching(tokens: list[str]) -> Iterator[tuple[MmaForm | TransferForm, list[
 
 
 def _matches(form: Form, qualifiers: list[str], tokens: list[str]) -> bool:
-    """Whether the form has everything that the tokens name, and is not of a kind that must be named."""
+    """Whether the form has all that the tokens name, and nothing that they would have to name."""
     if tokens[0] != qualifiers[0]:
         names_an_operation = tokens[0] in ("mma", "wmma", "wgmma")
         if names_an_operation or not isinstance(form, MmaForm):
@@ -167,7 +167,7 @@ def _extra_qualifiers(form: Form, qualifiers: list[str], tokens: list[str]) -> i
 
 
 def similar_names(name: str) -> list[str]:
-    """Up to three short names that exist: with the unknown words replaced or, if all are known, with one."""
+    """Up to three short names that exist: unknown words are replaced or, if all are known, any one word."""
     tokens = _qualifiers(name)
     unknown = [token for token in tokens if token not in _words()]
     if len(tokens) > _MAX_WORDS or len(unknown) > 2:
@@ -178,34 +178,34 @@ def similar_names(name: str) -> list[str]:
         options = [[token] if token in _words() else _similar_words(token) for token in tokens]
         names = (list(words) for words in product(*options) if _exists(list(words)))
     else:
-        names = (words for place in range(len(tokens)) for words in _with_another_word(tokens, place))
+        names = (words for index in range(len(tokens)) for words in _with_another_word(tokens, index))
     return [".".join(words) for words in islice(names, 3)]
 
 
 def _looks_like(token: str) -> bool:
-    """Whether an unknown word is much like an operation or a shape, and no other word of the language."""
+    """Whether an unknown word resembles an operation or a shape."""
     heads = {qualifiers[0] for _, qualifiers in _catalog()}
     shape = re.match(r"m\d+n\d+", token) is not None
     return shape or bool(difflib.get_close_matches(token.lower(), heads, 1, 0.7))
 
 
 def _similar_words(token: str) -> list[str]:
-    """Known words that are like it; for what looks like a type, types alone."""
+    """Known words that resemble it; only types for a word that looks like a type."""
     known: Iterable[str] = _words()
     if re.fullmatch(r"(?:b|bf|tf|[efsu])\d+\w*", token):
         known = DTYPES
     return difflib.get_close_matches(token, known, 4, 0.5)
 
 
-def _with_another_word(tokens: list[str], place: int) -> Iterator[list[str]]:
-    """Up to two names that exist with another shape, or another type, in this place."""
-    token, others = tokens[place], tokens[:place] + tokens[place + 1 :]
+def _with_another_word(tokens: list[str], index: int) -> Iterator[list[str]]:
+    """Up to two names that exist with another shape or type at this index."""
+    token, others = tokens[index], tokens[:index] + tokens[index + 1 :]
     if not others or not (token in DTYPES or _is_shape(token)):
         return
     words = {word for _, qualifiers in _matching(others) for word in qualifiers}
     words = {word for word in words if (word in DTYPES if token in DTYPES else _is_shape(word))}
     alike = sorted(words, key=lambda word: (-difflib.SequenceMatcher(a=token, b=word).ratio(), word))
-    names = ([*tokens[:place], word, *tokens[place + 1 :]] for word in alike[:8])
+    names = ([*tokens[:index], word, *tokens[index + 1 :]] for word in alike[:8])
     yield from islice((name for name in names if _exists(name)), 2)
 
 
@@ -242,7 +242,7 @@ _COPIES = {
     ("LDSM", "16", "T"): ("ldmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
     ("LDSM", "8", "T"): ("ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.b8", 8),
     ("STSM", "32", "N"): ("stmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
-    ("STSM", "32", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 1),  # DeepGEMM has it
+    ("STSM", "32", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 1),  # used by DeepGEMM
     ("STSM", "16", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
     ("STSM", "8", "T"): ("stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8", 4),
     ("MOVM", "32", "T"): ("movmatrix.sync.aligned.m8n8.trans.b16", 1),
@@ -281,7 +281,7 @@ def atom_form(name: str) -> MmaForm | TransferForm | None:
 
 
 def atom_mnemonic(name: str) -> str | None:
-    """What an atom that does not exist would be in PTX; None if its name says too little.
+    """The mnemonic that an atom which does not exist would have; None if its name says too little.
 
     >>> atom_mnemonic("SM80_16x8x99_F32F16F16F32_TN")
     'mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32'
@@ -313,7 +313,7 @@ def _mma_names(atom: re.Match[str]) -> list[str]:
 
 
 def _types(atom: re.Match[str]) -> list[str]:
-    """Of D, A, B and C, and of the scales."""
+    """The types of D, A, B and C, and of the scales."""
     if atom["types"]:
         names = re.findall(r"BF16|TF32|E\dM\d|[FSU]\d+", atom["types"])
         return ["b1" if name == "U1" else name.lower() for name in names]
@@ -361,7 +361,7 @@ _CASTS = {("64", "lw0213"): ".warpx2::02_13", ("64", "lw0123"): ".warpx2::01_23"
 
 
 def tcgen05_atom(name: str) -> AnyTcgen05 | None:
-    """The tcgen05 instruction of an atom of SM100, with what its template arguments say; None if it has none.
+    """The tcgen05 instruction of an atom of SM100, with its template arguments; None if it has none.
 
     >>> tcgen05_atom("SM100_MMA_F16BF16_SS<half_t, half_t, float, 64, 32, UMMA::Major::K, UMMA::Major::MN>")
     <tcgen05.mma.cta_group::1.kind::f16 m64n32k16.f32.f16.f16>
@@ -374,11 +374,9 @@ def tcgen05_atom(name: str) -> AnyTcgen05 | None:
     load = _TMEM.fullmatch(name)
     if load is not None:
         family, pack = ("ld", "pack") if load["op"] == "LOAD" else ("st", "unpack")
-        shape = (
-            "16x32bx2"
-            if (load["lanes"], load["bits"]) == ("16", "32")
-            else f"{load['lanes']}x{load['bits']}b"
-        )
+        shape = f"{load['lanes']}x{load['bits']}b"
+        if shape == "16x32b":
+            shape = "16x32bx2"
         half = f".{pack}::16b" if load["half"] else ""
         return tcgen05_form(f"tcgen05.{family}.sync.aligned.{shape}.x{load['count']}{half}.b32")
     copy = _UTCCP.fullmatch(name)
@@ -453,7 +451,7 @@ def intrinsic_form(name: str) -> MmaForm | TransferForm | None:
 
 
 def _all_types(types: list[str], is_wmma: bool) -> list[str]:
-    """Of D, A, B and C, as PTX writes them."""
+    """The types of D, A, B and C in PTX's mnemonic."""
     if len(types) == 2 and set(types) <= {"f16", "f32"}:
         return types if is_wmma else [types[0], "f16", "f16", types[1]]
     if len(types) not in (1, 2):

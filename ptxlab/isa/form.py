@@ -117,7 +117,7 @@ class Form(ABC):
         ('6.5', '8.0')
         """
         if not self.supports(target):
-            supported = listing(filter(self.supports, self.targets), 30) or "none"
+            supported = listing([name for name in self.targets if self.supports(name)], 30) or "none"
             raise PtxlabError(f"{target} lacks {self.mnemonic}; targets that have it: {supported}")
         return max(self.ptx_version, TARGET_VERSIONS[target])
 

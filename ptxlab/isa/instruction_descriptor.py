@@ -4,8 +4,8 @@ PTX ISA 9.4, "Instruction descriptor" and "Matrix Shape". The kind in the mnemon
 are. Whether a shape exists at all depends on the rest of the mnemonic too: `.ws`, `.sp`, the CTA group.
 
 The 64-bit zero-column mask descriptor, by which tcgen05.mma.ws takes columns of B as zeros, is a mask in
-runs: PTX ISA, "Zero-Column Mask Descriptor". Its table says of the skip span what its examples, and CUTLASS,
-say of the use span; ptxlab follows the examples.
+runs: PTX ISA, "Zero-Column Mask Descriptor". Its table describes the skip span as its examples, and CUTLASS,
+describe the use span; ptxlab follows the examples.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Kind:
 
     @property
     def unit_m(self) -> int:
-        """What the field of M counts in.
+        """The unit in which the field of M counts.
 
         >>> KINDS["f16"].unit_m, KINDS["mxf4"].unit_m
         (16, 128)
@@ -165,29 +165,29 @@ def shapes_of(kind: str, sparse: bool, ws: bool, cta_group: int) -> tuple[Shapes
     first = row.depths[0] * fold
     if ws:
         columns: tuple[int, ...] = (64, 128) if sparse else (64, 128, 256)
-        every = [Shapes((32, 64, 128), columns, first)]
+        shapes = [Shapes((32, 64, 128), columns, first)]
         if kind == "f8f6f4":
-            every.append(Shapes((32, 64, 128), columns, 2 * first, SM_107))
-        return tuple(every)
+            shapes.append(Shapes((32, 64, 128), columns, 2 * first, SM_107))
+        return tuple(shapes)
     if not row.scaled:
         m = (64, 128) if cta_group == 1 else (128, 256)
         if kind == "ti16" and cta_group == 1:
             return (Shapes((64,), _N8, first), Shapes((128,), _N16, first))
         pair = {"i8": _N32, "ti16": _N32}.get(kind, _N16)
         single = {"i8": _N_I8}.get(kind, _N8)
-        every = [Shapes(m, single if cta_group == 1 else pair, first)]
+        shapes = [Shapes(m, single if cta_group == 1 else pair, first)]
         if kind == "f8f6f4":
-            every.append(Shapes(m[1:], _N16, 2 * first, SM_107))
-        return tuple(every)
+            shapes.append(Shapes(m[1:], _N16, 2 * first, SM_107))
+        return tuple(shapes)
     largest = (128,) if cta_group == 1 else (256,)
     n = _N8 if cta_group == 1 else _N16
-    every = [Shapes((128, 256) if cta_group == 2 and not sparse else largest, n, first)]
+    shapes = [Shapes((128, 256) if cta_group == 2 and not sparse else largest, n, first)]
     for depth in row.depths[1:]:
         if depth == 128 and (sparse or cta_group == 1):
             continue
         targets = _K96 if depth == 96 and not sparse else SM_107
-        every.append(Shapes(largest, n, depth * fold, targets))
-    return tuple(every)
+        shapes.append(Shapes(largest, n, depth * fold, targets))
+    return tuple(shapes)
 
 
 # -- fields -----------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ _SCALE_VECTORS = ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "s
 _BLOCK16 = ("block16", "scale_vec::4X")  # a scale for 16 elements
 #: Numbers that have codes of their own.
 _NUMBERED = {"max_shift": {0: 0, 8: 1, 16: 2, 32: 3}, "scale_a_lanes": {32: 0, 128: 1}}
-_UNIT_N = 8  # what the field of N counts in
+_UNIT_N = 8  # the unit in which the field of N counts
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
 _NUMBERS = ("m", "n", "k", "selector", "max_shift", "scale_a_id", "scale_b_id")
 
@@ -239,7 +239,7 @@ _NUMBERS = ("m", "n", "k", "selector", "max_shift", "scale_a_id", "scale_b_id")
 class InstructionDescriptor:
     """The instruction descriptor of tcgen05.mma, its fields by PTX's names; `code` has the 32 bits.
 
-    What is left out is the plainest: the kind's first types, K the smaller one. Print it for a sentence.
+    Defaults are the kind's first types and its smallest K. Print it for a sentence.
 
     >>> idesc = InstructionDescriptor("f16", m=128, n=256, a="bf16", b="bf16", d="f32")
     >>> hex(idesc.code), idesc.k
@@ -282,12 +282,12 @@ class InstructionDescriptor:
             object.__setattr__(self, "k", self.depths[0])
         self._check_numbers()
         present = {"kind", "m", "n", "k", "a", "b", "d", *(row[0] for row in _FIELDS[self.traits.format])}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            plain = is_name(value, ("",)) if each.name == "scale" else value == each.default
-            if each.name not in present and not plain:
+        for part in fields(self):
+            value = getattr(self, part.name)
+            is_default = is_name(value, ("",)) if part.name == "scale" else value == part.default
+            if part.name not in present and not is_default:
                 raise PtxlabError(
-                    f"{each.name}={quoted(value)}: the descriptor of kind::{self.kind} has no such field"
+                    f"{part.name}={quoted(value)}: the descriptor of kind::{self.kind} has no such field"
                 )
 
     def _set_types(self) -> None:
@@ -334,7 +334,7 @@ class InstructionDescriptor:
 
     @property
     def structure(self) -> str:
-        """The sparsity that it asks of A: of 4-bit kinds version 1 is 2:4, which sm_107a has; "" if dense.
+        """The sparsity of A: "" if dense; for 4-bit kinds version 1, which sm_107a has, is 2:4.
 
         >>> [InstructionDescriptor("mxf4", sparse=True, sparsity_version=v).structure for v in (0, 1)]
         ['4:8', '2:4']
@@ -366,7 +366,7 @@ class InstructionDescriptor:
 
     @property
     def bit_fields(self) -> tuple[BitField, ...]:
-        """Its fields, lowest bits first: what each says, and its code."""
+        """Its fields, lowest bits first, with values and codes."""
         return tuple(
             BitField(
                 name, low, bits, self._code_of(name), self.k if name == "k_high" else getattr(self, name)
@@ -388,7 +388,7 @@ class InstructionDescriptor:
 
     @classmethod
     def decode(cls, code: int, kind: str) -> InstructionDescriptor:
-        """The fields of a 32-bit descriptor of that kind; an error names the bits that mean nothing.
+        """The fields of a 32-bit descriptor of that kind; reserved bits that are set are an error.
 
         >>> InstructionDescriptor.decode(0x8100480, "mxf4nvf4").scale
         'ue4m3'
@@ -429,7 +429,7 @@ class InstructionDescriptor:
         return f"{', '.join(self._parts())}."
 
     def _parts(self) -> Iterator[str]:
-        """What it says, without what is plain."""
+        """What the sentence says; fields with default values are left out."""
         yield self.shape
         yield f"A and B {self.a}" if self.a == self.b else f"A {self.a}, B {self.b}"
         yield f"D {self.d}"
@@ -442,10 +442,10 @@ class InstructionDescriptor:
             yield f"A sparse {self.structure}{selector}"
         if self.sparsity_version:
             yield f"sparsity version {self.sparsity_version}"
-        for name, words in (("negate", "negated"), ("transpose", "transposed")):
-            both = [letter.upper() for letter in "ab" if getattr(self, f"{name}_{letter}")]
-            if both:
-                yield f"{' and '.join(both)} {words}"
+        for name, participle in (("negate", "negated"), ("transpose", "transposed")):
+            operands = [letter.upper() for letter in "ab" if getattr(self, f"{name}_{letter}")]
+            if operands:
+                yield f"{' and '.join(operands)} {participle}"
         if self.saturate:
             yield "saturating"
         if self.max_shift:
@@ -456,7 +456,7 @@ class InstructionDescriptor:
     def faults(
         self, *, ws: bool = False, cta_group: int = 1, scale_vector: str = "", target: str | None = None
     ) -> tuple[str, ...]:
-        """What is wrong with it for such an instruction, in sentences; () if nothing is.
+        """Sentences on what is wrong with it for such an instruction; () if nothing is.
 
         >>> InstructionDescriptor("f16", m=256).faults(cta_group=1)
         ('M is 256; with cta_group::1 it is 64 or 128',)
@@ -471,17 +471,17 @@ class InstructionDescriptor:
         return tuple(self._faults(as_flag(ws, "ws"), group, scale_vector, target))
 
     def _faults(self, ws: bool, cta_group: int, scale_vector: str, target: str | None) -> Iterator[str]:
-        every = shapes_of(self.kind, self.sparse, ws, cta_group)
+        shapes = shapes_of(self.kind, self.sparse, ws, cta_group)
         modifiers = f"{'.ws' if ws else ''}{'.sp' if self.sparse else ''}"
-        if not every:
+        if not shapes:
             yield f"kind::{self.kind} has no {modifiers} with cta_group::{cta_group}"
             return
         where = (
             f"with {modifiers} and cta_group::{cta_group}" if modifiers else f"with cta_group::{cta_group}"
         )
-        yield from self._shape_faults(every, where)
+        yield from self._shape_faults(shapes, where)
         if target is not None:
-            yield from self._target_faults(every, target, scale_vector)
+            yield from self._target_faults(shapes, target, scale_vector)
         if (self.d, self.kind) == ("f16", "f16") and {self.a, self.b} != {"f16"}:
             yield f"D is f16; with A {self.a} and B {self.b} it is f32"
         if self.kind == "f8f6f4" and self.k > self.depths[0] and {self.a, self.b} - {"e4m3", "e5m2"}:
@@ -489,21 +489,21 @@ class InstructionDescriptor:
         yield from self._flag_faults(ws, cta_group)
         yield from self._scale_faults(scale_vector)
 
-    def _shape_faults(self, every: tuple[Shapes, ...], where: str) -> Iterator[str]:
-        at_k = [shapes for shapes in every if shapes.k == self.k]
+    def _shape_faults(self, shapes: tuple[Shapes, ...], where: str) -> Iterator[str]:
+        at_k = [row for row in shapes if row.k == self.k]
         if not at_k:
-            yield f"K is {self.k}; {where} it is {_either(sorted({shapes.k for shapes in every}))}"
+            yield f"K is {self.k}; {where} it is {_either(sorted({row.k for row in shapes}))}"
             return
-        rows = sorted({m for shapes in at_k for m in shapes.m})
+        rows = sorted({m for row in at_k for m in row.m})
         if self.m not in rows:
             yield f"M is {self.m}; {where} it is {_either(rows)}"
             return
-        shapes = next(shapes for shapes in at_k if self.m in shapes.m)
-        if self.n not in shapes.n:
-            yield f"N is {self.n}; {where} it is {shapes.columns}"
+        row = next(row for row in at_k if self.m in row.m)
+        if self.n not in row.n:
+            yield f"N is {self.n}; {where} it is {row.columns}"
 
-    def _target_faults(self, every: tuple[Shapes, ...], target: str, scale_vector: str) -> Iterator[str]:
-        only = next((shapes.targets for shapes in every if shapes.k == self.k and self.m in shapes.m), ())
+    def _target_faults(self, shapes: tuple[Shapes, ...], target: str, scale_vector: str) -> Iterator[str]:
+        only = next((row.targets for row in shapes if row.k == self.k and self.m in row.m), ())
         if only and target not in only:
             yield f"{target} lacks K = {self.k}, which {listing(only)} have"
         if self.scale == "ue5m3" and target not in SM_107:
@@ -554,8 +554,8 @@ class InstructionDescriptor:
 def scales_per_row(descriptor: InstructionDescriptor, scale_vector: str = "") -> int:
     """Scale factors of a row of A, or a column of B ("Valid combinations of scale_vectorsize and shapes").
 
-    That table has one for kind::mxf8f6f4 at any K; of K = 64, blocks of 32 elements have one each in Triton
-    and in FlashInfer, which run on such a chip.
+    That table has one scale for kind::mxf8f6f4 at any K; in Triton and FlashInfer, which run on such a chip,
+    each block of 32 elements of K = 64 has one.
 
     >>> scales_per_row(InstructionDescriptor("mxf4nvf4", k=96), "block16")
     6
@@ -576,28 +576,28 @@ _BITS = {"e4m3": 8, "e5m2": 8, "u8": 8, "s8": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4
 
 
 def _type_of(code: int, types: Mapping[str, int], what: str) -> str:
-    for name, known in types.items():
-        if known == code:
+    for name, type_code in types.items():
+        if type_code == code:
             return name
-    legal = ", ".join(f"{known} ({name})" for name, known in types.items())
+    legal = ", ".join(f"{type_code} ({name})" for name, type_code in types.items())
     raise PtxlabError(f"{what} has code {code}; there are {legal}")
 
 
 # -- the zero-column mask ------------------------------------------------------------------------------------
 
 
-#: M -> how many parts the mask consists of, each with a start of its own.
+#: M -> the number of parts of the mask, each of which has its own start.
 _MASK_PARTS = {128: 1, 64: 2, 32: 4}
 _UNUSED = 7 << 36 | 3 << 62
 
 
 @dataclass(frozen=True)
 class ZeroColumnMask:
-    """Runs of `use` columns of B as they are and of `skip` columns that count as zeros, in turn.
+    """Alternating runs of `use` columns of B that are kept and of `skip` columns that count as zeros.
 
-    Each part of the columns (one for M = 128, two for 64, four for 32) begins in a run of zeros or not
-    (`first`), and `start` columns into it. `shift` columns of B are passed over first. A descriptor that is
-    not `enabled` masks nothing.
+    Each part of the columns (one for M = 128, two for 64, four for 32) begins `start` columns into a run, of
+    zeros if `first`. The first `shift` columns of B are skipped. A descriptor that is not `enabled` masks
+    nothing.
 
     >>> mask = ZeroColumnMask(use=4, skip=3)
     >>> hex(mask.code), "".join(str(int(zero)) for zero in mask.zeros(m=128, n=64)[:11])

@@ -54,7 +54,7 @@ def parse_any(text: str | Form, *, descriptor: int | None = None, **parts: objec
 
     if not isinstance(form, Tcgen05Mma):
         part = "descriptor" if descriptor is not None else next(iter(parts))
-        raise PtxlabError(f"{part}: only tcgen05.mma takes a descriptor, {form.mnemonic} does not")
+        raise PtxlabError(f"{part}: only tcgen05.mma has a descriptor; {form.mnemonic} takes none")
     return _interned(form.with_descriptor(descriptor, **parts))
 
 

@@ -23,22 +23,22 @@ from .spelling import (
     tcgen05_mnemonics,
 )
 
-#: No name is longer; of a longer text nothing is compared.
-_LONGEST = 200
+#: Longer than any name; longer texts are not compared.
+_MAX_LENGTH = 200
 
 _FAMILIES = listing((*REGISTER_FAMILIES, "tcgen05"), 11)
 _TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
 
 
 def refusal(name: str) -> str:
-    """One sentence for a name that no resolver knows.
+    """One sentence on why a name is refused.
 
     >>> refusal("wgmma.fence.sync.aligned").split("; ")[1]
     'it multiplies nothing and has no fragments'
     """
     if not name:
         return f"no instruction given; e.g. {next(iter(mnemonics()))}"
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_LENGTH:
         return f"{quoted(name)}: no instruction has a name of {len(name)} letters"
     if name.startswith("tcgen05") and not is_atom(name):
         return _tcgen05_refusal(name)
@@ -89,7 +89,7 @@ def _atom_refusal(name: str) -> str:
 
 
 def _tcgen05_refusal(name: str) -> str:
-    """A legal form, where only others will do, or what is wrong with it and the nearest legal ones."""
+    """Why a legal form is not accepted here, or what is wrong with an illegal one, and the nearest legal."""
     if tcgen05_form(name) is not None:
         opcode = name.split(".cta_group")[0].split(".sync")[0]
         return (
@@ -113,21 +113,21 @@ def _tcgen05_refusal(name: str) -> str:
 
 
 def _is_in_descriptor(token: str) -> bool:
-    """Whether it is a shape or a type, which tcgen05.mma has in its instruction descriptor."""
+    """Whether it is a shape or a type, which the descriptor of tcgen05.mma has."""
     return token in DTYPES or _shape([token]) is not None
 
 
 def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
-    """The qualifier that no such instruction has, one that is missing, or two that do not go together."""
-    known = {word for words in same for word in words}
-    strange = next((token for token in tokens if token not in known), None)
+    """The fault: a qualifier that is unknown or missing, or two that do not go together."""
+    qualifiers_in_use = {word for words in same for word in words}
+    unknown = next((token for token in tokens if token not in qualifiers_in_use), None)
     if tokens[1] == "mma" and any(map(_is_in_descriptor, tokens)):
         return (
             "shape and types of tcgen05.mma are not in its name but in its descriptor: "
             "ptxlab.instruction(name, m=128, n=256, a='f16', b='f16', d='f32')"
         )
-    if strange is not None:
-        return f"{'.'.join(tokens[:2])} has no qualifier {_brief([strange])}"
+    if unknown is not None:
+        return f"{'.'.join(tokens[:2])} has no qualifier {_brief([unknown])}"
     legal = [set(words) for words in same]
     qualifiers = set(tokens)
     if len(qualifiers) < len(tokens):
@@ -148,13 +148,13 @@ def _tcgen05_fault(tokens: list[str], same: list[list[str]]) -> str:
     return "its qualifiers do not go together"
 
 
-# -- names that say too little ----------------------------------------------------------------------------
+# -- incomplete names -------------------------------------------------------------------------------------
 
 
 def candidates(name: str) -> list[AnyForm]:
-    """The instructions that a name which says too little may mean, in the order of the catalogue.
+    """The instructions that an incomplete name may mean, in the order of the catalogue.
 
-    Each has all the qualifiers of the name, in its order. There are none for names that are wrong otherwise.
+    Each has all the qualifiers of the name, in its order. A name with other faults has no candidates.
 
     >>> [form.mnemonic for form in candidates("tcgen05.shift")]
     ['tcgen05.shift.cta_group::1.down', 'tcgen05.shift.cta_group::2.down']
@@ -162,7 +162,7 @@ def candidates(name: str) -> list[AnyForm]:
     []
     """
     name = name.strip()
-    if len(name) > _LONGEST or not re.fullmatch(r"[\w.:]+", name) or quirk_of(name) is not None:
+    if len(name) > _MAX_LENGTH or not re.fullmatch(r"[\w.:]+", name) or quirk_of(name) is not None:
         return []
     if not name.startswith("tcgen05") and not is_mnemonic(name):
         return [*plainest_forms(name)]
@@ -186,9 +186,9 @@ def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
 
 
 def quirk_of(name: str) -> tuple[str, str | None] | None:
-    """What is wrong, what the assembler makes of it all the same, and the legal spelling that comes closest.
+    """What is wrong, what the assembler makes of it anyway, and the closest legal spelling.
 
-    None where the assembler refuses too.
+    None if the assembler refuses it too.
     """
     for row in QUIRKS:
         fault = row.fault_of(name, canonical)
@@ -201,7 +201,7 @@ def quirk_of(name: str) -> tuple[str, str | None] | None:
 
 
 def _two_quirks(name: str) -> tuple[str, str] | None:
-    """As `quirk_of`, for spellings with two faults; whether the assembler minds depends on their places."""
+    """Like `quirk_of`, for spellings with two faults; the assembler accepts them only in some places."""
     corrections = (correction for row in QUIRKS for correction in row.corrections(name))
     for first, spelling in corrections:
         others = (row.fault_of(spelling, canonical) for row in QUIRKS if spelling is not None)
@@ -213,7 +213,7 @@ def _two_quirks(name: str) -> tuple[str, str] | None:
 
 
 def _wrong_types(tokens: list[str]) -> tuple[str, str] | None:
-    """Types in another order, and what people write by analogy: bf16 results, all four types of wmma f16."""
+    """Types in the wrong order, and errors by analogy: bf16 results, all four types of wmma f16."""
     types = [token for token in tokens if token in DTYPES]
     if len(types) < 2:
         return None
@@ -241,29 +241,26 @@ def _replaced(tokens: list[str], types: list[str], changes: dict[int, str | None
 
 
 def _fault(tokens: list[str], nearest: str) -> str:
-    """What is wrong.
-
-    Shape and type that do not go together, a word that no instruction has, or the first difference from the
-    nearest.
-    """
+    """The fault: shape and type that do not go together, an unknown word, or a difference from `nearest`."""
     without = _shape_without_type(tokens)
     if without is not None:
         return without
     if tokens[0] not in _heads():
         return f"{quoted(tokens[0])} is not a matrix instruction; families are {_FAMILIES}"
-    strange = next((token for token in tokens if token not in _words()), None)
-    if strange is not None:
-        return f"no instruction here has the qualifier {_brief([strange])}"
-    best = nearest.split(".")
-    ops = [op for op in SequenceMatcher(a=tokens, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
-    _, low, high, blow, bhigh = ops[0] if ops else ("", 0, 0, 0, 0)
-    if low < high:
-        return f"{_brief(tokens[low:high])} does not fit here"
-    return f"{_brief(best[blow:bhigh])} is missing after .{tokens[low - 1]}"
+    unknown = next((token for token in tokens if token not in _words()), None)
+    if unknown is not None:
+        return f"no instruction here has the qualifier {_brief([unknown])}"
+    legal = nearest.split(".")
+    opcodes = SequenceMatcher(a=tokens, b=legal, autojunk=False).get_opcodes()
+    changes = [opcode for opcode in opcodes if opcode[0] != "equal"]
+    _, start, stop, legal_start, legal_stop = changes[0] if changes else ("", 0, 0, 0, 0)
+    if start < stop:
+        return f"{_brief(tokens[start:stop])} does not fit here"
+    return f"{_brief(legal[legal_start:legal_stop])} is missing after .{tokens[start - 1]}"
 
 
 def _brief(words: list[str]) -> str:
-    """Qualifiers in a sentence: three of them at most, and no more than 40 letters."""
+    """Qualifiers for a sentence: at most three, and at most 40 characters."""
     text = "".join(f".{word}" for word in words[:3])
     return f"{text[:40]}..." if len(text) > 40 or len(words) > 3 else text
 
@@ -315,23 +312,23 @@ def _by_lower_case() -> dict[str, str]:
 
 
 def _nearest(tokens: list[str], pool: dict[str, list[str]] | None = None) -> list[str]:
-    """The three most alike.
+    """The three most similar mnemonics.
 
-    Only those that share most words are compared letter by letter, which keeps a refusal quick.
+    Only those that share most words are compared in detail, which keeps a refusal quick.
     """
-    every, words = pool or _tokens_by_mnemonic(), set(tokens)
+    candidates, words = pool or _tokens_by_mnemonic(), set(tokens)
 
     def shared_words(mnemonic: str) -> tuple[int, int]:
-        legal = every[mnemonic]
+        legal = candidates[mnemonic]
         same_head = 2 if legal[0] == tokens[0] else 0
         return same_head + len(words.intersection(legal)), -abs(len(legal) - len(tokens))
 
     def order(mnemonic: str) -> tuple[float, int, bool, str]:
-        legal = every[mnemonic]
+        legal = candidates[mnemonic]
         is_rare = ".f32.f16.f16" not in mnemonic  # what most people use comes first
-        return -_likeness(tokens, legal), _distance(tokens, legal), is_rare, mnemonic
+        return -_similarity(tokens, legal), _distance(tokens, legal), is_rare, mnemonic
 
-    return sorted(nlargest(200, every, key=shared_words), key=order)[:3]
+    return sorted(nlargest(200, candidates, key=shared_words), key=order)[:3]
 
 
 def _shape(tokens: list[str]) -> str | None:
@@ -339,13 +336,13 @@ def _shape(tokens: list[str]) -> str | None:
 
 
 def _distance(tokens: list[str], legal: list[str]) -> int:
-    """How far two shapes are apart; 0 where one has none."""
+    """The distance between two shapes; 0 if one is missing."""
     sizes = [[int(size) for size in re.findall(r"\d+", _shape(each) or "")] for each in (tokens, legal)]
     return sum(abs(x - y) for x, y in zip(*sizes, strict=False))
 
 
-def _likeness(tokens: list[str], legal: list[str]) -> float:
-    """How alike two spellings are: common tokens in order, and letters within the tokens that differ."""
+def _similarity(tokens: list[str], legal: list[str]) -> float:
+    """How similar two spellings are, by the tokens that they share."""
     alike = SequenceMatcher(a=tokens, b=legal, autojunk=False).ratio()
     same_start = 0.1 if tokens[:2] == legal[:2] else 0.0
     return alike + same_start + 0.01 * len(set(tokens) & set(legal))

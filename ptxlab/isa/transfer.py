@@ -51,7 +51,7 @@ _SECTIONS = {
     "wmma.store": "Warp-level Matrix Store Instruction: wmma.store",
 }
 
-#: What emulate and run take, by position.
+#: The arguments of emulate and run, by position.
 _INPUTS = {
     "ldmatrix": ("memory", "addresses"),
     "stmatrix": ("registers", "addresses", "memory"),
@@ -61,7 +61,7 @@ _INPUTS = {
 }
 
 
-#: Elements of no type: these instructions do not look inside.
+#: Untyped elements.
 _BITS = {
     size: DType(
         f"b{size}", size, "bits", False, np.uint16 if size > 8 else np.uint8, note=f"{size} bits of any type"
@@ -90,7 +90,7 @@ class AddressLane(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferForm(Form):
-    """One instruction that moves a matrix, in PTX's terms; `ptxlab.instruction(text)` gives them as well.
+    """One form of an instruction that moves a matrix; `ptxlab.instruction(text)` gives these as well.
 
     The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row
     whose address lane r supplies, whatever `.trans` then does with it.
@@ -128,7 +128,7 @@ class TransferForm(Form):
 
     @property
     def shape(self) -> str:
-        """``m8n8``, or that of the wmma.mma whose fragment it loads or stores."""
+        """``m8n8``, or the shape of the wmma.mma whose fragment it loads or stores."""
         return self.dimensions
 
     @property
@@ -196,7 +196,7 @@ class TransferForm(Form):
 
     @property
     def memory_bits(self) -> int:
-        """Bits of an element in memory; registers give some a byte of its own.
+        """Bits of an element in memory; in registers some take a whole byte.
 
         >>> import ptxlab
         >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n16.x1.s8.s4").memory_bits
@@ -275,12 +275,12 @@ class TransferForm(Form):
 
     @property
     def alignment(self) -> int:
-        """Bytes that every row's address is a multiple of; of wmma, also the stride in bytes.
+        """Every row's address is a multiple of this many bytes; for wmma, also the stride in bytes.
 
-        For wmma that is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's
-        own default stride is shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. From shared memory
-        A and B come through LDSM, the machine's ldmatrix, and an H200 stops at rows that are not a multiple
-        of 16 bytes apart, though the manual asks for 4 or 8 of some.
+        For wmma it is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's
+        own default stride is shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. A and B come from
+        shared memory through LDSM, the machine's ldmatrix, and an H200 stops at rows that are not a multiple
+        of 16 bytes apart, although the manual requires only 4 or 8 for some.
         """
         if self.family == "movmatrix":
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
@@ -321,7 +321,7 @@ class TransferForm(Form):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What `emulate` and `run` take, by position."""
+        """The arguments of `emulate` and `run`, by position."""
         return _INPUTS[self.family]
 
     def _line_starts(self, offset: int, stride: int | None) -> NDArray[np.int64]:
@@ -361,7 +361,7 @@ class TransferForm(Form):
 
 
 def _as_whole(value: object, what: str) -> int:
-    """A whole number; the message names the value where a call would."""
+    """A whole number; the message repeats the argument as a call writes it."""
     try:
         return as_int(value, what)
     except PtxlabError:

@@ -1,6 +1,6 @@
-"""Rows of tcgen05: every mnemonic but for collector hints, each with its plainest descriptor.
+"""Rows of tcgen05: every mnemonic without collector hints, each with its plainest descriptor.
 
-Targets as ptxas of CUDA 13.4 takes them; `python -m tools.record tcgen05` asks it.
+Targets are those that ptxas of CUDA 13.4 accepts, as `python -m tools.record tcgen05` finds out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ I8 = ("sm_100a", "sm_110a")
 SCALE_INPUT_D = tuple(target for target in TCGEN05 if not target.startswith("sm_110"))
 REDUCTION = tuple(target for target in TCGEN05 if not target.startswith("sm_100"))
 
-#: The ways to say how many elements share a scale; without a word it is block32.
+#: The qualifiers for how many elements share a scale; without one it is block32.
 _SCALE_VECTORS: dict[str, tuple[str, ...]] = {
     "mxf8f6f4": ("", "scale_vec::1X", "block32"),
     "mxf4": ("", "scale_vec::2X", "block32"),
@@ -40,7 +40,7 @@ _GROUPS: tuple[Literal[1, 2], ...] = (1, 2)
 
 
 def forms(family: str, target: str | None) -> Iterator[AnyTcgen05]:
-    """The forms of a family that a target has, those of tcgen05.mma as they are there; all without one."""
+    """The forms of a family, or only those of a target, with its descriptors."""
     for row in _rows(family):
         if target is None:
             yield row
@@ -155,25 +155,25 @@ def _reductions() -> Iterator[Tcgen05Transfer]:
 
 
 def controls(family: str) -> Iterator[Tcgen05Control]:
-    """Forms of what goes around: alloc, dealloc, relinquish_alloc_permit, commit, fence, wait.
+    """Forms of alloc, dealloc, relinquish_alloc_permit, commit, fence and wait.
 
     >>> [form.mnemonic for form in controls("tcgen05.fence")]
     ['tcgen05.fence::before_thread_sync', 'tcgen05.fence::after_thread_sync']
     """
-    together = ("sync", "aligned")
+    by_warp = ("sync", "aligned")
     groups = [f"cta_group::{group}" for group in _GROUPS]
-    owned = ((), ("exclusive",))
+    ownerships = ((), ("exclusive",))
     restricted = ("sync_restrict::shared::read::mma::a",)
     casts = [(), *((f"multicast::cluster{bits}",) for bits in ("", "::16b", "::32b"))]
     rows: dict[str, list[tuple[tuple[str, ...], str]]] = {
         "tcgen05.alloc": [
-            ((*owner, group, *together, *space, "b32"), "[dst], nCols")
-            for owner, group, space in product(owned, groups, ((), ("shared::cta",)))
+            ((*owner, group, *by_warp, *space, "b32"), "[dst], nCols")
+            for owner, group, space in product(ownerships, groups, ((), ("shared::cta",)))
         ],
         "tcgen05.dealloc": [
-            ((*owner, group, *together, "b32"), "taddr, nCols") for owner, group in product(owned, groups)
+            ((*owner, group, *by_warp, "b32"), "taddr, nCols") for owner, group in product(ownerships, groups)
         ],
-        "tcgen05.relinquish_alloc_permit": [((group, *together), "") for group in groups],
+        "tcgen05.relinquish_alloc_permit": [((group, *by_warp), "") for group in groups],
         "tcgen05.commit": [
             (
                 (group, "mbarrier::arrive::one", *restriction, *space, *cast, "b64"),
@@ -184,7 +184,7 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
             )
         ],
         "tcgen05.fence": [(("before_thread_sync",), ""), (("after_thread_sync",), "")],
-        "tcgen05.wait": [(("ld", *together), ""), (("st", *together), "")],
+        "tcgen05.wait": [(("ld", *by_warp), ""), (("st", *by_warp), "")],
     }
     for qualifiers, operands in rows[family]:
         newest = {*restricted, "multicast::cluster::32b"} & {*qualifiers}

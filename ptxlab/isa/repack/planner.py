@@ -23,17 +23,17 @@ from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shif
 
 
 class Task(NamedTuple):
-    """What is to be moved: the lane and slot that every slot of the target comes from, and its type."""
+    """What to move: the lane and slot from which every slot of the target comes, and its type."""
 
     title: str
     lanes: NDArray[np.int64]  # [lanes, slots]
     slots: NDArray[np.int64]
-    moved_bits: int  # of an element when it changes its lane
+    moved_bits: int  # of an element while it moves between lanes
     conversion: tuple[DType, DType] | None
     converts_first: bool
     per_register: int  # elements in a register of the source
     shift: int
-    converted_bits: int = 0  # that a converted element takes up in a register
+    converted_bits: int = 0  # of a converted element in a register
 
 
 class _Edge(NamedTuple):
@@ -115,7 +115,7 @@ class Planner:
         return lane, units.reshape(self.period, -1)
 
     def _home(self, unit: int) -> tuple[str, int]:
-        """Register and byte (or half) of the source in which a unit lies before any step."""
+        """Register and byte (or half) of the source that hold a unit before any step."""
         (slot, *_), byte = self.units[unit]
         at = slot * self.task.moved_bits // self.grain + byte
         return f"in{at // self.per_word}", at % self.per_word
@@ -124,7 +124,7 @@ class Planner:
         return all(readers <= {lane} for lane, readers in enumerate(self.readers[unit]))
 
     def _goal(self, unit: int) -> tuple[int, int]:
-        """A byte of the target that is made of this unit, for an order."""
+        """The first place of the target made of this unit, as a sort key."""
         return self.goals[unit][0]
 
     # -- from the source to words ----------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Planner:
         return words
 
     def _words_of_registers(self) -> list[tuple[str, Word]]:
-        """Registers whose bytes all have the same way to go, and words gathered from the others."""
+        """Registers whose bytes all go to the same lanes, and words gathered from the others."""
         by_register: dict[str, dict[int, int]] = defaultdict(dict)
         for unit in sorted(self.readers):
             register, byte = self._home(unit)
@@ -181,8 +181,8 @@ class Planner:
         words: list[tuple[str, Word]] = []
         loose: list[int] = []
         for register, units in by_register.items():
-            ways = {str(self.readers[unit]) for unit in units.values()}
-            if len(ways) == 1 or all(self._stays(unit) for unit in units.values()):
+            destinations = {str(self.readers[unit]) for unit in units.values()}
+            if len(destinations) == 1 or all(self._stays(unit) for unit in units.values()):
                 words.append((register, tuple(units.get(at, -1) for at in range(self.per_word))))
             else:
                 for unit in units.values():
@@ -194,17 +194,17 @@ class Planner:
         gathered = 0
         for group in self._alike(loose):
             for start in range(0, len(group), self.per_word):
-                together = tuple(group[start : start + self.per_word])
+                word = tuple(group[start : start + self.per_word])
                 name = f"w{gathered}"
                 gathered += 1
-                self._arrange(name, [[self._home(unit) for unit in together]])
-                words.append((name, together))
+                self._arrange(name, [[self._home(unit) for unit in word]])
+                words.append((name, word))
         return words
 
     # -- between lanes ---------------------------------------------------------------------------------------
 
     def _groups(self, words: list[tuple[str, Word]]) -> list[list[tuple[str, Word]]]:
-        """Words that feed the same registers, together; all together where that takes fewer shuffles."""
+        """Words grouped by the registers that they feed; one group if that takes fewer shuffles."""
         if not words:
             return []
         members = list(range(len(words)))  # the group of each word
@@ -221,24 +221,24 @@ class Planner:
         for word, number in zip(words, members, strict=True):
             by_group[number].append(word)
         groups = list(by_group.values())
-        apart = sum(len(self._rounds(group)[0]) for group in groups)
-        return groups if apart <= len(self._rounds(words)[0]) else [words]
+        shuffles = sum(len(self._rounds(group)[0]) for group in groups)
+        return groups if shuffles <= len(self._rounds(words)[0]) else [words]
 
     def _rounds(self, words: list[tuple[str, Word]]) -> tuple[list[list[_Edge]], bool]:
-        """Which word every lane reads in each shuffle, and whether words of the own lane are shuffled too."""
+        """The edges of each shuffle, and whether words that stay in their lane are shuffled too."""
         edges = [
             _Edge(lane, word, target)
             for word, (_, units) in enumerate(words)
             for lane in range(self.period)
             for target in sorted(set().union(*(self.readers[unit][lane] for unit in units if unit >= 0)))
         ]
-        with_own = _coloured(edges)
-        others = _coloured([edge for edge in edges if edge.lane != edge.target])
-        return (others, False) if len(others) < len(with_own) else (with_own, True)
+        rounds = _coloured(edges)
+        moving = _coloured([edge for edge in edges if edge.lane != edge.target])
+        return (moving, False) if len(moving) < len(rounds) else (rounds, True)
 
     def _keep(self, words: list[tuple[str, Word]]) -> None:
-        """Words that some lanes keep for themselves, in as few registers as the busiest lane needs."""
-        own = [
+        """Select words that lanes keep for themselves, in as few registers as the busiest lane needs."""
+        kept_words = [
             [
                 word
                 for word, (_, units) in enumerate(words)
@@ -246,8 +246,12 @@ class Planner:
             ]
             for lane in range(self.period)
         ]
-        for number in range(max(map(len, own))):
-            kept = {lane: own_words[number] for lane, own_words in enumerate(own) if number < len(own_words)}
+        for number in range(max(map(len, kept_words))):
+            kept = {
+                lane: lane_words[number]
+                for lane, lane_words in enumerate(kept_words)
+                if number < len(lane_words)
+            }
             source = self._selected(words, kept, f"k{sum(isinstance(step, Select) for step in self.steps)}")
             for lane, word in kept.items():
                 for position, unit in enumerate(words[word][1]):
@@ -265,8 +269,8 @@ class Planner:
         return name
 
     def _exchange(self, words: list[tuple[str, Word]]) -> None:
-        rounds, with_own = self._rounds(words)
-        if not with_own:
+        rounds, includes_staying = self._rounds(words)
+        if not includes_staying:
             self._keep(words)
         for edges in rounds:
             number = sum(isinstance(step, Shuffle) for step in self.steps)
@@ -307,7 +311,7 @@ class Planner:
             self._arrange(f"z{number}" if shift else name, places)
             if shift:
                 self.steps.append(Shift(name, f"z{number}", shift))
-        if stem == "m" and self.task.conversion is not None:  # what is wider is converted where it arrived
+        if stem == "m" and self.task.conversion is not None:  # wider elements are converted after they arrive
             per_register = 32 // self.task.moved_bits
             for slot in range(self.from_slot.shape[1]):
                 part = Part(f"m{slot // per_register}", slot % per_register)
@@ -315,7 +319,7 @@ class Planner:
                 self.steps.append(Convert(f"out{slot}", (part,), *conversion))
 
     def _of_two(self, places: _Places) -> _Places:
-        """The same register from two others, where each lane needs two, but not all lanes the same two."""
+        """The same register from two selected ones, if each lane needs two, but not all the same two."""
         used = [list(dict.fromkeys(name for name, _ in lane)) for lane in places]
         names = sorted({name for lane in used for name in lane})
         if len(names) < 3 or {*map(len, used)} != {2}:
@@ -514,7 +518,7 @@ def _recoloured(edges: Sequence[_Edge], colours: int) -> list[list[_Edge]]:
 
 
 def _tidy(steps: list[PlanStep]) -> tuple[PlanStep, ...]:
-    """Without renames of what a step made: that step gives its result the name right away."""
+    """Drop renames of results: the step that computes a result names it directly."""
     uses = Counter(name for step in steps for name in registers_read(step))
     renamed = {
         step.source: step.target

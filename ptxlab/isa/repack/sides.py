@@ -18,7 +18,7 @@ Tiles: TypeAlias = Operand | Sequence[Operand] | Sequence[Sequence[Operand]]
 
 
 class Side(NamedTuple):
-    """Registers of one or more operands, and the cell of one common matrix in each slot of each lane."""
+    """Registers of one or more operands; each slot of each lane holds a cell of one common matrix."""
 
     operands: tuple[Operand, ...]
     cells: NDArray[np.int64]  # [lanes, slots]; a slot is an element
@@ -65,12 +65,12 @@ def as_grid(tiles: object, what: str) -> list[list[Operand]]:
 def _placed(
     tiles: Iterable[tuple[Operand, NDArray[np.int64], int, int]], shape: tuple[int, int], bits: int
 ) -> Side:
-    """Tiles with the coordinates of their elements, from a row and a column on, cut into slots of `bits`."""
+    """Tiles, with coordinates of elements and their first row and column, divided into slots of `bits`."""
     operands, parts = [], []
     for operand, coords, row, column in tiles:
-        pieces = operand.width // bits
-        columns = (coords[..., 1:] + column) * pieces + np.arange(pieces)
-        cells = (coords[..., :1] + row) * (shape[1] * pieces) + columns
+        slots = operand.width // bits
+        columns = (coords[..., 1:] + column) * slots + np.arange(slots)
+        cells = (coords[..., :1] + row) * (shape[1] * slots) + columns
         operands.append(operand)
         parts.append(cells.reshape(len(coords), -1))
     width = operands[0].width // bits
@@ -78,7 +78,7 @@ def _placed(
 
 
 def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool = False) -> Side:
-    """Tiles as np.block arranges them; `bits` cuts their elements into pieces along a row."""
+    """Tiles as np.block arranges them; `bits` divides their elements along a row."""
     heights = [{tile.shape[0] for tile in row} for row in grid]
     widths = {sum(tile.shape[1] for tile in row) for row in grid}
     if len(widths) > 1 or any(len(sizes) > 1 for sizes in heights):
@@ -101,7 +101,7 @@ def blocks(grid: list[list[Operand]], what: str, bits: int = 0, transposed: bool
 
 
 def is_stack(operand: Operand) -> bool:
-    """Whether it is R of ldmatrix or stmatrix: matrices below each other, as rows lie in memory."""
+    """Whether it is R of ldmatrix or stmatrix: matrices stacked in the order of their rows in memory."""
     return operand.name == "R" and operand.axes == ("row", "column") and operand.layout is not None
 
 

@@ -1,8 +1,8 @@
-"""Exchanges between lanes in several stages, where one after the other takes fewer shuffles than all at once.
+"""Exchanges between lanes in several stages, if that takes fewer shuffles than a single stage.
 
 Lane and slot of an element are bits of its row and column. Where k of the lane's bits change places with k of
-the slot's, a lane needs something from 2^k others. All at once, that takes 2^k shuffles, however little each
-brings; one bit after the other, as in a butterfly, half of a lane's registers move each time.
+the slot's, a lane needs data from 2^k others. In one stage, that takes 2^k shuffles, however little each
+moves; one bit at a time, as in a butterfly, half of a lane's registers move in each stage.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from .planner import Planner, Task
 from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shift, Shuffle, Transpose
 
 _WARP_BITS = 5
-_TOGETHER = 16  # registers of the target that are always planned together
-_BUNDLE = 8  # of more than these, so many, or those that cannot be planned apart
+_MAX_TOGETHER = 16  # registers of the target that are always planned together
+_BUNDLE = (
+    8  # with more registers, those of a bundle, or those that depend on each other, are planned together
+)
 
 
 class PlaceBits(NamedTuple):
@@ -35,7 +37,7 @@ class PlaceBits(NamedTuple):
 
 
 def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
-    """The number that each combination of bits stands for."""
+    """The sum of every subset of the bits, in binary order."""
     sums = np.zeros(1, dtype=np.int64)
     for bit in bits:
         sums = np.concatenate([sums, sums + bit])
@@ -43,9 +45,9 @@ def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
-    """How a cell's number follows from lane and slot, where each of its bits is one bit of either.
+    """How the bits of a cell's number come from those of lane and slot.
 
-    None where they are not, or where a cell is held twice.
+    None if they do not, or if a cell is held twice.
     """
     lanes, slots = (size.bit_length() - 1 for size in cells.shape)
     if (1 << lanes, 1 << slots) != cells.shape:
@@ -63,15 +65,14 @@ def _place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
 def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[PlanStep, ...]:
     """The steps of the shortest plan.
 
-    Where there are many registers and some have nothing to do with others, they are planned apart; those of
-    which the same is to be done, once.
+    If there are many registers, independent groups of them are planned separately, and equal groups once.
     """
     if task.moved_bits > 32:
         return _shortest(task, source, target)
     per_source = per_target = 32 // task.moved_bits  # slots of a register
     if task.conversion is not None:
         per_source, per_target = task.per_register, 32 // task.converted_bits
-    if task.slots.shape[1] <= _TOGETHER * per_target:
+    if task.slots.shape[1] <= _MAX_TOGETHER * per_target:
         return _shortest(task, source, target)
     steps: list[PlanStep] = []
     plans: dict[tuple[bytes, bytes], tuple[PlanStep, ...]] = {}
@@ -97,24 +98,24 @@ def _slots(registers: Sequence[int], size: int) -> NDArray[np.int64]:
 
 
 def _in_group(step: PlanStep, registers: dict[str, str], group: int) -> PlanStep:
-    """A step with the registers of one group of several that are planned apart."""
+    """A step with the registers of one of several groups that are planned separately."""
     return _with_names(step, lambda name: registers.get(name, f"{name}g{group}"))
 
 
 def _components(task: Task, per_source: int, per_target: int) -> list[tuple[list[int], list[int]]]:
-    """Registers of the source, and those of the target that are made of them and of no others, in bundles."""
+    """Bundles of registers of the source and those of the target that depend on them alone."""
     from_register = task.slots // per_source
     groups: list[tuple[set[int], list[int]]] = []
     for register in range(task.slots.shape[1] // per_target):
         needed = {*from_register[:, register * per_target : (register + 1) * per_target].ravel().tolist()}
         targets = [register]
-        apart = []
+        independent = []
         for sources, others in groups:
             if sources & needed:
                 needed, targets = needed | sources, [*others, *targets]
             else:
-                apart.append((sources, others))
-        groups = [*apart, (needed, targets)]
+                independent.append((sources, others))
+        groups = [*independent, (needed, targets)]
     bundles: list[tuple[list[int], list[int]]] = []
     for needs, targets in sorted((sorted(sources), targets) for sources, targets in groups):
         if bundles and len(bundles[-1][1]) + len(targets) <= _BUNDLE:  # they may share shuffles
@@ -134,15 +135,15 @@ def _shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) 
     before, after = _place_bits(source), _place_bits(target)
     if before is None or after is None:
         return best
-    for ways in _ways(before, after):
-        steps = _composed(task, [before, *ways, after])
+    for route in _routes(before, after):
+        steps = _composed(task, [before, *route, after])
         if _cost(steps) < cost:
             best, cost = steps, _cost(steps)
     return best
 
 
 def _cost(steps: Sequence[PlanStep]) -> tuple[int, int]:
-    """What plans are compared by: time, then shuffles.
+    """The cost by which plans are compared: time, then shuffles.
 
     A shuffle counts twice: for each clock a multiprocessor has 32 results of "warp shuffle" and 64 of "32-bit
     bitwise AND, OR, XOR", of shifts and of comparisons (CUDA C++ Programming Guide, "Arithmetic
@@ -154,7 +155,7 @@ def _cost(steps: Sequence[PlanStep]) -> tuple[int, int]:
 
 
 def _transposed(task: Task) -> tuple[PlanStep, ...] | None:
-    """One movmatrix for each register, where each of the target is a transposed matrix of the source."""
+    """One movmatrix for each register, if each of the target is a transposed matrix of the source."""
     count, slots = task.lanes.shape
     if task.moved_bits != 16 or task.shift or slots % 2 or count % 32:
         return None
@@ -194,24 +195,24 @@ def _transposed(task: Task) -> tuple[PlanStep, ...] | None:
     return tuple(steps)
 
 
-def _ways(before: PlaceBits, after: PlaceBits) -> Iterator[list[PlaceBits]]:
-    """Arrangements to go through: one bit at a time, or two and the rest."""
+def _routes(before: PlaceBits, after: PlaceBits) -> Iterator[list[PlaceBits]]:
+    """Intermediate arrangements: one bit at a time, or two stages."""
     leaving = [at for at, bit in enumerate(before.lane) if bit in after.slot and at < _WARP_BITS]
     coming = [bit for bit in before.slot if bit in after.lane]
     if not 2 <= len(leaving) == len(coming) <= 4:
         return
-    # A bit goes where it belongs in the end, if the one that is there leaves.
+    # A bit moves to its final place, if the bit there leaves.
     pairs = [(at, after.lane[at]) for at in leaving if after.lane[at] in coming]
     rest = [bit for bit in coming if bit not in {bit for _, bit in pairs}]
     pairs += zip([at for at in leaving if at not in dict(pairs)], rest, strict=True)
-    points = [_through(before, after, pairs[:count]) for count in range(1, len(pairs))]
+    points = [_after_moving(before, after, pairs[:count]) for count in range(1, len(pairs))]
     yield points
     for point in points[:-1] if len(points) > 1 else ():
         yield [point]
 
 
-def _through(before: PlaceBits, after: PlaceBits, pairs: Sequence[tuple[int, int]]) -> PlaceBits:
-    """The arrangement in which these bits have come into the lane; what comes next is on top of the slot."""
+def _after_moving(before: PlaceBits, after: PlaceBits, pairs: Sequence[tuple[int, int]]) -> PlaceBits:
+    """The arrangement after these bits have moved into the lane; the next ones are highest in the slot."""
     lane, slot = list(before.lane), list(before.slot)
     for at, bit in pairs:
         slot[slot.index(bit)] = lane[at]
@@ -221,7 +222,7 @@ def _through(before: PlaceBits, after: PlaceBits, pairs: Sequence[tuple[int, int
 
 
 def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[PlanStep, ...]:
-    """Planner after planner: the registers that one gives are those that the next takes."""
+    """Several planners in sequence: each takes the registers that the previous one gives."""
     steps: list[PlanStep] = []
     last = len(points) - 2
     for number in range(last + 1):
@@ -241,7 +242,7 @@ def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[PlanStep, ...]:
 
 
 def _renamed(step: PlanStep, number: int, last: int) -> PlanStep:
-    """A step whose registers have names of their own: those between stages are a0, a1, ..., then b0, ..."""
+    """A step with names for its stage: registers between stages are a0, a1, ..., then b0, ..."""
 
     def name(register: str) -> str:
         stem, index = register.rstrip("0123456789"), register.lstrip("abcdefghijklmnopqrstuvwxyz")

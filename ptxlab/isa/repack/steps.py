@@ -1,4 +1,4 @@
-"""The steps of a plan, which every lane takes with its registers: on arrays, in words and as CUDA C++."""
+"""The steps of a plan, which every lane executes on its registers: on arrays, as text and as CUDA C++."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """shfl.sync.idx.b32: each lane reads the register of another, `lanes` says of which, within its warp."""
+    """shfl.sync.idx.b32: each lane reads the register of another lane of its warp, given by `lanes`."""
 
     target: str
     source: str
@@ -148,7 +148,7 @@ def shift_text(left: int) -> str:
 
 
 def _table_text(values: Sequence[str]) -> str:
-    """What all lanes have, or what lanes 0, 1, ... have, of as many as repeat."""
+    """The value of all lanes, or those of lanes 0, 1, ... up to where they repeat."""
     size = len(values)
     while size > 1 and size % 2 == 0 and values[: size // 2] == values[size // 2 : size]:
         size //= 2
@@ -159,7 +159,7 @@ def _table_text(values: Sequence[str]) -> str:
 
 
 def step_result(step: PlanStep, named: dict[str, NDArray[np.uint32]], lanes: int) -> NDArray[np.uint32]:
-    """What a step gives, [..., lanes], of registers by name."""
+    """The result of a step, [..., lanes], from registers by name."""
 
     match step:
         case Rename():
@@ -239,7 +239,7 @@ def repack_source(title: str, sizes: Sequence[int], lanes: int, steps: Sequence[
 
 
 def _table(step: PlanStep) -> Sequence[object]:
-    """What a step has for each lane."""
+    """The values that a step has for each lane."""
     match step:
         case Permute():
             return step.selectors
@@ -275,10 +275,12 @@ def _lines(step: PlanStep) -> list[str]:
             mask = f"0x{step.mask:08x}u"
             return [f"{declared} = ({first} & {mask}) | ({second} & ~{mask});"]
         case Permute():
-            selector = _chosen([f"0x{selector:04x}" for selector in step.selectors])
+            selector = _value_by_lane([f"0x{selector:04x}" for selector in step.selectors])
             return [f"{declared} = __byte_perm({_name(step.first)}, {_name(step.second)}, {selector});"]
         case Select():
-            return [f"{declared} = {_chosen([_name(step.sources[choice]) for choice in step.choices])};"]
+            return [
+                f"{declared} = {_value_by_lane([_name(step.sources[choice]) for choice in step.choices])};"
+            ]
         case Shuffle():
             lane = _lane_expression(step.lanes)
             return [f"{declared} = __shfl_sync(0xffffffffu, {_name(step.source)}, {lane});"]
@@ -286,15 +288,15 @@ def _lines(step: PlanStep) -> list[str]:
             return _conversion(step, target)
 
 
-def _chosen(values: Sequence[str]) -> str:
-    """An expression of the lane that has these values for lanes 0, 1, ..."""
+def _value_by_lane(values: Sequence[str]) -> str:
+    """A C++ expression that gives lanes 0, 1, ... these values."""
     half = len(values) // 2
     if len({*values}) == 1:
         return values[0]
     low, high = values[:half], values[half:]
     if low == high:
-        return _chosen(low)
-    branches = [f"({text})" if "?" in text else text for text in (_chosen(high), _chosen(low))]
+        return _value_by_lane(low)
+    branches = [f"({text})" if "?" in text else text for text in (_value_by_lane(high), _value_by_lane(low))]
     return f"lane & {half} ? {branches[0]} : {branches[1]}"
 
 
@@ -309,7 +311,7 @@ def _lane_expression(lanes: Sequence[int]) -> str:
         for bit in range(bits):
             linear[lane] ^= columns[bit] if lane >> bit & 1 else 0
     if linear != list(lanes) or any(column.bit_count() > 1 for column in columns):
-        value = _chosen([str(lane) for lane in lanes])
+        value = _value_by_lane([str(lane) for lane in lanes])
         return value if size >= _WARP else f"(lane & ~{size - 1}u) + ({value})"
     unmoved = ~(size - 1) & (_WARP - 1) if size < _WARP else 0  # bits of the lane that stay where they are
     moved: dict[int, int] = {}  # distance -> bits of the lane that move so far to the left
@@ -374,7 +376,7 @@ def _conversion(step: Convert, target: str) -> list[str]:
 
 
 def _halves(values: Sequence[str], width: int) -> list[str]:
-    """e2m1: cvt makes two of 4 bits in a byte; with a width of 8 they are pulled apart."""
+    """e2m1: cvt makes two of 4 bits in a byte; with a width of 8 they are separated."""
     bytes_used = 4 if width == 4 else 2
     lines = [".reg .b8 b0, b1, b2, b3; .reg .f32 none; mov.f32 none, 0f00000000;"]
     missing = 2 * bytes_used - len(values)
@@ -406,7 +408,7 @@ def _bytes(values: Sequence[str], to_type: str) -> list[str]:
 
 
 def _integers(values: Sequence[str], source: DType, target: DType) -> list[str]:
-    """cvt.pack saturates two integers and moves what is there already up; the highest come first."""
+    """cvt.pack saturates two integers and shifts the previous ones up; so the highest come first."""
     lines = [".reg .b32 packed;"]
     whole = list(values)
     if source.is_float:

@@ -1,7 +1,7 @@
-"""The tcgen05 family: matrices multiplied in tensor memory, data moved to and from it, and what goes around.
+"""The tcgen05 family: products in tensor memory, transfers to and from it, allocation and synchronization.
 
-A form is a mnemonic; of tcgen05.mma also an instruction descriptor, since shape and types are there. PTX ISA
-9.4, "TensorCore 5th Generation Family Instructions". What is heavy loads at use, as few kernels need it.
+A form is a mnemonic; for tcgen05.mma also an instruction descriptor, which has the shape and the types. PTX
+ISA 9.4, "TensorCore 5th Generation Family Instructions". Large modules load at use, as few kernels need them.
 """
 
 from __future__ import annotations

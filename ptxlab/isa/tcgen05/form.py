@@ -1,4 +1,4 @@
-"""What all instructions of tcgen05 have, their families and types, and what goes around tcgen05.mma."""
+"""What all instructions of tcgen05 have, their families and types; allocation and synchronization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 TRANSFER_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
-#: What stands around them in a kernel, and what it does.
+#: Instructions that accompany them in a kernel, and what these do.
 CONTROL_FAMILIES: dict[str, str] = {
     "tcgen05.alloc": "allocates columns of tensor memory",
     "tcgen05.dealloc": "frees columns of tensor memory",
@@ -31,7 +31,7 @@ CONTROL_FAMILIES: dict[str, str] = {
 }
 FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES, *CONTROL_FAMILIES)
 
-#: Elements that no instruction looks into, and types that only these instructions know.
+#: Untyped elements, and types that only these instructions have.
 TYPES: dict[str, DType] = {
     "b32": DType("b32", 32, "bits", False, np.uint32, note="32 bits of any type"),
     "b16": DType("b16", 16, "bits", False, np.uint16, note="16 bits of any type"),
@@ -67,7 +67,7 @@ def dotted(*parts: str) -> str:
 
 
 def element_type(name: str) -> DType:
-    """The element type of that name, those that only tcgen05 knows included.
+    """The element type of that name, including those that only tcgen05 has.
 
     >>> element_type("ue5m3").bits, element_type("f16").bits
     (8, 16)
@@ -115,12 +115,12 @@ class Tcgen05Form(Form):
         return tensor
 
 
-# -- what goes around tcgen05.mma: alloc, dealloc, commit, fence, wait ---------------------------------------
+# -- allocation and synchronization: alloc, dealloc, commit, fence, wait -------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tcgen05Control(Tcgen05Form):
-    """An instruction that allocates tensor memory, or orders and awaits the others.
+    """An instruction that allocates tensor memory, or orders or awaits other instructions.
 
     >>> import ptxlab
     >>> commit = ptxlab.instruction("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64")
@@ -153,7 +153,7 @@ class Tcgen05Control(Tcgen05Form):
 
     @property
     def shape(self) -> str:
-        """It has none."""
+        """Empty: it has no shape."""
         return ""
 
     @property
@@ -175,7 +175,7 @@ class Tcgen05Control(Tcgen05Form):
         )
 
     def columns(self, target: str = "sm_100a") -> tuple[int, ...]:
-        """How many columns alloc and dealloc take there; () for the others.
+        """The numbers of columns that alloc and dealloc take on a target; () for the others.
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.alloc.cta_group::1.sync.aligned.b32").columns()

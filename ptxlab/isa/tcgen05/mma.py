@@ -1,4 +1,4 @@
-"""tcgen05.mma: a mnemonic, and the instruction descriptor that has its shape and types."""
+"""tcgen05.mma: a mnemonic, and the instruction descriptor with its shape and types."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     collector_b: str = ""  # b::fill, or b0::fill of .ws, or empty
     a_space: Literal["shared", "tensor"] = "shared"
     scale_input_d: tuple[str, ...] = ()  # targets that take this argument
-    # What the descriptor says, and what follows from it:
+    # From the descriptor, or derived from it:
     m: int = field(init=False)
     n: int = field(init=False)
     k: int = field(init=False)  # columns of A (its zeros included, if sparse) and rows of B
@@ -166,7 +166,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def syntax(self) -> str:
-        """The instruction with its operand list; what may be left out is in brackets of its own."""
+        """The instruction with its operand list; optional operands are in braces."""
         parts = ["[d-tmem]", "[a-tmem]" if self.a_space == "tensor" else "a-desc", "b-desc"]
         parts += ["[sp-meta-tmem]"] if self.sparse else []
         parts += ["[b-decompress-metadata]"] if self.decompress else []
@@ -201,7 +201,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def ptx_version(self) -> PtxVersion:
-        """The first version of the PTX ISA that has it; some targets are younger (`ptx_version_for`)."""
+        """The first version of the PTX ISA that has it; some targets came later (`ptx_version_for`)."""
         if self.kind == "ti16" or self.decompress or self.collector_b.startswith("b::"):
             return PtxVersion(9, 4)
         if self.scale_vector.startswith("block"):
@@ -219,7 +219,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def collectors(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """Hints for the collector that it may have, (of A, of B), each with the targets that take them.
+        """The collector hints (of A, of B) that it may have, each with the targets that take them.
 
         >>> import ptxlab
         >>> f16 = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16")
@@ -239,7 +239,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     def collecting(self, a: str = "", b: str = "") -> Self:
         """The same instruction with hints for the collector: ``fill``, ``use``, ``lastuse``, ``discard``.
 
-        They change no result. A hint for B names its buffer: ``b::fill``, of .ws ``b0::fill``.
+        They change no result. A hint for B names its buffer: ``b::fill``, or ``b0::fill`` with .ws.
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16").collecting(a="fill").mnemonic
@@ -260,7 +260,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         return hinted.for_target(targets[0]) if len(targets) == 1 else hinted
 
     def for_target(self, target: str) -> Self:
-        """The same with the descriptor as a target takes it: sm_107a has version 1 of 4-bit sparsity.
+        """The same with the descriptor that a target takes: sm_107a has version 1 of 4-bit sparsity.
 
         >>> import ptxlab
         >>> sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale")
@@ -282,22 +282,22 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def shape_sets(self) -> tuple[Shapes, ...]:
-        """Every shape that it may have, on some target, in sets: any M of one with any N of it, at its K.
+        """Every shape that it may have on some target, in sets: any M of a set with any N, at its K.
 
         >>> import ptxlab
         >>> [str(shapes) for shapes in ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16").shape_sets]
         ['M 64 or 128; N a multiple of 8 up to 256; K 16']
         """
-        every = shapes_of(self.kind, self.sparse, self.ws, self.cta_group)
-        return tuple(shapes for shapes in every if shapes.k == 64) if self.decompress else every
+        sets = shapes_of(self.kind, self.sparse, self.ws, self.cta_group)
+        return tuple(shapes for shapes in sets if shapes.k == 64) if self.decompress else sets
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """The same one by one: ``m64n8k16``, ``m64n16k16``, ..."""
+        """All shapes one by one: ``m64n8k16``, ``m64n16k16``, ..."""
         return tuple(f"m{m}n{n}k{shapes.k}" for shapes in self.shape_sets for m in shapes.m for n in shapes.n)
 
     def faults(self, descriptor: InstructionDescriptor | int, target: str | None = None) -> tuple[str, ...]:
-        """What is wrong with a descriptor for this mnemonic, in sentences; () if nothing is.
+        """Sentences on what is wrong with a descriptor for this mnemonic; () if nothing is.
 
         >>> import ptxlab
         >>> f16 = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16")
@@ -348,7 +348,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
             if faults:
                 raise PtxlabError(f"{self.mnemonic}: {faults[0]}")
             return replace(self, descriptor=InstructionDescriptor.decode(code, self.kind))
-        names = [each.name for each in fields(InstructionDescriptor) if each.name not in ("kind", "sparse")]
+        names = [part.name for part in fields(InstructionDescriptor) if part.name not in ("kind", "sparse")]
         unknown = [name for name in parts if name not in names]
         if unknown:
             raise PtxlabError(
@@ -406,9 +406,9 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         return Operand("A", self.a.dtype, (self.m, self.k), None, "shared", ("m", "k"))
 
     def _container(self, element: DType) -> tuple[int, int]:
-        """Bits that an element of A takes in tensor memory if not its own, and how many of them are below it.
+        """The bits of an element's container in tensor memory (0 for none), and those below the element.
 
-        Elements of 4 and 6 bits have 8 with the smaller K, and their own with the larger.
+        Elements of 4 and 6 bits take 8 bits with the smaller K, and are packed with the larger.
         """
         wide_k = self.k > self.descriptor.depths[0]
         if self.traits.types is not KINDS["f8f6f4"].types or element.bits >= 8 or wide_k:
@@ -417,17 +417,17 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @cached_property
     def b(self) -> Operand:
-        """Multiplicand B, in shared memory; of cta_group::2 each CTA has half of its columns.
+        """Multiplicand B, in shared memory; with cta_group::2 each CTA has half of its columns.
 
-        Of .ws it has `max_shift` columns more, from which a zero-column mask with a shift takes its N. With
-        .decompress::lut::b it is what the table gives; `memory.pack_lookup` makes indices and table of it.
+        With .ws it has `max_shift` more columns, of which a zero-column mask with a shift selects N. With
+        .decompress::lut::b it holds the decompressed values; `memory.pack_lookup` gives indices and table.
         """
         shape = (self.k, self.n + self.descriptor.max_shift)
         return Operand("B", element_type(self.b_type), shape, None, "shared", ("k", "n"))
 
     @cached_property
     def d(self) -> TensorOperand:
-        """Accumulator and result D: each element in a column of its own, f16 in the lower half of it."""
+        """Accumulator and result D: each element has its own column; f16 is in the lower half."""
         layout = self.path.result(self.m, self.n)
         return TensorOperand(
             "D", dtype(self.d_type), (self.m, self.n), layout, ("m", "n"), 32, source=self.path.source
@@ -474,7 +474,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @cached_property
     def scale_b(self) -> TensorOperand | None:
-        """Block scales of B, or None; of cta_group::2 both CTAs hold all of them."""
+        """Block scales of B, or None; with cta_group::2 both CTAs hold all of them."""
         if not self.scaled:
             return None
         count, first = scales_per_row(self.descriptor, self.scale_vector), self.descriptor.scale_b_id
@@ -519,8 +519,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     @cached_property
     def tensors(self) -> dict[str, TensorOperand]:
         """What is in tensor memory by name: D, and A, E, SFA, SFB where it has them there."""
-        every = (self.a, self.d, self.e, self.scale_a, self.scale_b)
-        return {matrix.name: matrix for matrix in every if isinstance(matrix, TensorOperand)}
+        matrices = (self.a, self.d, self.e, self.scale_a, self.scale_b)
+        return {matrix.name: matrix for matrix in matrices if isinstance(matrix, TensorOperand)}
 
     @cached_property
     def inputs(self) -> dict[str, Operand | TensorOperand]:
@@ -531,7 +531,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def modifiers(self) -> dict[str, tuple[int, ...]]:
-        """Legal values of modifiers; those of `disable_output_lane` and `zero_column_mask` are too many.
+        """Legal values of modifiers; `disable_output_lane` and `zero_column_mask` have too many.
 
         >>> import ptxlab
         >>> legal = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16").modifiers
@@ -551,7 +551,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the PTX ISA 9.4 leaves open about what it does, as ptxlab emulates it; arithmetic aside.
+        """What is assumed where the PTX ISA 9.4 leaves its behaviour open, apart from arithmetic.
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16").assumptions
@@ -607,7 +607,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @cached_property
     def written(self) -> NDArray[np.bool_]:
-        """Which words of D's columns hold an element of it; the others stay as they are: [lanes, columns].
+        """Which words of D's columns hold an element; the others are not written: [lanes, columns].
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=8).written[14:18, 0]
@@ -626,9 +626,9 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
 
     @property
     def nibbles(self) -> dict[int, tuple[int, ...]]:
-        """Metadata nibbles that mean something, and the groups that each keeps; none for dense instructions.
+        """Legal metadata nibbles and the groups that each keeps; none for dense instructions.
 
-        The manual lists one whose indices descend, 0b0110, and no other such.
+        The manual lists only one whose indices descend, 0b0110.
 
         >>> import ptxlab
         >>> sorted(ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::i8").nibbles)

@@ -45,7 +45,7 @@ _COPY_LANES: dict[tuple[str, str], tuple[tuple[Mode, ...], tuple[Mode, ...]]] = 
 }
 
 
-#: What emulate and run take, by position.
+#: The arguments of emulate and run, by position.
 _INPUTS = {
     "tcgen05.ld": ("words",),
     "tcgen05.st": ("registers", "words"),
@@ -55,7 +55,7 @@ _INPUTS = {
 
 
 class Slot(NamedTuple):
-    """A register of a thread, and the bits of it, that hold a word of tensor memory or half of one.
+    """The register of a thread, and its bits, that hold a word of tensor memory or half of one.
 
     >>> Slot(thread=3, register=0, low=0, high=31).thread
     3
@@ -162,7 +162,7 @@ class Tcgen05Transfer(Tcgen05Form):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the PTX ISA 9.4 says in pictures or not at all about what it does, as ptxlab emulates it.
+        """What is assumed where the PTX ISA 9.4 only has a picture of its behaviour, or says nothing.
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.shift.cta_group::1.down").assumptions
@@ -219,7 +219,7 @@ class Tcgen05Transfer(Tcgen05Form):
 
     @cached_property
     def layout(self) -> Layout:
-        """(thread, element) of a warp -> (lane, column), from where the address points; of ld and st.
+        """(thread, element) of a warp -> (lane, column) from the address on; for ld and st.
 
         An element is a register; with .pack::16b or .unpack::16b half of one, from the lower half of a
         column. The second half of the columns of 16x32bx2 are those behind `immHalfSplitoff`.
@@ -241,7 +241,7 @@ class Tcgen05Transfer(Tcgen05Form):
 
     @cached_property
     def operands(self) -> dict[str, Operand]:
-        """R, the registers of a warp as a matrix of its lanes by columns of tensor memory; of ld and st."""
+        """R, the registers of a warp as a matrix of lanes by columns of tensor memory; for ld and st."""
         if self.threads == 1 or self.compresses:
             return {}
         layout = self.layout
@@ -250,7 +250,7 @@ class Tcgen05Transfer(Tcgen05Form):
 
     @cached_property
     def tensors(self) -> dict[str, TensorOperand]:
-        """T, what cp writes: rows of the source matrix, and its 32-bit words (bytes, where it unpacks)."""
+        """T, what cp writes: rows of the source matrix by its 32-bit words, or bytes if it unpacks."""
         if self.family != "tcgen05.cp":
             return {}
         rows, bits, _ = COPY_SHAPES[self.shape]
@@ -263,7 +263,7 @@ class Tcgen05Transfer(Tcgen05Form):
         return {"T": TensorOperand("T", element, layout.shape, layout, source="CUTLASS")}
 
     def first_lane(self, address: int) -> tuple[int, int]:
-        """The lane, among the 32 of each warp, and the column at which ld and st begin; others are an error.
+        """The lane, among the 32 of each warp, and the column at which ld and st begin; refuses illegal ones.
 
         >>> import ptxlab
         >>> ptxlab.instruction("tcgen05.ld.sync.aligned.16x64b.x1.b32").first_lane(0x300005)
@@ -296,7 +296,7 @@ class Tcgen05Transfer(Tcgen05Form):
         return 32 * (thread // 32) + lane + row, column + self._column(along, split)
 
     def check_split(self, split: int | None) -> None:
-        """Refuse an `immHalfSplitoff` that is no number, or of a shape that has none."""
+        """Refuse an `immHalfSplitoff` that is not a number, or for a shape that has none."""
         if split is not None and self.shape != "16x32bx2":
             raise PtxlabError(f"split={quoted(split)}: only 16x32bx2 reads or writes two places")
         if split is not None:
