@@ -1,5 +1,5 @@
-// The whole view: it draws what Python sends, and sends messages for what is typed.
-// Which lane holds what, what a code means and what D is: all of that is decided in Python.
+// The whole view: draws what Python sends, and sends messages for what is typed.
+// Python decides which lane holds what, what a code means, and what D is.
 
 import { make, afterPaint, clamp, consume, isTouch, nextTask, write } from "./common/util.js";
 import {

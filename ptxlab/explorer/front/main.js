@@ -1,4 +1,4 @@
-// The Explorer, as a widget shows it.
+// The Explorer as a widget.
 
 import { App } from "./app.js";
 import { widgetOf } from "./common/util.js";

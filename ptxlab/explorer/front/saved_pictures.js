@@ -1,5 +1,5 @@
-// The pictures of lessons on a page without Python: the first of each is in the page, all of them are in a file
-// beside it, which is fetched when another one is asked for. The address keeps the place: #timeline-2=13.
+// The pictures of lessons on a page without Python: the page has the first of each; a file beside it, fetched when
+// needed, has all. The address keeps the position: #timeline-2=13.
 
 import { PageModel } from "./common/page_model.js";
 import { Pictures } from "./pictures.js";

@@ -1,5 +1,5 @@
-// Keeps what the pages of try/ or of lite/ load, so that they open without a network after the first visit.
-// Pages come from the network where there is one, all else from what is kept once that is complete.
+// Caches what the pages of try/ or lite/ load, so that they open offline after the first visit. Pages come from the
+// network if there is one, everything else from the cache once it is complete.
 
 /** @typedef {{ version: string, files: string[], pyodide: string, core: string[], packages: string[],
  *    whenAsked: boolean }} KeptFiles */
@@ -11,7 +11,7 @@ const cacheName = `${scope}#${keptFiles.version}`;
 const complete = `${scope}complete`; // no file: a mark that is kept last
 const atOnce = 8; // requests, beside those of a page that works
 
-// What is there stays: who closes the tab too early goes on at the next visit.
+// Adds the missing files; if the tab is closed too early, the next visit continues.
 /** @param {Cache} cache @param {string[]} files @param {string} base */
 async function add(cache, files, base) {
   const kept = new Set((await cache.keys()).map(({ url }) => url));
@@ -41,7 +41,7 @@ async function dropOld() {
   await worker.clients.claim();
 }
 
-// What stands after ? is for the page: all of them are one file.
+// The query is for the page's script: all queries load the same file.
 /** @param {Request} request */
 async function answerFrom(request) {
   const cache = await caches.open(cacheName);

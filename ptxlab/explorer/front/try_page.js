@@ -1,5 +1,5 @@
-// A page with Python in it: the Explorer is drawn from data that the page brings, and live as soon as its
-// worker has loaded. What the address asks for is opened, or answered.
+// A page with Python in it: the Explorer is drawn from data in the page, and becomes live when the worker has loaded.
+// It opens the instruction, or answers the question, that its address names.
 
 import { make } from "./common/util.js";
 import { openPage, unpack } from "./common/saved_model.js";

@@ -1,5 +1,5 @@
-// What anywidget loads: little, because anywidget passes no message on to a widget that is not there after two
-// seconds, as on a slow machine. The Explorer itself is a trait, and is loaded once for all widgets of a page.
+// What anywidget loads. It is small, because anywidget drops messages to a widget that has not loaded after two
+// seconds, e.g. on a slow machine. The Explorer itself is a trait, and is loaded once for all widgets of a page.
 
 import { followDeltas } from "./common/deltas.js";
 

@@ -1,4 +1,4 @@
-// Python in a worker: it loads Pyodide and ptxlab, opens what the page asks for, and answers its messages.
+// Python in a worker: loads Pyodide and ptxlab, opens what the page requests, and answers its messages.
 
 /** @param {string} text @param {number} done parts of a whole */
 const report = (text, done) => postMessage({ progress: { text, done } });

@@ -1,4 +1,4 @@
-// What the pictures on canvases are made of: boxes and small texts.
+// Primitives for drawing on canvases: boxes and small texts.
 
 export const LETTER = 0.602; // width of a letter of the monospaced font, relative to its size
 export const SMALLEST_TEXT = 11; // pixels; where it does not fit, colours stand alone

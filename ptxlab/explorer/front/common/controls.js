@@ -2,8 +2,8 @@
 
 import { fillSelect, makeNumberInput, makeSelect, wholeNumber } from "./util.js";
 
-// What is shown stays until it is told otherwise: Python may not agree. Nodes are built again only if what can
-// be chosen changes, and the focus stays.
+// A choice is shown only after Python has accepted it. Nodes are rebuilt only if the choices themselves change, and
+// keep the focus.
 export class Controls {
   /**
    * @param {App} app

@@ -1,5 +1,5 @@
-// Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so
-// that views, also those that open later, and saved notebooks need to know nothing about changes.
+// Python sends large traits whole once, then only deltas. Here the model gets whole values again, so that views,
+// including those that open later, and saved notebooks need not know about deltas.
 
 import { MATRICES } from "../matrix/matrix.js";
 

@@ -1,5 +1,5 @@
-// A GIF, written picture by picture: each has its own 256 colours, and only the part that changed since the one
-// before it. Text and flat colours come out as they are; it needs neither a library nor a server.
+// A GIF encoder: each frame has its own 256 colours, and only the part that changed since the frame before. Text
+// and flat colours are lossless; it needs neither a library nor a server.
 
 const CODE_BITS = 8; // of a pixel
 const CLEAR = 1 << CODE_BITS;

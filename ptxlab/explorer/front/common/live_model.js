@@ -1,4 +1,4 @@
-// What a page in a tab has instead of a notebook's comm: a model whose Python runs in a worker.
+// The model of a page in a browser tab, in place of a notebook's comm: its Python runs in a worker.
 
 import { PageModel } from "./page_model.js";
 
@@ -55,7 +55,7 @@ export class LiveModel extends PageModel {
     return (this.waiting ?? []).filter((message) => "content" in message).length;
   }
 
-  // Python will open something else: what waits for it was meant for what is shown.
+  // Drop the queued messages: they were meant for the instruction that Python is about to replace.
   forget() {
     this.waiting = [];
     this.whenWaiting();

@@ -1,5 +1,5 @@
-// What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
-// the system asks for less motion they are marked a little longer, and do not.
+// Highlights what an edit changed: cells, bits and lines of the tooltip light up and fade. With reduced motion they
+// are marked a little longer and do not fade.
 
 import {
   make,

@@ -1,5 +1,5 @@
-// Keys of the notebook while the Explorer has the focus: what edits or moves stays inside, the rest is the
-// notebook's, as Ctrl+S. Shift+Enter and Ctrl+Enter run the cell, and Escape gives the focus back.
+// Keys while the Explorer has the focus: those that edit or move stay inside, others, such as Ctrl+S, go to the
+// notebook. Shift+Enter and Ctrl+Enter run the cell, and Escape returns the focus.
 
 // With Ctrl or Cmd: undo, clipboard, filling, selecting, searching, and moving to an edge.
 const OWN = ["z", "y", "c", "x", "v", "a", "d", "r", "k", " ", "home", "end"];

@@ -1,4 +1,4 @@
-// What a page has instead of anywidget's model: values by name, and whoever listens to their changes.
+// A model in place of anywidget's: values by name, and listeners for their changes.
 
 /** @template T */
 export class PageModel {

@@ -1,5 +1,5 @@
-// The bar under what goes step by step: an instruction, a simulated kernel, the pictures of a lesson. It is
-// played, dragged, stepped, moved by keys; its parts have names. What a step looks like is its owner's.
+// The playback bar of anything with steps: an instruction, a simulated kernel, the pictures of a lesson. It can be
+// played, dragged, stepped and moved by keys; its parts have names. Its owner draws the steps.
 
 import { attribute, clamp, consume, hasModifier, make, makeButton, write } from "./util.js";
 
@@ -123,7 +123,7 @@ export class Player {
       node.classList.toggle("now", index === now);
   }
 
-  // -- the slider: every part is as wide as its name needs, at least; what is left goes to parts of many steps --
+  // -- the slider: every part is at least as wide as its name; the rest of the width goes to parts with many steps --
 
   /** @returns {number[]} the steps with which parts begin */
   get starts() {

@@ -1,5 +1,5 @@
-// What went wrong, beside the field that it is about. It lies over the page, so that nothing moves; Escape
-// clears it, and what was typed stays in the field until then.
+// An error message beside the field that it concerns. It overlays the page, so that nothing moves; Escape clears it,
+// and until then the field keeps what was typed.
 
 import { clamp, focusOn, make, makeButton, write } from "./util.js";
 import { GUTTER } from "../pane/edges.js";

@@ -1,4 +1,4 @@
-// Python in a worker, as a page sees it: what it says while it loads, and messages both ways.
+// The page's side of Python in a worker: loading progress, and messages both ways.
 
 import { make } from "./util.js";
 

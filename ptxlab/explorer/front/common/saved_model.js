@@ -1,4 +1,4 @@
-// What a saved page has instead of Python: packed data, and a model that answers from it.
+// The model of a saved page, in place of Python: it answers from packed data.
 
 import { PageModel } from "./page_model.js";
 import { make } from "./util.js";

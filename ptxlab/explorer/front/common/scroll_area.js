@@ -1,5 +1,4 @@
-// What panes and the views of memory are made of: two canvases behind something that scrolls, and a text box
-// on it.
+// The base of panes and of the views of memory: two canvases behind a scrolling element, with a text box on it.
 
 import {
   ARROWS,

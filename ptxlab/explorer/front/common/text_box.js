@@ -1,4 +1,4 @@
-// What Python has, to be changed: a text box that sends its text on Enter or when it loses the focus, and bits.
+// Editors of values that Python holds: a text box that sends its text on Enter or when it loses the focus, and bits.
 
 import { runsCell } from "./notebook_keys.js";
 import { attribute, hasModifier, makeTextInput } from "./util.js";

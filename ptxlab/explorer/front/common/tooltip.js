@@ -1,4 +1,4 @@
-// What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
+// The tooltip: describes what is under the pointer, with a magnifier where cells are too small to read.
 
 import { LETTER, fillBox, setFont, strokeBox } from "./canvas.js";
 import { make, write, clamp, resizeCanvas } from "./util.js";

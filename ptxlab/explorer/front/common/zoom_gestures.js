@@ -1,4 +1,4 @@
-// Gestures that bring nearer or farther: the wheel with Ctrl, and two fingers.
+// Zoom gestures: the wheel with Ctrl, and two fingers.
 
 const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
 

@@ -122,7 +122,7 @@ const BANKS = LINE / WORD;
 /** @param {number} number */
 export const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
 
-// What the cells look like, by what the colours mean.
+// The appearance of the cells, by the meaning of the colours.
 /** @param {MemoryView} view @param {Matrix} matrix @returns {Painter} */
 function bytePainter({ app, map, controls: { colour } }, matrix) {
   const { colours } = app;

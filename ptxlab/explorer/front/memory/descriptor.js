@@ -1,6 +1,5 @@
-// A descriptor, its bits, and every field of them to change: the instruction descriptor of tcgen05.mma, and
-// the matrix descriptor of a tile in shared memory. What is typed or flipped becomes another descriptor, or a
-// sentence that says why there is none.
+// The editor of a descriptor, by bits and by fields: the instruction descriptor of tcgen05.mma, and the matrix
+// descriptor of a tile in shared memory. An edit gives another descriptor, or a sentence that says why it is illegal.
 
 import {
   attribute,

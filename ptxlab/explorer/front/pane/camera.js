@@ -1,5 +1,5 @@
-// The camera over the scene: from all of it to single bits. It flies, around the point under the pointer or the
-// selected cell; along axes that these do not have, around the middle of what is seen.
+// The camera over the scene, from the whole to single bits. It zooms around the point under the pointer or the
+// selected cell; along axes that these do not fix, around the middle of the view.
 
 import { clamp, reducedMotion } from "../common/util.js";
 import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";

@@ -1,4 +1,4 @@
-// What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
+// Draws a pane: its cells, and over them outlines of lanes, related cells and the selection.
 
 import {
   LETTER,

@@ -1,6 +1,6 @@
-// The picture of the camera's flight, on one canvas over the scene: what the panes showed before, enlarged or
-// made smaller, and what they show then, which fades in. Cells are laid out and drawn only once, for where the
-// camera lands. What is not in the row or column that it flies to dims on the way.
+// The camera's flight on one canvas over the scene: the panes as they were, scaled, while the new ones fade in.
+// Cells are laid out and drawn only once, for the place where the camera lands. Cells outside the row or column that
+// it flies to dim on the way.
 
 import { fillBox } from "../common/canvas.js";
 import { clamp, make, resizeCanvas } from "../common/util.js";

@@ -1,4 +1,4 @@
-// What tensor memory looks like: a row for every lane, a column for every 32 bits, the CTAs side by side.
+// Draws tensor memory: a row for every lane, a column for every 32 bits, the CTAs side by side.
 
 import {
   LETTER,
@@ -47,7 +47,7 @@ export function wordsPlace(view, lane, column, count = 1) {
 /** @param {TensorView} view @param {number} index @returns {Colour} */
 export const operandColour = ({ app }, index) => app.colours[[2, 30, 26, 14, 18][index % 5]];
 
-// The colour of a cell, by what colours mean.
+// The colour of a cell, by the meaning of the colours.
 /** @param {TensorView} view @param {TensorName} name @param {number} place @returns {(index: number) => Colour} */
 function wordPainter(view, name, place) {
   const { app, colour } = view;

@@ -1,4 +1,4 @@
-// Instructions that move words or elements: which goes where, in words and in colours, and what can be chosen.
+// Transfers: which cell goes where, in words and in colours, and the controls.
 
 import { hex, typed } from "../common/util.js";
 import { cellOfIndex, cellText, indexOfCell } from "../matrix/matrix.js";

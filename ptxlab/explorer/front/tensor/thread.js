@@ -128,7 +128,7 @@ export class ThreadRegisters {
     return (this.moved && blocks?.[this.moved.name === "D" ? 1 : 0].group) || 1;
   }
 
-  // The same load with one thing changed; what is shown stays until Python agrees.
+  // Request the same load with one thing changed; the view changes when Python answers.
   /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
   choose(change) {
     const { load, app } = this.view;

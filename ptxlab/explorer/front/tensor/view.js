@@ -1,5 +1,5 @@
-// Tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or of both, and what a
-// tcgen05.ld makes of it. It lies below the matrices of tcgen05, which point to each other.
+// The view of tensor memory: 128 lanes by the columns that the instruction uses, of one CTA or both, and what a
+// tcgen05.ld reads from it. It is below the matrices of tcgen05, and each highlights cells of the other.
 
 import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
 import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";

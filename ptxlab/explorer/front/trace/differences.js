@@ -1,5 +1,5 @@
-// Cells of D in which two chips differ: how many there are, the way from one to the next, and, where there
-// are none, the search for inputs that have one. Python searches.
+// Cells of D in which two chips differ: their number, buttons to step through them and, if there are none, a search
+// by Python for inputs that have one.
 
 import { consume, focusOn, make, makeButton, makeIcon, write } from "../common/util.js";
 import { cellOfIndex, differing, indexOfCell } from "../matrix/matrix.js";

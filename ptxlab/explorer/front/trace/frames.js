@@ -1,5 +1,5 @@
-// The instruction as a list of frames: what goes into registers or is read from shared memory, how a sum is
-// made along K, how D goes out. Cells and lanes come from the maps of the matrices, sums from Python.
+// The instruction as a list of frames: operands in registers or shared memory, sums along K, and D. Cells and lanes
+// come from the maps of the matrices, sums from Python.
 
 import { hex } from "../common/util.js";
 import { holderNoun, joinedRuns, span } from "../matrix/describe.js";
@@ -70,7 +70,7 @@ function cellsBy(map) {
   return groups;
 }
 
-// Groups joined until there are few enough of them.
+// Joins groups until there are few enough.
 /** @param {Map<number, number[]>} groups @param {number} most @returns {CellGroup[]} */
 function few(groups, most) {
   const all = [...groups];

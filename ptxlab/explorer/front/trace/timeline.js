@@ -1,5 +1,5 @@
-// The timeline under every Explorer: the instruction from its operands to D. It plays, is dragged and stepped,
-// and its position is a trait, which links and saved pages keep.
+// The timeline under every Explorer: the instruction from its operands to D. It can be played, dragged and stepped;
+// its position is a trait, which links and saved pages keep.
 
 import {
   attribute,
@@ -251,7 +251,7 @@ export class Timeline extends Player {
     if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
   }
 
-  // The lanes that take part in what is shown; null if that is not about lanes.
+  // The lanes that take part in the current step; null if it is not about lanes.
   lanes() {
     const { current } = this;
     if (!current) return null;
@@ -259,7 +259,7 @@ export class Timeline extends Player {
     return current.lanes ? [...new Set(current.lanes)].sort((one, other) => one - other) : null;
   }
 
-  // Whether a cell is part of what is shown.
+  // Whether a cell is part of the current step.
   /** @param {Cell} cell */
   has({ name, row, column }) {
     return this.shown.some(

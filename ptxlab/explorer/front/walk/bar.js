@@ -1,4 +1,4 @@
-// The bar of a walk: where one is, what is new here, the question, and a map of all stops.
+// The bar of a walk: the current stop, what is new there, its question, and a map of all stops.
 
 import { clamp, consume, make, makeButton } from "../common/util.js";
 
