@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab._util.interrupts import held_back
+from ptxlab._util.interrupts import delayed
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operation import Operation
@@ -222,7 +222,7 @@ def test_an_interrupt_while_numba_loads_comes_afterwards() -> None:
     loaded = []
 
     def load() -> None:
-        with held_back():
+        with delayed():
             signal.raise_signal(signal.SIGINT)
             loaded.append("numba")
 
