@@ -545,7 +545,7 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: LA.emulate(BYTES, offset=16), "offset=16; rows start at multiples of 32 bytes"),
     (lambda: LA.emulate(BYTES[:512], stride=32), "row 15 ends at byte 992; the memory has 512"),
     (lambda: LA.emulate(BYTES, stride=16.0), "stride=16.0 is not a whole number"),
-    (lambda: L4.emulate(np.zeros(64, dtype=np.float32)), "whole numbers, into which elements of 4 bits are packed"),
+    (lambda: L4.emulate(np.zeros(64, dtype=np.float32)), "into which elements of 4 bits are packed"),
     (lambda: MOVMATRIX.addresses(), "stays in registers: it takes no address"),
     (lambda: MOVMATRIX.alignment, "nothing to align"),
     (lambda: X2.operand("A"), r"has no operand 'A'; it has R$"),
