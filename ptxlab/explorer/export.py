@@ -372,12 +372,12 @@ def picture(
     chosen_lane: int = 0,
     cell: tuple[int, int] = (0, 0),
     display: Mapping[str, Any] | None = None,
-    **options: Any,
+    options: Mapping[str, Any] | None = None,
 ) -> Picture:
     """The picture of that name: a matrix with its values, metadata, scales, a lane, the trace of a cell of D.
 
     `display` has what cells show (label), what colours mean (colour), and whether C is shown (show_c).
-    Options go to the function of `ptxlab.views` that draws it (`warp=1`, `lane=5` to emphasise one ...).
+    `options` go to the function of `ptxlab.views` that draws it (`warp` 1, `lane` 5 to emphasise one ...).
 
     >>> import ptxlab
     >>> from ptxlab.explorer.edits import SetCell
@@ -387,6 +387,7 @@ def picture(
     '2.5'
     """
     ins, operation = state.ins, state.operation
+    options = options or {}
     check_figure(state, what, options)
     if what == "trace":
         trace = state.trace(*cell)

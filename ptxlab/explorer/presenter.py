@@ -327,7 +327,7 @@ class Presenter:
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(state, view.selected) if what is None else what
         cell = self.trace.cell_or_first
-        drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
+        drawn = picture(state, name, chosen_lane=view.lane, cell=cell, display=display, options=options)
         return chart(drawn, title=title)
 
 

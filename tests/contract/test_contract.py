@@ -303,7 +303,7 @@ def _fragment(m: Any) -> Any:
         (lambda: ptxlab.dtype("s4").encode([10**400]),
          "s4 needs numbers, found an array of objects, or of numbers beyond 64 bits"),
         (lambda: ptxlab.dtype("f16").encode([1 + 2j]), "f16 needs numbers, found an array of complex128"),
-        (lambda: _INS.a.place(1.5, 0), "lane: found 1.5; it takes a whole number"),
+        (lambda: _INS.a.place(1.5, 0), "operand A: lane: found 1.5; it takes a whole number"),
         (lambda: _INS.a.where(True, 0), "row: found True; it takes a whole number"),
         (lambda: list(_INS.a.holds(0, 0.5)), "register: found 0.5; it takes a whole number"),
         (lambda: _INS.a.layout.locate(-1, 0), "row -1: the matrix is 16x64, so rows go from 0 to 15"),
