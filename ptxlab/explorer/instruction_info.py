@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ def _accumulator(state: ExplorerState) -> dict[str, str]:
     return {"accumulator": "D" if adds else ""} if _accumulates_in_place(state.ins) else {}
 
 
+@cache
 def lane_colours() -> dict[str, list[list[str]]]:
     """Background and text of each lane's colour, for a light and for a dark page."""
     light = palette.lane_shades(palette.PAPER, palette.INK, palette.MIN_ON_LIGHT)
