@@ -473,11 +473,11 @@ def _narrow_table(name: str) -> NDArray[np.uint8]:
 
 def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
     """Codes of the nearest values."""
+    if target.name == "f16":
+        return _as_halves(np.ascontiguousarray(wide).view(np.uint32).reshape(wide.shape))
     nan = np.isnan(wide)
     result: NDArray[Any]
-    if target.name == "f16":
-        result = _as_halves(np.ascontiguousarray(wide).view(np.uint32).reshape(wide.shape))
-    elif target.bits == 32:
+    if target.bits == 32:
         result = np.ascontiguousarray(wide).view(np.uint32).reshape(wide.shape)
         if target.name == "tf32":
             even = (result >> np.uint32(13)) & np.uint32(1)
@@ -510,8 +510,11 @@ def _as_halves(codes: NDArray[np.uint32]) -> NDArray[np.uint16]:
     magnitude -= np.uint32(0x3880_0000)  # 2^-14; smaller numbers wrap around and become large
     others = magnitude >= np.uint32(0x0EFF_F000)  # from 65520 on
     if others.any():
+        values = codes[others].view(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            result[others] = codes[others].view(np.float32).astype(np.float16).view(np.uint16)
+            halves = values.astype(np.float16).view(np.uint16)
+        halves[np.isnan(values)] = NAN["f16"]
+        result[others] = halves
     return result
 
 
