@@ -169,14 +169,15 @@ def simulating(
     trace: bool | int = False,
     profile: bool = False,
 ) -> Session[Simulation]:
-    """A context in which launches of Triton, Gluon and Numba run on the simulator, unmodified.
+    """A context in which launches of other frameworks run on the simulator, unmodified.
 
-    Arrays are NumPy's, torch's on the CPU, or any with `__array_interface__`; kernels write them in place.
-    `session.results` has the result of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or
-    "B200"; `check`, `show` and `trace` are those of `Kernel.simulate`. With `profile` the session also has
-    the predicted time of each launch (`session.profiles`), by which Triton's autotuner chooses. It affects
-    all threads, since a framework has one driver for all of them: a launch belongs to the session that its
-    thread opened last, or else to the newest. ::
+    These are Triton, Gluon, Numba, CuTe DSL, Warp, TileLang and CuPy. Arrays are NumPy's, torch's on the CPU,
+    or any with `__array_interface__`; kernels write them in place. `session.results` has the result of each
+    launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or "B200"; `check`, `show` and `trace` are
+    those of `Kernel.simulate`. With `profile` the session also has the predicted time of each launch
+    (`session.profiles`), by which Triton's autotuner chooses. It affects all threads, since a framework has
+    one driver for all of them: a launch belongs to the session that its thread opened last, or else to the
+    newest. ::
 
         with ptxlab.simulating() as session:
             add[(8,)](x, y, out, 1000, BLOCK=128)

@@ -559,9 +559,9 @@ def install() -> Callable[[], None]:
         "set_active": active_driver,
     }
     check_attributes(f"Triton {triton.__version__}", "3.6.0", needed)
-    restore_descriptors = _descriptors_of_arrays()
     former, native = active_driver._active, jit.native_specialize_impl
     run, bench = autotuner.Autotuner.run, autotuner.Autotuner._bench
+    restore_descriptors = _descriptors_of_arrays()
     former_choices: list[tuple[Any, Any]] = []
 
     def specialise(backend: Any, value: Any, *rest: Any) -> Any:

@@ -27,7 +27,7 @@ from .parser import parse
 __all__ = ["EXAMPLES", "Answer", "answer_json", "ask", "command_words"]
 
 #: Commands that answer at once: without files, compiler or GPU.
-COMMANDS = (
+ANSWERED = (
     "list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "models", "descriptor",
     "conflicts", "repack", "run", "trace",
 )  # fmt: skip
@@ -121,7 +121,7 @@ def command_words(question: str) -> list[str]:
     if len(text) > most:
         raise PtxlabError(f"a question has at most {most} letters, found {len(text)}")
     command = re.match(rf"(?:\$\s*)?(?:ptxlab\s+)?([a-z]+)(?=\s|$)(?!\s+{_SENTENCE}\b)", text)
-    if command and (command[1] in COMMANDS or "ptxlab" in command[0]):
+    if command and (command[1] in ANSWERED or "ptxlab" in command[0]):
         return _typed(text[command.start(1) :])
     if _PASTED.search(text):
         return ["show", "--no-sass", text]
@@ -139,9 +139,9 @@ def _typed(text: str) -> list[str]:
     except ValueError as error:
         raise PtxlabError(f"{quoted(text)}: {error}") from None
     if words[0] == "ptxlab":
-        raise PtxlabError(f"after ptxlab comes a command: {', '.join(COMMANDS)}")
-    if words[0] not in COMMANDS:
-        raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(COMMANDS)}")
+        raise PtxlabError(f"after ptxlab comes a command: {', '.join(ANSWERED)}")
+    if words[0] not in ANSWERED:
+        raise PtxlabError(f"ptxlab {words[0]} needs a shell; here are {', '.join(ANSWERED)}")
     if words[0] == "show" and "--no-sass" not in words:
         words.insert(1, "--no-sass")
     return words

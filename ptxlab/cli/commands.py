@@ -312,7 +312,7 @@ describe the arithmetic of every chip, and how it is known
 examples:
   ptxlab models --chip sm_80                 how an A100 adds and rounds
   ptxlab models --json
-descriptor = memory.check
+descriptor = memory.show_descriptor
 decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list those of a tile
   [DESCRIPTOR int] -> code   the 64 bits, or the 32 of a tcgen05.mma; without them, --tile lists those of the
                              tile

@@ -38,7 +38,7 @@ _DEPTH_BYTES = 32  # bytes of K that one wgmma reads
 # -- descriptor --------------------------------------------------------------------------------------------
 
 
-def check(args: argparse.Namespace, style: Style) -> str:
+def show_descriptor(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode a descriptor, compare it with a tile, or list those of a tile."""
     check_picture_options(args)
     operand = None

@@ -17,12 +17,13 @@ from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
+from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
 from .fills import patterns
-from .masks import disabled_lanes, mask_text, zero_columns
+from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
 from .memory_descriptor import shown_tile
 from .memory_view import has_memory_view, is_transposed
@@ -83,11 +84,12 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
         return {}
     modifiers = state.operation.modifiers
     a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
+    zeros = zero_columns(state.operation)
     return {
         "shape": f"{ins.shape}.{ins.d_type}.{ins.a_type}.{ins.b_type}{a_space}",
         "tensor": tensor_info(ins),
         "disabled_lanes": disabled_lanes(modifiers.disable_output_lane),
-        "zero_columns": zero_columns(ins, modifiers.zero_column_mask),
+        "zero_columns": [] if zeros is None else np.flatnonzero(zeros).tolist(),
         "column_shift": modifiers.column_shift,
         "descriptor": instruction_descriptor_info(ins),
     }

@@ -94,10 +94,3 @@ def _runs(text: str) -> int:
 def disabled_lanes(mask: int) -> list[int]:
     """The lanes of D that keep their content; those of a second CTA count from 128."""
     return [lane for lane in range(mask.bit_length()) if mask >> lane & 1]
-
-
-def zero_columns(ins: Tcgen05Mma, mask: int) -> list[int]:
-    """The columns of D whose column of B is read as zeros."""
-    if not mask:
-        return []
-    return [int(column) for column in ZeroColumnMask.decode(mask).zeros(ins.m, ins.n).nonzero()[0]]

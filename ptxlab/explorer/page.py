@@ -26,32 +26,24 @@ from .view import Outgoing, is_same, read_only
 class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
     """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
 
-    By itself it lets the page set nothing and refuses in silence; `Page` overrides both.
+    By itself it lets the page set nothing and refuses in silence; `Page` overrides `set_state` and
+    `refuse_message`.
     """
 
     def refuse_message(self, sentence: str) -> None:
         """Show why a message was refused."""
 
-    def accepts(self, name: str, value: Any) -> bool:
-        """Whether a page may set a trait to this value."""
-        return False
-
     def set_state(self, sync_data: Any) -> None:
         """Set what the page may set; for anything else send the current value back."""
         if not isinstance(sync_data, dict):
             return
-        accepted = {name: value for name, value in sync_data.items() if self._may_set(name, value)}
+        views = sync_data.get("_view_count")  # maintained by ipywidgets
+        is_count = views is None or (type(views) is int and 0 <= views < 1 << 31)
+        accepted = {"_view_count": views} if "_view_count" in sync_data and is_count else {}
         super().set_state(accepted)
         refused = [name for name in sync_data if name not in accepted and name in self.keys]
         if refused:
             self.send_state(refused)
-
-    def _may_set(self, name: object, value: Any) -> bool:
-        if not isinstance(name, str):
-            return False
-        if name == "_view_count":  # maintained by ipywidgets
-            return value is None or (type(value) is int and 0 <= value < 1 << 31)
-        return self.accepts(name, value)
 
     def _handle_msg(self, msg: Any) -> None:
         match msg:

@@ -1,8 +1,9 @@
-"""The targets and the version of PTX that each instruction needs, as rows.
+"""The targets and the version of PTX that an instruction needs, as rows: all but matrix instructions.
 
 PTX ISA, "Target ISA Notes" and "PTX ISA Notes" of each instruction. Where the text and the assembler differ,
 the rows say what the assembler takes: `tests/isa/test_availability.py` asks it about every instruction and
-modifier. Matrix instructions and tcgen05 have theirs in the catalogue.
+modifier. Matrix instructions have their targets in the catalogue, and their versions where forms are
+declared: `_INTRODUCED` of `mma.py` and `transfer.py`, `ptx_version` in `tcgen05/`.
 
 Which types of registers an operand takes is in the PTX ISA's "Operand Type Checking Rules"; there, too, this
 is what the assembler takes.

@@ -201,7 +201,7 @@ def conflicts(
 ) -> Conflicts:
     """Bank conflicts of one ld.shared or st.shared: byte addresses [..., 32], `width` bytes a lane.
 
-    `active` are the lanes that take active_lanes, [..., 32]; by default all. Lanes are served 32 at a time
+    `active` are the lanes that take part, [..., 32]; by default all. Lanes are served 32 at a time
     for up to 4 bytes, 16 for 8 and 8 for 16. Loads of 8 and 16 bytes take twice as many lanes at a time if
     all lanes i and i ^ 1, or all lanes i and i ^ 2, have the same address. An `atomic` operation, of 4 or 8
     bytes, is served lane by lane in each bank, even if lanes want the same word.

@@ -7,7 +7,6 @@ every lane follow from the operand's layout. From both follow the row addresses 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -292,4 +291,4 @@ def core_matrix_access(tile: Tile, descriptor: Descriptor | None = None) -> Conf
         starts = offsets[::width].reshape(-1, tile.k // 8, 8).transpose(1, 0, 2)
     rows = starts.reshape(-1)
     words = rows[:, None] // _WORD + np.arange(4)
-    return Conflicts(words, np.arange(math.prod(rows.shape)) // 8)
+    return Conflicts(words, np.arange(rows.size) // 8)

@@ -2,7 +2,7 @@
 
 `Fused` of `rules/fused.py` says what the numbers mean. f16 keeps 23 to 25 bits below the largest exponent,
 FP8 on sm_89 and in wgmma only 13; FP8 mma on sm_90 is computed as f16, with the bits of f16. The emulator
-cuts the bits off in `fused_sum.round_sum`, or with numba in `fused_loops.py`.
+cuts products where `fused_sum.py` aligns them, and rounds the sum there; with numba both in `fused_loops.py`.
 """
 
 from __future__ import annotations
@@ -313,14 +313,12 @@ def find_model(ins: ProductForm, chip: str) -> Model:
         raise PtxlabError(
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
-    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed" and not _is_on_published_target(ins):
-        return replace(model, evidence="assumed", source=f"{_RUBIN} another descriptor")
+    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed":
+        # nothing is published of sm_107
+        is_published = any(target not in SM_107 and ins.supports(target) for target in ins.targets)
+        if not is_published:
+            return replace(model, evidence="assumed", source=f"{_RUBIN} another descriptor")
     return model
-
-
-def _is_on_published_target(ins: Tcgen05Mma) -> bool:
-    """Whether any target but sm_107, of which nothing is published, has it with this descriptor."""
-    return any(target not in SM_107 and ins.supports(target) for target in ins.targets)
 
 
 def _tensor_chip(target: str) -> str | None:

@@ -18,10 +18,10 @@ from .result import line_of, work_of
 from .simulate import Run, Setup
 from .threads import LaunchGrid
 from .timing.code import KernelCode, counters, instruction_numbers, widths
-from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
+from .timing.launch_profile import REASONS, CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
-from .timing.replay import BULK, BULK_STORE, MEMORY, REASONS, SHARED, UNITS, Rates, replayer
+from .timing.replay import BULK, BULK_STORE, MEMORY, SHARED, UNITS, Rates, replayer
 from .timing.units import ChipTiming
 from .traffic import SECTOR
 

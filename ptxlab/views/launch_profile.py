@@ -19,39 +19,26 @@ if TYPE_CHECKING:  # else imported at use: a browser tab has no simulator
     from ..simulator.timing.launch_profile import LaunchProfile
 
 _HUES = dict(HUES)
-#: The colour of what a warp does or waits for. Grey costs nothing: another warp issues meanwhile.
-REASON_COLOURS = {
-    "selected": _HUES["green"],
-    "wait": _HUES["sky"],
-    "long scoreboard": _HUES["vermilion"],
-    "short scoreboard": _HUES["orange"],
-    "barrier": _HUES["purple"],
-    "mbarrier": _HUES["blue"],
-    "wgmma": _HUES["yellow"],
-    "math pipe throttle": "#7B3F8C",
-    "LG throttle": "#8C4A1F",
-    "MIO throttle": "#B5651D",
-    "drain": "#4D6B8A",
-    "dispatch stall": "#6B8E4E",
-    "not selected": "#A8A8A8",
-    "start": "#D0D0D0",
-}
-#: The meaning of each, for tooltips.
-REASON_WORDS = {
-    "selected": "issues an instruction",
-    "wait": "waits for the fixed latency of its previous instruction",
-    "long scoreboard": "waits for data from L1, L2 or DRAM",
-    "short scoreboard": "waits for data from shared memory, or for a special function",
-    "barrier": "waits for other warps at a barrier",
-    "mbarrier": "waits for a phase of an mbarrier: a copy, or other warps",
-    "wgmma": "waits for wgmma to complete",
-    "math pipe throttle": "waits for a unit that is busy",
-    "LG throttle": "waits for room in the queue of loads and stores",
-    "MIO throttle": "waits for room in the queue of shared memory, shuffles and special functions",
-    "drain": "waits at its end until its stores have arrived",
-    "dispatch stall": "waits for registers that the tensor core is reading and writing",
-    "not selected": "could issue, but another warp does",
-    "start": "has not begun",
+#: The colour of what a warp does or waits for, and its meaning for tooltips. Grey costs nothing: another warp
+#: issues meanwhile.
+STALL_REASONS = {
+    "selected": (_HUES["green"], "issues an instruction"),
+    "wait": (_HUES["sky"], "waits for the fixed latency of its previous instruction"),
+    "long scoreboard": (_HUES["vermilion"], "waits for data from L1, L2 or DRAM"),
+    "short scoreboard": (_HUES["orange"], "waits for data from shared memory, or for a special function"),
+    "barrier": (_HUES["purple"], "waits for other warps at a barrier"),
+    "mbarrier": (_HUES["blue"], "waits for a phase of an mbarrier: a copy, or other warps"),
+    "wgmma": (_HUES["yellow"], "waits for wgmma to complete"),
+    "math pipe throttle": ("#7B3F8C", "waits for a unit that is busy"),
+    "LG throttle": ("#8C4A1F", "waits for room in the queue of loads and stores"),
+    "MIO throttle": (
+        "#B5651D",
+        "waits for room in the queue of shared memory, shuffles and special functions",
+    ),
+    "drain": ("#4D6B8A", "waits at its end until its stores have arrived"),
+    "dispatch stall": ("#6B8E4E", "waits for registers that the tensor core is reading and writing"),
+    "not selected": ("#A8A8A8", "could issue, but another warp does"),
+    "start": ("#D0D0D0", "has not begun"),
 }
 _MIN_SHARE = 0.005  # of the time; smaller shares are not shown
 _OTHER = "#909090"
@@ -63,7 +50,12 @@ def reason_colour(reason: str) -> str:
     >>> reason_colour("long scoreboard")
     '#D55E00'
     """
-    return REASON_COLOURS.get(reason, _OTHER)
+    return STALL_REASONS.get(reason, (_OTHER, ""))[0]
+
+
+def reason_words(reason: str) -> str:
+    """What a warp does or waits for then; empty for a reason without words."""
+    return STALL_REASONS.get(reason, (_OTHER, ""))[1]
 
 
 def waves_text(waves: float) -> str:
@@ -142,7 +134,7 @@ def profile_text(profile: LaunchProfile) -> str:
     texts += ["", "what warps do, of all their cycles on an SM"]
     for name, part in _shares(profile.reasons):
         if part >= _MIN_SHARE:
-            texts.append(f"  {name:19} {100 * part:4.0f} %  {REASON_WORDS.get(name, '')}".rstrip())
+            texts.append(f"  {name:19} {100 * part:4.0f} %  {reason_words(name)}".rstrip())
     rows = line_table(profile)
     texts += ["", *_aligned(rows)] if rows.rows else []
     return "\n".join([*texts, "", _evidence(profile)])
@@ -304,7 +296,7 @@ def _variables(theme: Theme) -> list[str]:
     strength = 1.0 if theme is LIGHT else 0.85
     return [
         f"--{_name(reason)}: {mix(colour, strength, theme.paper)};"
-        for reason, colour in REASON_COLOURS.items()
+        for reason, (colour, _) in STALL_REASONS.items()
     ]
 
 
@@ -343,7 +335,7 @@ def _reasons_html(profile: LaunchProfile) -> str:
     rows = []
     for name, part in _shares(profile.reasons):
         if part >= _MIN_SHARE:
-            words = html.escape(REASON_WORDS.get(name, ""))
+            words = html.escape(reason_words(name))
             rows.append(
                 f'<div class="row"><span>{_swatch(name)}{html.escape(name)}</span> '
                 f'<span class="time">{_percent(part)}</span> <span class="words">{words}</span></div>'

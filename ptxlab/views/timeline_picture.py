@@ -16,7 +16,7 @@ from ..errors import PtxlabError, quoted
 from . import palette
 from .charts import svg_text, ticks
 from .drawing import PAGE, SANS
-from .launch_profile import REASON_WORDS, reason_colour
+from .launch_profile import reason_colour, reason_words
 from .picture import require_plotly
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Timeline:
         row = self.profile.code[stripe.row]
         source = self.profile.source.splitlines()
         text = f": {escape(source[row.line - 1].strip()[:70])}" if 0 < row.line <= len(source) else ""
-        words = REASON_WORDS.get(stripe.reason, "")
+        words = reason_words(stripe.reason)
         return (
             f"<b>{stripe.reason}</b>: {words}<br>warp {stripe.warp}, cycles {stripe.start:,.0f} to "
             f"{stripe.end:,.0f}<br>{escape(row.opcode)}, of {escape(row.ptx or 'no PTX instruction')}"
@@ -185,7 +185,7 @@ class Timeline:
                 f"M{x:.1f} {y:.1f}h{run:.1f}v{height - 1:.1f}h-{run:.1f}z"
             )
         for reason in sorted(paths, key=_reasons().index):
-            words = f"<title>{reason}: {REASON_WORDS.get(reason, '')}</title>"
+            words = f"<title>{reason}: {reason_words(reason)}</title>"
             parts.append(f'<path d="{"".join(paths[reason])}" fill="{reason_colour(reason)}">{words}</path>')
         each = self.profile.grid.warps
         for first in range(0, self.warps, each):

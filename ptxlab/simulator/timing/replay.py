@@ -11,20 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .launch_profile import REASONS
-
-__all__ = ["REASONS", "UNITS", "Rates", "replay", "replayer"]
-
 # What an instruction does besides taking an issue slot.
 PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, EXIT = range(12)
 # Units of a sub-partition.
 FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
-# Why a warp does not issue: numbers of `REASONS`.
-(SELECTED, FIXED, LONG, SHORT, BARRIER, MBARRIER, GMMA, THROTTLE, NOT_SELECTED, QUEUE, START, MIO,
- DRAIN, DISPATCH) = range(14)  # fmt: skip
+# Why a warp does not issue: places in `REASONS` of `launch_profile.py`, in its order.
+(SELECTED, FIXED_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, BARRIER, MBARRIER, WGMMA_WAIT, MATH_PIPE_THROTTLE,
+ NOT_SELECTED, LG_THROTTLE, START, MIO_THROTTLE, DRAIN, DISPATCH_STALL) = range(14)  # fmt: skip
 #: What a warp waits for, one after the other; the cause of some waits depends on the instruction.
-_WAITS = (BARRIER, GMMA, LONG, SHORT, DRAIN, THROTTLE, DISPATCH)
+_WAITS = (BARRIER, WGMMA_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, DRAIN, MATH_PIPE_THROTTLE, DISPATCH_STALL)
 _NEVER = 1e30
 
 
@@ -230,25 +226,27 @@ def replay(
         position = slot // warps % held
         # what it waited for
         eligible = at[slot, 7]
-        stalls[row, FIXED] += max(at[slot, 0] - issued[slot], 0.0)
+        stalls[row, FIXED_WAIT] += max(at[slot, 0] - issued[slot], 0.0)
         longest = 0.0
-        reason = FIXED
+        reason = FIXED_WAIT
         for number in range(7):
             waited = at[slot, number + 1] - at[slot, number]
             if waited <= 0:
                 continue
             cause = _WAITS[number]
-            if number == 0:
+            if cause == BARRIER:
                 cause = blocked_kind[slot]
-            elif number == 1:
+            elif cause == WGMMA_WAIT:
                 cause = group_wait_kind[slot]
-            elif number == 5 and unit in (MEMORY, XU):
-                cause = QUEUE if kind in (LOAD, STORE, COPY) else MIO
-            elif number == 5 and kind == WGMMA:
-                cause = MIO
+            elif cause == MATH_PIPE_THROTTLE and unit in (MEMORY, XU):
+                cause = LG_THROTTLE if kind in (LOAD, STORE, COPY) else MIO_THROTTLE
+            elif cause == MATH_PIPE_THROTTLE and kind == WGMMA:
+                cause = MIO_THROTTLE
             if waited > longest:
                 longest, reason = waited, cause
-            if cause == THROTTLE:  # when the unit becomes free, one of the waiting warps is selected
+            if (
+                cause == MATH_PIPE_THROTTLE
+            ):  # when the unit becomes free, one of the waiting warps is selected
                 selected = waited / max(op[row, 2], 1.0)
                 stalls[row, NOT_SELECTED] += selected
                 waited -= selected
@@ -371,7 +369,7 @@ def replay(
                     until = max(until, group_times[slot, group, number])
             if until > now:
                 group_wait[slot] = until
-                group_wait_kind[slot] = GMMA if group == 1 else LONG
+                group_wait_kind[slot] = WGMMA_WAIT if group == 1 else LONG_SCOREBOARD
         elif kind == EVENT and op[row, 9] > 0:  # it arrives when its copies are complete
             signal = max(now, group_end[slot, 0])
         if touched >= 0:
