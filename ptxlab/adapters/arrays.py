@@ -33,7 +33,7 @@ MAP_TYPES = (
     "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B",
 )  # fmt: skip
 #: Swizzles, in the order of CUtensorMapSwizzle.
-SWIZZLES = (0, 32, 64, 128, "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
+_MAP_SWIZZLES = (0, 32, 64, 128, "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
 #: A launch keeps addresses modulo this: Triton and 16-byte accesses depend on it.
 _ALIGNMENT = 16
 _MAP_ALIGNMENT = 64  # of a CUtensorMap
@@ -73,7 +73,7 @@ def host_array(value: Any) -> NDArray[Any]:
         raise
     except Exception as error:  # it looks like a tensor, but is not one
         reason = quoted(f"{type(error).__name__}: {error}", 80)
-        raise PtxlabError(f"found {quoted(value)}, whose memory cannot be told ({reason})") from error
+        raise PtxlabError(f"found {quoted(value)}, whose memory cannot be found ({reason})") from error
 
 
 def _host_array(value: Any) -> NDArray[Any]:
@@ -131,7 +131,9 @@ def map_of_memory(
     fill: int = 0,
     steps: Sequence[int] | None = None,
 ) -> TensorMap:
-    """As cuTensorMapEncodeTiled: the innermost axis comes first, and has no stride; enums are the driver's.
+    """As cuTensorMapEncodeTiled: the innermost axis comes first, and has no stride.
+
+    `swizzle` and `fill` are the driver's enums.
 
     >>> x = np.zeros((4, 32), dtype=np.uint8)
     >>> packed = map_of_memory("16U4_ALIGN8B", x.ctypes.data, (64, 4), (32,), (64, 2))
@@ -149,7 +151,7 @@ def map_of_memory(
     return tensor_map(
         array,
         tuple(int(size) for size in box)[::-1],
-        SWIZZLES[int(swizzle)],
+        _MAP_SWIZZLES[int(swizzle)],
         element_strides=None if steps is None else tuple(int(step) for step in steps)[::-1],
         fill="nan" if int(fill) else "zero",
         data_type=data_type,

@@ -66,17 +66,18 @@ def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
 
 
 def descriptor_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The values for the descriptor of a tcgen05.mma, by option."""
+    """The options of a tcgen05.mma that were given, with their values."""
     options = {"--descriptor": args.descriptor, "--tensor-a": args.tensor_a or None}
     options |= {f"--{name}": getattr(args, f"tcgen05_{name}", None) for name in _PARTS}
     return {option: value for option, value in options.items() if value is not None}
 
 
 def names_tcgen05(args: argparse.Namespace) -> bool:
-    """Whether the text names an instruction of tcgen05; its options are an error for others."""
+    """Whether the arguments name an instruction of tcgen05; its options are refused for others."""
     if "tcgen05" in args.instruction or "SM100_" in args.instruction:
         return True
-    for option in descriptor_options(args):
+    option = next(iter(descriptor_options(args)), None)
+    if option is not None:
         raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
     return False
 
@@ -91,6 +92,9 @@ def product_of(args: argparse.Namespace, refusal: str) -> Product:
     return form
 
 
+_FLAGS = {"false": False, "true": True}
+
+
 def _descriptor(text: str | None) -> tuple[int | None, dict[str, int | str]]:
     """``0x8400010``, or ``m=64,n=32,d=f16``."""
     if text is None:
@@ -102,10 +106,8 @@ def _descriptor(text: str | None) -> tuple[int | None, dict[str, int | str]]:
         name, equals, value = part.strip().partition("=")
         if not equals or not name.isidentifier() or name in ("text", "descriptor"):
             raise PtxlabError(
-                f"--descriptor {quoted(text)}: it is 32 bits, 0x8400010, or parts, m=64,n=32,d=f16"
+                f"--descriptor {quoted(text)}: expected 32 bits, such as 0x8400010, or fields, such as "
+                "m=64,n=32,d=f16"
             )
-        parts[name] = int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value
-    for name in ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate"):
-        if name in parts:
-            parts[name] = bool(parts[name])
+        parts[name] = int(value) if re.fullmatch(r"[0-9]{1,9}", value) else _FLAGS.get(value.lower(), value)
     return None, parts

@@ -66,7 +66,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def as_text(table: Table, style: Style, indent: str = "", *, width: int = 0) -> str:
-    """Aligned columns; a table wider than `width` or the terminal is cut into parts with the first column."""
+    """Aligned columns; too wide a table is split into parts, each with the first column."""
     cells = [[str(value) for value in row] for row in table.rows]
     widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(table.columns)]
     numeric = [
@@ -144,7 +144,7 @@ def svg(picture: Picture, args: argparse.Namespace) -> Utf8:
 
 
 def check_picture_options(args: argparse.Namespace) -> None:
-    """Refuse options that only a picture has, if there is none."""
+    """Refuse --no-title and --dark without --svg."""
     if args.no_title and args.format != "svg":
         raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
     if args.dark and args.format != "svg":

@@ -15,11 +15,12 @@ from ..isa.availability import availability
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
+from .events import SimulatedBuffer
 from .instructions import arithmetic
 from .instructions.builders import Context, IllegalError, builder_of
 from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
-from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START, SimulatedBuffer
+from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .ptx.dataflow import constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
@@ -60,7 +61,7 @@ def address_behind(end: int) -> int:
 
 
 def variable_title(name: str) -> str:
-    """What messages, and `Piece.title`, call a variable of a module."""
+    """What messages, and the title of its buffer, call a variable of a module."""
     return f"the variable {name}"
 
 
@@ -180,7 +181,7 @@ class Image:
             )
         title = variable_title(variable.name)
         return SimulatedBuffer(
-            title, self.symbols[variable.name], data, variable.space == "global", variable.space
+            title, self.symbols[variable.name], data, variable.space == "global", variable.space, "module"
         )
 
     def program(self, name: str) -> Program:

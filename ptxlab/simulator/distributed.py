@@ -25,9 +25,8 @@ from ..memory import TensorMap
 from ..memory.tensor_maps import MapPointer
 from .arguments import KernelArgument, Pointer, values_of
 from .decode import Image
-from .events import Access, Observer
+from .events import Access, Observer, SimulatedBuffer
 from .instructions.loads import UFUNCS
-from .memory import SimulatedBuffer
 from .ptx.linker import read_modules
 from .ptx.syntax import PtxInstruction
 from .result import limit_error, merged

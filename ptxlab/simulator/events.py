@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
+class SimulatedBuffer:
+    """An array or a variable in global, constant or parameter memory."""
+
+    title: str  # for messages
+    start: int
+    data: NDArray[np.uint8]
+    writable: bool = True
+    space: str = "global"
+    owner: Literal["caller", "module", "runtime"] = "caller"
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.data.size
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether addresses from `first` to before `last` belong to it."""
+        return self.start <= first and last <= self.start + self.data.size
+
+
+@dataclass(slots=True)
 class Piece:
     """The part of an access that falls into one buffer.
 
@@ -31,9 +52,14 @@ class Piece:
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     threads: NDArray[Any]
-    title: str = ""  # of a buffer, for messages
+    buffer: SimulatedBuffer | None = None  # of global, constant and parameter memory
     #: For observers to keep notes in: an access that is repeated has the same piece.
     notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What messages call its buffer."""
+        return "" if self.buffer is None else self.buffer.title
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._util.arguments import check_bytes
 from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
-from .events import Access, Observer, Piece
+from .events import Access, Observer, Piece, SimulatedBuffer
 from .hazard import HazardError, Violation, hazard_of
 from .ptx.syntax import PtxInstruction
 from .spinning import Probe
@@ -85,26 +85,6 @@ class _Request(NamedTuple):
 AtomicUpdate = Callable[
     [NDArray[Any], NDArray[np.intp], NDArray[np.intp]], tuple[NDArray[Any], NDArray[Any] | None]
 ]
-
-
-@dataclass(slots=True)
-class SimulatedBuffer:
-    """An array or a variable in global, constant or parameter memory."""
-
-    title: str  # for messages
-    start: int
-    data: NDArray[np.uint8]
-    writable: bool = True
-    space: str = "global"
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.data.size
-
-    def holds(self, first: int, last: int) -> bool:
-        """Whether addresses from `first` to before `last` belong to it."""
-        return self.start <= first and last <= self.start + self.data.size
 
 
 @dataclass(slots=True)
@@ -486,7 +466,7 @@ class Memory:
         if buffer.holds(first, last + width):
             self._check_writable(instruction, kind, buffer)
             self._recent[instruction.line] = buffer
-            return [Piece(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer.title)]
+            return [Piece(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer)]
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
         sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
         outside = numbers < 0
@@ -501,7 +481,7 @@ class Memory:
             here = np.flatnonzero(numbers == number)
             ours = here if chosen is None else chosen[here]
             offsets = addresses[here] - buffer.start
-            pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer.title))
+            pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer))
         return pieces
 
     # -- messages --------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from .timing.replay import BULK, BULK_STORE, MEMORY, SHARED, UNITS, Rates, repla
 from .timing.units import ChipTiming
 from .traffic import SECTOR
 
+_GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
 _MAX_CLUSTERS = 4  # in a sample
 _MAX_TOGETHER = 1 << 16  # threads of a launch whose blocks wait for each other
 _MAX_WAVES = 3  # that are replayed; further ones are extrapolated
@@ -47,7 +48,7 @@ def occupancy(grid: LaunchGrid, registers: int, shared: int, chip: ChipTiming) -
     limit = min(limits, key=lambda name: limits[name])
     blocks = limits[limit]
     if not blocks:
-        raise PtxlabError(f"no block fits on an SM of {chip.name}, for want of {limit}")
+        raise PtxlabError(f"no block fits on an SM of {chip.name}: not enough {limit}")
     return Occupancy(blocks, blocks * warps, limit, registers, shared)
 
 
@@ -69,7 +70,7 @@ def profile(
     shared = image.dynamic_start - SHARED_START + grid.shared
     fits = occupancy(grid, code.registers, shared, chip)
     cluster = grid.cluster_size
-    groups = chip.sms // cluster  # groups of SMs that run one cluster each
+    groups = chip.sms // cluster  # of SMs: a cluster takes one SM of its group for each of its blocks
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
     recorder = Recorder(instruction_numbers(image.module), widths(code), counters(code))
@@ -134,8 +135,8 @@ def _recorded(
         threads = grid.block_count * grid.lanes
         if threads > _MAX_TOGETHER:
             raise PtxlabError(
-                f"blocks of this launch wait for others, so that all must be simulated: {threads:,} "
-                f"threads, of at most {_MAX_TOGETHER:,}; a smaller grid can be predicted"
+                f"blocks of this launch wait for each other, so all of them must be simulated: it has "
+                f"{threads:,} threads, and the limit is {_MAX_TOGETHER:,}; take a smaller grid"
             )
         run.chosen(grid.block_numbers(0, grid.block_count))
         recorder.keep({warp for each in warps for warp in each})
@@ -159,9 +160,6 @@ def _typical(clusters: int, groups: int, held: int) -> list[int]:
     return chosen
 
 
-_GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
-
-
 @dataclass(frozen=True)
 class _Sample:
     """A sample of simulated clusters: what a replay reads, and what is known without one."""
@@ -171,7 +169,7 @@ class _Sample:
     fits: Occupancy
     held: int  # clusters that an SM runs at a time
     samples: int  # simulated clusters
-    total: int  # clusters of the busiest SM
+    total: int  # clusters that the busiest group of SMs runs
     waves: float
     data: Streams
     rates: Rates
@@ -315,11 +313,15 @@ def _sharing(
                 lines.update((number, line) for line in (each >> 2).tolist())
                 pairs.update((number, writes, pair) for pair in (each >> 1).tolist())
     size = (64 * len(pairs) + sum(boxes.values())) / len(warps)
-    if not size:
-        return 0.0, 1.0
-    arrays = {id(buffer): buffer.size for buffer in run.buffers if buffer.title.startswith("argument")}
+    arrays = {
+        id(buffer): buffer.size
+        for buffer in run.buffers
+        if buffer.space == "global" and buffer.owner != "runtime"
+    }
     arrays |= {id(each.array): each.array.nbytes for each in recorder.maps}
     everything = float(sum(arrays.values()))
+    if not size or not everything:  # nothing is touched, or the heap of malloc alone
+        return 0.0, 1.0
     resident = min(clusters / len(warps) * (128 * len(lines) + sum(boxes.values())), everything)
     sharing = size * clusters / everything
     if resident <= 0.8 * chip.l2:

@@ -17,7 +17,7 @@ from ..memory.tensor_maps import MapPointer
 from .arguments import KernelArgument, Pointer, Struct, values_of
 from .checks import checkers
 from .decode import Image, address_behind
-from .events import Observer
+from .events import Observer, SimulatedBuffer
 from .hazard import Hazard, HazardLog
 from .instructions.tma import encoded
 from .machine import Launch, Machine, Program
@@ -30,7 +30,6 @@ from .memory import (
     WORKSPACE_BYTES,
     WORKSPACE_START,
     Memory,
-    SimulatedBuffer,
 )
 from .ptx.syntax import Module, Sink
 from .result import Counts, Limit, Products, Profile
@@ -130,10 +129,14 @@ class Run:
         grid = setup.grid
         buffers = [*image.variables(), *_argument_buffers(image, setup.arguments, maps)]
         buffers.append(
-            SimulatedBuffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8))
+            SimulatedBuffer(
+                "the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8), owner="runtime"
+            )
         )
         workspace = np.zeros(WORKSPACE_BYTES, dtype=np.uint8)
-        buffers.append(SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace))
+        buffers.append(
+            SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace, owner="runtime")
+        )
         memory = Memory(
             buffers,
             image.dynamic_start + grid.shared,
@@ -231,7 +234,9 @@ def _argument_buffers(
     """The buffers of the arguments, and the kernel's parameters as the threads read them."""
     parameters = np.zeros(image.parameter_size, dtype=np.uint8)
     buffers = [
-        SimulatedBuffer("the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param")
+        SimulatedBuffer(
+            "the kernel's parameters", PARAM_WINDOW + PARAM_START, parameters, False, "param", "runtime"
+        )
     ]
     addresses: dict[int, int] = {}  # of arrays, by id
     free = image.next_free

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ..memory import Im2colMap, TensorMap
 from ..memory.banks import ATOMIC_WIDTHS, WIDTHS, AccessKind, serve
-from .events import Access, MatrixInputs, Observer
-from .memory import SimulatedBuffer
+from .events import Access, MatrixInputs, Observer, SimulatedBuffer
 from .ptx.syntax import PtxInstruction
 from .threads import Threads
 

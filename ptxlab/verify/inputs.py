@@ -68,8 +68,8 @@ def make(
 ) -> Operation:
     """The operands of `count` instructions, of that category.
 
-    Instructions that differ only in N get the same columns of B and C. `quick` uses a stream that is several
-    times as fast, in which they do not.
+    Instructions that differ only in N get the same columns of B, and of C in the categories of `categories`.
+    `quick` uses a stream that is several times as fast, in which they do not.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -84,7 +84,8 @@ def make(
     ins.check_modifiers(Modifiers(selector=selector))
     selector = int(selector)
     new_stream = QuickStream if as_flag(quick, "quick") else RandomStream
-    # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
+    # The key leaves out N, and B and C are sampled column by column, so columns do not depend on N; those of
+    # a directed C do.
     types = (ins.a_type, ins.b_type, ins.d_type)
     name = _STREAM_KEYS.get(category, category)
     key = (ins.family, ins.m, ins.k, *types, ins.bit_op, name, count, seed)
@@ -120,14 +121,14 @@ def make(
 
 
 def _check(ins: ProductForm, category: str, count: int, seed: int) -> None:
-    """Refuse what there is not, and what would not fit into memory."""
+    """Refuse unknown categories, numbers out of range, and inputs too large for memory."""
     known = (*categories(ins), *directed_categories(ins))
     if not is_name(category, known):
         raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
     if abs(seed) >= 1 << 256:
-        raise PtxlabError(f"seed={quoted(seed)}: it has at most 256 bits")
+        raise PtxlabError(f"seed={quoted(seed)}: it must have at most 256 bits")
     if count < 0:
-        raise PtxlabError(f"count={quoted(count)}: it is 0 or more")
+        raise PtxlabError(f"count={quoted(count)}: it must be 0 or more")
     sizes = [operand.shape[0] * operand.shape[1] for operand in ins.inputs.values()]
     check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
 

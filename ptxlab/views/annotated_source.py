@@ -205,13 +205,13 @@ def _row(line: MarginLine, text: str, has_counts: bool, has_conflicts: bool, has
 
 
 def lines_near(numbers: Sequence[int], busy: Collection[int]) -> Sequence[int]:
-    """All lines, or in a long source those near a busy one.
+    """All lines; of a source of more than 400 those near a busy one, at most 800; the first 800 if none is.
 
     >>> lines_near(range(1, 1001), [7])
     [5, 6, 7, 8, 9]
     """
-    if len(numbers) <= _MAX_LINES:
-        return numbers
+    if len(numbers) <= _MAX_LINES or not busy:
+        return numbers[: 2 * _MAX_LINES]
     near = {number + offset for number in busy for offset in range(-_AROUND, _AROUND + 1)}
     return [number for number in numbers if number in near][: 2 * _MAX_LINES]
 

@@ -15,7 +15,7 @@ Value = int | str
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns and rows of plain values; `lanes` has the lane of every value, for its colour, or None.
+    """Named columns and rows of plain values; `lanes` has the lane of every value, or None, for its colour.
 
     >>> Table(("lane", "bits"), ((4, "[23..20]"),)).records()
     [{'lane': 4, 'bits': '[23..20]'}]
@@ -39,7 +39,7 @@ def grid_table(grid: Grid) -> Table:
     ('0', 'T0:{c0,c1}', 'T1:{c0,c1}')
     """
     if not isinstance(grid, Grid):
-        raise PtxlabError(f"found {quoted(grid)} where a grid belongs; a picture has some")
+        raise PtxlabError(f"found {quoted(grid)} where a Grid is expected; picture.grids has them")
     tops, lefts = sorted({cell.row for cell in grid.cells}), sorted({cell.column for cell in grid.cells})
     at = {(cell.row, cell.column): cell for cell in grid.cells}
     first = grid.cells[0]

@@ -145,7 +145,7 @@ class fragment:
 
     @property
     def undefined(self) -> bool:
-        """Whether nothing was loaded, filled or written yet."""
+        """Whether all registers hold the marker of what was never loaded, filled or written."""
         return bool((self._registers == UNDEFINED).all())
 
     @property

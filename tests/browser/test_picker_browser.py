@@ -90,6 +90,22 @@ def start(python: Any, picking: Picking) -> None:
     picking.shows(DENSE)
 
 
+@pytest.mark.parametrize(
+    "field", ["[data-pane=A] .ptx-cell", ".ptx-register .ptx-hex", ".ptx-register .ptx-value"]
+)
+def test_a_slash_opens_it_from_a_field_that_is_not_being_edited(
+    picking: Picking, python: Any, page: Any, field: str
+) -> None:
+    start(python, picking)
+    page.locator(field).first.focus()
+    page.locator(field).first.evaluate("node => node.select?.()")
+    before = page.locator(field).first.input_value()
+    page.keyboard.press("/")
+    picking.ready()
+    page.keyboard.press("Escape")
+    assert page.locator(field).first.input_value() == before
+
+
 def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
     page.locator(".ptx-lane").first.focus()

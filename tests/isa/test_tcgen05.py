@@ -925,7 +925,7 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "131  4" in answer(f"holds {pair} C --lane 3 --cta 1 --register 4")
     assert "is not executed by a CTA pair" in refused("holds mma.m16n8k64.s4 A --lane 3 --cta 1")
     assert "is in shared memory" in refused(f"holds {F16} B --lane 1")
-    assert "it is 32 bits, 0x8400010, or parts" in refused(f"where {F16} D 1 1 --descriptor m")
+    assert "expected 32 bits, such as 0x8400010, or fields" in refused(f"where {F16} D 1 1 --descriptor m")
     assert "belongs to tcgen05.mma" in refused("cute mma.m16n8k16.f32.f16 --descriptor m=64")
     moved = "ldmatrix.sync.aligned.m8n8.x1.shared.b16"
     kernel = f"{moved} {{r}}, [p]; {load} {{a, b}}, [t];\\n {F16} [d], a, b, i, p;"

@@ -22,7 +22,7 @@ def test_every_path_exists(path: str) -> None:
 def test_every_recipe_with_an_example_names_its_files() -> None:
     """They are checked above; a commit that is named by its message may be of files that are gone."""
     examples = re.findall(r"^An example to follow: .*", TEXT, re.MULTILINE)
-    assert len(examples) == 4 and all(re.search(r"`[\w-]+/[\w/-]+\.\w+`", example) for example in examples)
+    assert len(examples) == 5 and all(re.search(r"`[\w-]+/[\w/-]+\.\w+`", example) for example in examples)
     assert "git log -1" not in TEXT
 
 
@@ -40,5 +40,5 @@ def test_every_make_target_exists() -> None:
 
 def test_a_recipe_takes_five_lines() -> None:
     recipes = re.findall(r"^## Adding .*?(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
-    assert len(recipes) == 10
+    assert len(recipes) == 11
     assert all(re.findall(r"^(\d)\. ", recipe, re.MULTILINE) == list("12345") for recipe in recipes)

@@ -10,6 +10,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.adapters.arrays import HostMemory, device_memory
 from ptxlab.simulator import HazardError, Result
 from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
@@ -1080,3 +1081,41 @@ def test_tiles_of_several_warps_meet_in_reserved_shared_memory() -> None:
         result = ptxlab.kernel(_TILES_OF_WARPS.replace("SYNC", sync)).simulate(2, 128, out, show=False)
         assert [each.line for each in result.hazards] == lines
         assert lines or (out == np.arange(128) ^ 63).all()
+
+
+@pytest.mark.parametrize(("lane", "count"), [(0, 1), (4, 0)])
+def test_a_doubtful_column_of_b_is_that_of_its_own_product(lane: int, count: int) -> None:
+    """m8n8k4 is four products: those of lanes 4 to 7 do not read what lane 0 loads."""
+    zeros = " ".join(f"mov.f32 %d{i}, 0f00000000;" for i in range(8))
+    accumulators = ", ".join(f"%d{i}" for i in range(8))
+    stores = " ".join(f"@%q st.global.f32 [%out+{4 * i}], %d{i};" for i in range(8))
+    ptx = f""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {{
+  .reg .pred %p, %q; .reg .b32 %tid, %a<2>, %b<2>; .reg .f32 %d<8>; .reg .b64 %out;
+  .shared .align 4 .b8 s[8];
+  ld.param.u64 %out, [out]; mov.u32 %tid, %tid.x;
+  setp.eq.u32 %p, %tid, 0; setp.eq.u32 %q, %tid, {lane};
+  mov.b32 %a0, 0; mov.b32 %a1, 0; mov.b32 %b0, 0; mov.b32 %b1, 0; {zeros}
+  @%p ld.shared.b32 %b0, [s];
+  mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32
+    {{{accumulators}}}, {{%a0, %a1}}, {{%b0, %b1}}, {{{accumulators}}};
+  {stores} ret; }}"""
+    result = ptxlab.kernel(ptx).simulate(1, 32, np.zeros(8, np.float32))
+    assert [hazard.kind for hazard in result.hazards] == count * ["uninitialised memory"]
+
+
+def test_an_array_behind_a_table_of_addresses_is_handed_back_too() -> None:
+    """As one that is an argument itself; a variable of the module stays on the device."""
+    source = """extern "C" __global__ void k(float** table) {
+        __shared__ float s[32];
+        table[0][threadIdx.x] = s[threadIdx.x];
+    }"""
+    kernel = ptxlab.kernel(source)
+    out = np.zeros(32, np.float32)
+    table = np.array([out.ctypes.data], np.uint64)
+    address = table.ctypes.data.to_bytes(8, "little")
+    arguments = HostMemory([out], search=True).arguments(kernel.function, [address])
+    result = kernel.simulate(1, 32, *device_memory(arguments))
+    assert [hazard.kind for hazard in result.hazards] == ["uninitialised memory"]

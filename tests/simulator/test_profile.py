@@ -330,3 +330,10 @@ def test_cp_async_of_part_of_its_bytes() -> None:
     requests, sectors, out = moved(0, ", %2")
     assert (requests, sectors) == (1, 8) and (out[:64] == values[:64]).all() and not out[64:].any()
     assert moved(6, ", %2")[2].view(np.uint8)[256:272].tolist() == [4, 3, 2, 1, 4, 3] + 10 * [0]
+
+
+def test_a_long_source_that_has_not_run_is_shown() -> None:
+    """At least its first 800 lines; of one that has run, what is near executed lines."""
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r;\n"
+    page = ptxlab.kernel(head + "mov.u32 %r, 1;\n" * 450 + "ret; }")._repr_html_()
+    assert page.count("data-line=") == 456

@@ -370,7 +370,20 @@ def test_what_cannot_be_timed_is_told_in_a_sentence():
     profile = kernel.profile(8, 64, np.zeros(8, np.int32))
     assert profile.cycles > 0
     assert profile.work.l2 == kernel.simulate(8, 64, np.zeros(8, np.int32)).work.l2  # of all blocks, once
-    with pytest.raises(PtxlabError, match="blocks of this launch wait for others"):
+    with pytest.raises(PtxlabError, match="blocks of this launch wait for each other"):
         kernel.profile(2000, 64, np.zeros(2000, np.int32))
     with pytest.raises(PtxlabError, match="for a debugger"):
         ptxlab.kernel(COPY, options=["-G"]).profile(1, 32, *np.zeros((2, 32), np.float32), np.int32(32))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "values[blockIdx.x * blockDim.x + threadIdx.x] += 1;",
+        "int* own = (int*)malloc(64); own[0] = threadIdx.x; values[0] = own[0]; free(own);",
+        "int* own = (int*)malloc(64); own[0] = threadIdx.x; free(own);",
+    ],
+)
+def test_memory_that_is_no_argument_takes_time_too(body):
+    source = f'__device__ int values[1 << 15]; extern "C" __global__ void k() {{ {body} }}'
+    assert ptxlab.kernel(source).profile(128, 256).microseconds > 0.5

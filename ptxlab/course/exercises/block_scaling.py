@@ -35,8 +35,7 @@ SCALES_A, SCALES_B, ADDED = drawn(
 _SCALE = drawn("25.2", "the scale {:g} as", 0.25, 0.125, 0.5, 0.0625, 0.03125)
 BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
 _BLOCK = (0.9, -2.6, 0.1, 1.6)
-LARGEST = 6  # of e2m1; its exponent is 2
-_TOP = 2
+_TOP = 2  # the exponent of 6, the largest value of e2m1
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -275,8 +274,10 @@ def _place_a(answer: object) -> Sentences:
     return {
         correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the scales "
         f"of row {ROW % 8} and the second those of row {ROW}; block {block} is byte {right.element}.",
-        when(submitted == (upper.lane, upper.element)): "That lane has the row eight higher. Within a quad "
-        "one lane has the upper row, its neighbour the lower one.",
+        when(
+            submitted == (upper.lane, upper.element)
+        ): f"That lane has the scales of row {ROW - 8}. Within a "
+        "quad one lane has those of one row, its neighbour those of the row eight below.",
         when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the scales when "
         "thread-id-a is 1; here it is 0.",
         when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "
@@ -353,7 +354,7 @@ def lane_of(answer: object) -> Sentences:
 
 
 def _quantised() -> tuple[float, tuple[float, ...]]:
-    """Scale and stored values of BLOCK, by the rule in the task."""
+    """Scale and stored values of `_BLOCK`, by the rule in the task."""
     scale = 2.0 ** (math.floor(math.log2(max(map(abs, _BLOCK)))) - _TOP)
     kind = dtype("e2m1")
     return scale, tuple(kind.decode(kind.encode(np.array(_BLOCK) / scale)).astype(float).tolist())
@@ -377,8 +378,9 @@ def by_hand(answer: object) -> Sentences:
         "the hardware multiplies by it: yours is the inverse.",
         when(submitted[0] == math.log2(scale)): "That is the exponent of the scale. The scale itself is "
         "2 to that power.",
-        when(abs(submitted[0] - amax / LARGEST) < 0.01): "That is amax / 6, the rule for `ue4m3`. `ue8m0` "
-        "holds powers of two only.",
+        when(
+            abs(submitted[0] - amax / LARGEST_VALUE["e2m1"]) < 0.01
+        ): "That is amax / 6, the rule for `ue4m3`. `ue8m0` holds powers of two only.",
         when(submitted[0] != scale): f"The scale is a power of two with 4 <= {amax:g} / scale < 8. Yours "
         "is not: try its neighbours.",
         when(submitted[1:] == worth): "The scale is right. Those are the values that come *back*, "
@@ -425,8 +427,8 @@ def scale_byte(answer: object) -> Sentences:
         return {
             when(submitted == expected - 127): f"{about} you returned the exponent of the scale. Add the "
             "bias of 127.",
-            when(submitted == expected + _TOP): f"{about} with your scale it is between 1 and 2. It "
-            "should be between 4 and 8: e2m1 goes up to 6.",
+            when(submitted == expected + _TOP): f"{about} your scale leaves it between 1 and 2. It should be "
+            "between 4 and 8: e2m1 goes up to 6.",
             when(of_largest_number): f"{about} you used the largest *number*. A negative element may have "
             "the largest magnitude.",
             when(not 0 <= submitted <= 254): f"{about} you returned {submitted}, which is not a scale: "

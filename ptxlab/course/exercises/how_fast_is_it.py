@@ -11,8 +11,6 @@ from ..checking import Sentences, checks, correct, otherwise, when
 from ..spans import Span, over_time
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
 
 _LATENCY = 24  # cycles of MMA on an H200, which the record has as 24.1
@@ -21,7 +19,7 @@ _SHOWN = 96  # cycles of a timeline
 _SUB_PARTITIONS = 4  # of an SM
 _SMS = 132
 _GHZ = 1.75
-_WIDTHS = range(40, 257, 8)  # N for which the rule holds to the cycle
+_WIDTHS = range(40, 257, 8)  # N for which the rule holds to within half a cycle
 
 #: TFLOP/s of MMA on an H200, by warps on each SM and by chains in each warp.
 BY_WARPS = {
@@ -122,8 +120,8 @@ def _one_chain(answer: object) -> Sentences:
 
     return {
         correct(near(_ONE_CHAIN)): f"16 x 8 x 16 multiplications and as many additions are {_WORK} "
-        f"operations, in {_LATENCY} cycles, {_SUB_PARTITIONS * _SMS} times at once. The card measured "
-        f"{BY_WARPS[4][1]}: that is a quarter of what the chip can do.",
+        f"operations, in {_LATENCY} cycles, {_SUB_PARTITIONS * _SMS} times at once. We measured "
+        f"{BY_WARPS[4][1]} on an H200, a quarter of what `mma` reaches there.",
         when(near(_ONE_CHAIN / 2)): "Multiply and add are two operations: m x n x k counts each pair once.",
         when(near(_ONE_CHAIN / 4)): "There is one warp in each sub-partition. How many chains run on an SM "
         "at once?",
@@ -146,7 +144,8 @@ def _little(answer: object) -> Sentences:
     expected = (_LATENCY // _INTERVAL, 2, 1)
     return {
         correct(submitted == expected): "That is Little's law: the number in flight = rate x latency. Look "
-        "at the table above: along the diagonal, twice the warps with half the chains give almost the same.",
+        "at the table above: from 4 warps on, twice the warps with half the chains give about the same; with "
+        "fewer, some sub-partitions have no warp.",
         when(submitted[0] == _LATENCY): "That would be right if the tensor core started one in every cycle. "
         "How often does it start one?",
         when(submitted[0] == _INTERVAL): f"Those are cycles. How often do {_INTERVAL} cycles fit into "
@@ -157,8 +156,8 @@ def _little(answer: object) -> Sentences:
         f"can start, one every {_INTERVAL} cycles?",
         when(submitted[1] == expected[0]): "The first is right. 8 warps on an SM are how many in each "
         "sub-partition?",
-        when(submitted[1] != expected[1]): "The first is right. Divide it by the warps of a sub-partition, "
-        "of which there are four to an SM.",
+        when(submitted[1] != expected[1]): "The first is right. Divide it by the number of warps in a "
+        "sub-partition; an SM has four sub-partitions.",
         otherwise: "The first two are right. With 16 warps, how many are in a sub-partition?",
     }
 
@@ -221,9 +220,9 @@ def _cycles(answer: object) -> Sentences:
         return all(abs(values[row] - rules[rule](*row)) < 0.5 for row in rows)
 
     return {
-        correct(not wrong(rows)): "This is what an H200 does, to the cycle: the chart below has 1,000 "
-        "measurements, and your function gives all of them. So with A in memory a sparse `wgmma` always "
-        "waits for A.",
+        correct(not wrong(rows)): "This is what an H200 does: of the 910 forms that we measured with N of at "
+        "least 40, your function gives all but 7 to within half a cycle. So with A in memory a sparse "
+        "`wgmma` always waits for A.",
         when(everywhere("sum")): "They work in parallel. The one that takes longer hides the other.",
         when(everywhere("compute")): "Those are the tensor cores. How long does shared memory take for A "
         "and B?",
@@ -251,7 +250,7 @@ _WANTED = 1.75
 @checks("10.5")
 def _sparsity(answer: object) -> Sentences:
     at_64, smallest = numbers(answer, "two numbers: (times as fast, N)", 2)
-    expected = next(n for n in range(8, 257, 8) if n >= 40 and _gain(n) >= _WANTED)
+    expected = next(n for n in _WIDTHS if _gain(n) >= _WANTED)
     ratio = least_cycles(64, True, True) / least_cycles(64, False, True)
     return {
         correct(abs(at_64 - _gain(64)) < 0.02 and smallest == expected): "64 is the worst N of all: the "
@@ -285,6 +284,6 @@ def _emulated(answer: object) -> Sentences:
         "work of one with s4?",
         when(abs(times - 4 * expected) <= 2.4): "How many `mma` with k32 do the work of one with k64?",
         when(abs(times - 1 / expected) <= 0.01): "The other way round: how many times as fast?",
-        otherwise: f"Take k64 of work: one `mma` with s4, {_S4_CYCLES} cycles, or as many with s8 as that "
-        "takes.",
+        otherwise: f"Take k64 of work: one `mma` with s4, {_S4_CYCLES} cycles, or the two with s8 that "
+        "cover the same K.",
     }

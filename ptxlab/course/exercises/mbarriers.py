@@ -100,12 +100,13 @@ class Recorded:
 
 
 def run(built: Kernel[Simulation], tiles: int, limit: int | None = None) -> Recorded:
-    """One launch of a kernel of this lesson: 128 threads for two tiles, or 160 if it takes their number."""
+    """One launch of a kernel of this lesson: 128 threads; with a producer's warp 160, if it takes `tiles`."""
     data, record = product(tiles), BarrierRecord()
     arguments: list[Any] = [data.A, data.B, data.D]
+    threads = 128
     if len(built.parameters) > len(arguments):
         arguments.append(tiles)
-    threads = 32 * (len(arguments) + 1)
+        threads += 32
     result, hazards, complaint = None, [], ""
     try:
         result = built.simulate(1, threads, *arguments, observers=[record], show=False, limit=limit)
@@ -166,7 +167,7 @@ def asked(phase: int) -> Picture:
     """Which phase `wait(0)` and `wait(1)` ask about while an mbarrier is in a phase.
 
     >>> asked(0).notes
-    ('wait(0) asks about phase 0, which goes on: it waits', 'wait(1) asks about the phase before: it passes')
+    ('wait(0) asks about phase 0, in progress: it waits', 'wait(1) asks about the phase before: it passes')
     """
     asks = [phase if phase % 2 == parity else phase - 1 for parity in (0, 1)]
 
@@ -176,7 +177,7 @@ def asked(phase: int) -> Picture:
         if row == 0 and number > phase:
             return Entry((str(parity),), None, f"phase {number}, still to come", "dim")
         if row == 0 and number == phase:
-            return Entry((str(parity), "now"), PARITY_LANES[parity], f"phase {number} goes on", "mark")
+            return Entry((str(parity), "now"), PARITY_LANES[parity], f"phase {number} is in progress", "mark")
         if row == 0:
             lane = PARITY_LANES[parity] if number >= 0 else None
             return Entry((str(parity), "ended" if number >= 0 else "before the first"), lane, "it has ended")
@@ -189,7 +190,7 @@ def asked(phase: int) -> Picture:
     names = ["", *(f"phase {number}" for number in PHASES)]
     grid = uniform_grid((3, len(names)), entry, ["parity", "wait(0)", "wait(1)"], names, row_rules=(1,))
     blanks = tuple(cell if cell.lines else replace(cell, role="blank") for cell in grid.cells)
-    notes = [f"wait({phase % 2}) asks about phase {phase}, which goes on: it waits"]
+    notes = [f"wait({phase % 2}) asks about phase {phase}, in progress: it waits"]
     before = f"phase {phase - 1}, which has ended" if phase else "the phase before"
     notes.insert(1 - phase % 2, f"wait({1 - phase % 2}) asks about {before}: it passes")
     return Picture(f"An mbarrier in phase {phase}", tuple(notes), (replace(grid, cells=blanks),))
@@ -381,7 +382,7 @@ def _is_crowded(record: Recorded) -> bool:
 
 
 def _all_arrive(record: Recorded, answer: object) -> bool:
-    """Whether that is because no thread was chosen."""
+    """Whether a barrier got too many arrivals because the answer does not choose a thread."""
     return _is_crowded(record) and "threadIdx" not in str(answer)
 
 

@@ -93,7 +93,7 @@ class DoubtfulValues(Observer):
     def end(self) -> None:
         """Doubtful values in arrays of the caller are handed back."""
         for piece, taints in self._memory.values():
-            if not piece.title.startswith("argument"):
+            if piece.buffer is None or piece.buffer.owner != "caller":
                 continue
             for number in np.unique(taints[taints > 0]).tolist():
                 origin = self._origins[number]
@@ -437,31 +437,14 @@ class DoubtfulValues(Observer):
         ours = threads.indices.reshape(-1, 32)
         form = operands.ins
         d, a, b, c, *others = instruction.operands
-        rows = np.zeros((len(ours), form.m), dtype=np.int32)
-        columns = np.zeros((len(ours), form.n), dtype=np.int32)
-        elements = np.zeros((len(ours), form.m, form.n), dtype=np.int32)
-        for operand, matrix, name in ((a, form.a, "a"), (b, form.b, "b"), (c, form.c, "c")):
-            registers = [register.index for register in registers_of(operand)]
-            if live.keys().isdisjoint(registers) or not registers:
-                continue
-            coordinates = _coordinates(matrix)
-            each = coordinates.shape[1] // len(registers)
-            for number, register in enumerate(registers):
-                if register not in live:
-                    continue
-                taints = self._read(live, register, instruction, ours.reshape(-1)).reshape(-1, 32)
-                if not taints.any():
-                    continue
-                for element in range(number * each, (number + 1) * each):
-                    row, column = coordinates[:, element, 0], coordinates[:, element, 1]
-                    for lane in np.flatnonzero(taints.any(axis=0)):
-                        if name == "a":
-                            rows[:, row[lane]] = np.maximum(rows[:, row[lane]], taints[:, lane])
-                        elif name == "b":
-                            columns[:, column[lane]] = np.maximum(columns[:, column[lane]], taints[:, lane])
-                        else:
-                            elements[:, row[lane], column[lane]] = taints[:, lane]
-        elements = np.maximum(elements, np.maximum(rows[:, :, None], columns[:, None, :]))
+        rows = self._of_matrix(a, form.a, live, instruction, ours).max(axis=2)
+        columns = self._of_matrix(b, form.b, live, instruction, ours).max(axis=1)
+        elements = self._of_matrix(c, form.c, live, instruction, ours)
+        if form.mma_count > 1:  # one below the other, each with its own columns of B
+            columns = columns.reshape(-1, form.mma_count, form.n).repeat(form.m, axis=1)
+        else:
+            columns = columns[:, None, :]
+        elements = np.maximum(elements, np.maximum(rows[:, :, None], columns))
         for operand in others:  # metadata and scale factors
             for source in registers_of(operand):
                 if source.index in live:
@@ -474,6 +457,28 @@ class DoubtfulValues(Observer):
             part = coordinates[:, number * each : (number + 1) * each]
             taints = elements[:, part[..., 0], part[..., 1]].max(axis=-1)
             self._write(live, (register,), ours.reshape(-1), taints.reshape(-1).astype(np.int32))
+
+    def _of_matrix(
+        self,
+        operand: Operand,
+        matrix: MatrixOperand,
+        live: dict[int, _Taints],
+        instruction: PtxInstruction,
+        ours: NDArray[Any],
+    ) -> _Taints:
+        """What is doubtful of each element of a matrix that an instruction reads: [warps, rows, columns]."""
+        taints = np.zeros((*matrix.shape, len(ours)), dtype=np.int32)
+        registers = [register.index for register in registers_of(operand)]
+        if live.keys().isdisjoint(registers):
+            return np.moveaxis(taints, -1, 0)
+        coordinates = _coordinates(matrix)
+        each = coordinates.shape[1] // len(registers)
+        for number, register in enumerate(registers):
+            if register in live:
+                own = self._read(live, register, instruction, ours.reshape(-1)).reshape(-1, 32)
+                part = coordinates[:, number * each : (number + 1) * each]
+                np.maximum.at(taints, (part[..., 0], part[..., 1]), own.T[:, None])
+        return np.moveaxis(taints, -1, 0)
 
     def _tensor_load(
         self, instruction: PtxInstruction, flow: Flow, live: dict[int, _Taints], ours: NDArray[Any]

@@ -80,7 +80,7 @@ class UniformBlocks:
             return None
         if piece.threads is not self._batch.everyone and (threads - threads[0] != numbers * lanes).any():
             return None
-        return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.title)
+        return Piece(self._batch.everyone[:count], piece.data, offsets[0], threads[0], piece.buffer)
 
     def separate(self) -> None:
         """From now on blocks are checked one by one: what the first did so far, all of them did."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from .syntax import Function, Immediate, LabelTarget, Location, PtxInstruction, Targets
 
@@ -20,7 +21,7 @@ def register_bits(numbers: Iterable[int]) -> int:
 
 
 def successors(instructions: tuple[PtxInstruction, ...], index: int) -> list[int]:
-    """The instructions that threads may execute next."""
+    """Indices of the instructions that threads may execute next; beyond the last, the function ends."""
     instruction = instructions[index]
     opcode = instruction.parts[0]
     targets = branch_targets(instruction) if opcode in ("bra", "brx") else []
@@ -82,7 +83,7 @@ def basic_blocks(function: Function) -> dict[int, int]:
         if instruction.parts[0] in ("bra", "brx", "ret", "exit"):
             leaders |= {*successors(instructions, index), index + 1}
     ordered = sorted(leader for leader in leaders if leader < len(instructions))
-    return dict(zip(ordered, [*ordered[1:], len(instructions)], strict=True))
+    return dict(pairwise([*ordered, len(instructions)]))
 
 
 def constants(function: Function) -> dict[int, int]:
@@ -90,11 +91,12 @@ def constants(function: Function) -> dict[int, int]:
     writes: Counter[int] = Counter()
     values: dict[int, int] = {}
     for instruction in function.instructions:
-        for register in instruction.effects[1]:
-            writes[register] += 1
-            source = instruction.operands[-1]
-            if instruction.parts[0] == "mov" and isinstance(source, Immediate):
-                values[register] = source.value
+        written = instruction.effects[1]
+        writes.update(written)
+        source = instruction.operands[-1] if written else None
+        # one mov may divide a number between several registers
+        if instruction.parts[0] == "mov" and isinstance(source, Immediate) and len(written) == 1:
+            values.update(dict.fromkeys(written, source.value))
     return {register: value for register, value in values.items() if writes[register] == 1}
 
 

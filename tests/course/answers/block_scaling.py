@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("25.2", (0xFE, 40), "two's complement"),
     ("25.2", (-2, 5), "neither with a minus"),
     ("25.2", (2, 2), "power of two"),
-    ("25.3", (4, 1), "eight higher"),
+    ("25.3", (4, 1), "scales of row 1"),
     ("25.3", (7, 1), "thread-id-a is 1"),
     ("25.3", (5, 3), "byte-id-a is 2"),
     ("25.3", (5, 0), "first block"),

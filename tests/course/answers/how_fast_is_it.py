@@ -49,7 +49,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("10.2", (16, 2, 1), "whole SM"),
     ("10.2", (3, 2, 1), "can start"),
     ("10.2", (4, 4, 2), "in each sub-partition"),
-    ("10.2", (4, 1, 1), "warps of a sub-partition"),
+    ("10.2", (4, 1, 1), "warps in a sub-partition"),
     ("10.2", (4, 2, 2), "With 16 warps"),
     ("10.3", (1365, 2048, 67), "multiply-adds"),
     ("10.3", (10923, 4096, 267), "already include"),

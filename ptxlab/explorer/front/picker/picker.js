@@ -13,6 +13,7 @@ import {
 } from "../common/util.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
 import { holderNoun } from "../matrix/describe.js";
+import { isEditingText } from "../common/roving_tabindex.js";
 
 /** @param {number} count @param {string} noun */
 const counted = (count, noun) => `${count.toLocaleString("en")} ${plural(count, noun)}`;
@@ -158,7 +159,8 @@ export class Picker {
     else this.open();
   }
 
-  // "/" or Ctrl+K, wherever the focus is in the Explorer, unless text is being typed.
+  // "/" or Ctrl+K, wherever the focus is in the Explorer, unless text is being typed: a cell or a register's
+  // field that is merely chosen takes them too.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     const { key } = event;
@@ -167,8 +169,10 @@ export class Picker {
       (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
     const slash = key === "/" && !hasModifier(event);
     const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
-    const cell = target.matches(".ptx-cell:not(.editing)");
-    if (event.defaultPrevented || !(command ? !box || cell : slash && !box)) return;
+    const idle =
+      target.matches(".ptx-cell:not(.editing)") ||
+      (target.matches(".ptx-register input") && !isEditingText(target));
+    if (event.defaultPrevented || !(command || slash) || (box && !idle)) return;
     event.preventDefault();
     this.open();
   }

@@ -8,7 +8,7 @@ Everywhere
   Tab, Shift+Tab | next or previous part: header, toolbar, A, B, D, lanes, registers
   Arrow keys | move inside a part
   Ctrl+Z, Ctrl+Shift+Z | undo, redo
-  Alt++, Alt+-, Alt+0 | nearer, down to single bits; farther; all of it
+  Alt++, Alt+-, Alt+0 | zoom in, down to single bits; zoom out; show all of it
   F8, Shift+F8 | next, previous cell where two chips differ
   / or Ctrl+K | choose another instruction
   Escape | discard what is typed; dismiss a message; leave the Explorer
@@ -16,7 +16,7 @@ Everywhere
   ? | show this help
 On a cell
   Type a number, Enter | change the cell: 3, -0.5, 1e-3, 0x3c00, 0b0110, inf, nan
-  Enter or F2 | edit what is there; where digits are too small, Enter goes near first
+  Enter or F2 | edit what is there; where digits are too small, Enter zooms in first
   Arrows, Home, End, Page Up, Page Down | move; with Ctrl to the edge, with Shift extend the selection
   Shift+Space, Ctrl+Space | select the row, the column
   Ctrl+A | select the whole matrix
@@ -47,16 +47,16 @@ In tensor memory
 Mouse
   Point at a cell or a bit | see which lane and which bits hold it
   Click, drag | select cells; a click on a row or column number selects all of it
-  Double-click | edit a cell, or go near where its digits are too small
+  Double-click | edit a cell, or zoom in where its digits are too small
   The small map | where you are; click it to go elsewhere
   Click a bit | flip it
   Click a cell of D | see the lanes that contribute, and the sum step by step
   Drag the small square | fill the neighbouring cells
-  Ctrl+wheel | nearer or farther, where the pointer is
+  Ctrl+wheel | zoom in or out, at the pointer
   Ctrl+click a lane | pin it
 Timeline, questions, video
   Play, or drag | from the operands to D, step by step; with a cell of D selected, its sum
-  A, B, along K, D out | its parts: operands are read; for each k, column k of A times row k of B; D is left
+  A, B, along K, D out | its parts: operands are read; for each k, column k of A times row k of B; D is written
   why? | the bits of the selected cell of D, term by term
   Quiz me | questions about this instruction, answered by pointing or typing
   video, GIF | save the timeline as a film
@@ -69,7 +69,7 @@ Touch
   Tap a cell or a bit | select it, and see what pointing shows
   Tap it again | edit the cell, flip the bit
   Swipe | scroll
-  Pinch | nearer or farther, where the fingers are`;
+  Pinch | zoom in or out, between the fingers`;
 
 export class HelpSheet {
   /** @param {App} app @param {HTMLElement} parent */
@@ -112,7 +112,7 @@ export class HelpSheet {
     }
   }
 
-  // "?", wherever the focus is, unless a text is typed: no number has a question mark.
+  // "?" anywhere but in the search and in a cell that is edited: other fields hold numbers, without a "?".
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     const target = /** @type {Element} */ (event.target);
