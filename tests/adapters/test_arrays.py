@@ -331,7 +331,7 @@ def test_what_only_looks_like_a_kernel(hostile: Any, sentence: str) -> None:
     ids=lambda case: case[1],
 )
 def test_what_only_looks_like_a_tensor(hostile: Any, sentence: str) -> None:
-    assert is_array(hostile) or sentence.endswith("told")
+    assert is_array(hostile) or sentence.endswith("found")
     refuses(sentence, host_array, hostile)
 
 
