@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from .._util.arguments import as_flag, as_int, as_text
 from ..errors import PtxlabError, listing, quoted
-from ..isa.targets import CHIPS, PRODUCTS, chip_number
+from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
@@ -58,8 +58,7 @@ class Session(Generic[R]):
         trace: bool | int = False,
         profile: bool = False,
     ) -> None:
-        self.chip = as_text(chip, "chip")
-        self.target = _target_of(self.chip)
+        self.target, self.chip = _target_and_chip(as_text(chip, "chip"))
         self.result_type = result_type
         self.results: list[R] = []
         self.profiled = as_flag(profile, "profile")
@@ -277,14 +276,14 @@ def _frameworks() -> list[str]:
     return imported
 
 
-def _target_of(chip: str) -> str:
-    """The target of a product.
+def _target_and_chip(chip: str) -> tuple[str, str]:
+    """The target of a product, or that target itself, and its name as NVIDIA writes it.
 
-    >>> _target_of("RTX 4090"), _target_of("sm_90a")
-    ('sm_89', 'sm_90a')
+    >>> _target_and_chip("rtx 4090"), _target_and_chip("sm_90a")
+    (('sm_89', 'RTX 4090'), ('sm_90a', 'sm_90a'))
     """
-    for target, names in PRODUCTS.items():
-        if chip in names or chip == target:
-            return target
+    product = (chip, chip) if chip in PRODUCTS else find_product(chip)
+    if product is not None:
+        return product
     names = tuple(name for target in CHIPS.values() for name in PRODUCTS.get(target, ()))
     raise PtxlabError(f"chip={quoted(chip)}: there are {listing(names)}")

@@ -174,14 +174,18 @@ def _target_refusal(target: object) -> str:
         if name in TARGETS:
             remedy = f"it is called {name} since CUDA 13.0" if chip in _RENAMED else f"did you mean {name}?"
             return f"unknown target {target!r}; {remedy}"
-    known_product = _target_of_product(target) if isinstance(target, str) else None
+    known_product = find_product(target) if isinstance(target, str) else None
     if known_product is not None:
         return f"unknown target {quoted(target)}; that of the {known_product[1]} is {known_product[0]}"
     return f"unknown target {quoted(target)}; known are {listing(TARGETS, 30)}"
 
 
-def _target_of_product(text: str) -> tuple[str, str] | None:
-    """The target of a product, and the product's name as NVIDIA writes it."""
+def find_product(text: str) -> tuple[str, str] | None:
+    """The target of a product, and the product's name as NVIDIA writes it; case and spaces do not matter.
+
+    >>> find_product("rtx4090")
+    ('sm_89', 'RTX 4090')
+    """
     word = re.sub(r"nvidia|geforce|\W|_", "", text.lower())
     for target, products in PRODUCTS.items():
         for product in products:

@@ -133,6 +133,7 @@ def test_tensors_are_arrays_without_a_copy(dtype: Any) -> None:
 def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
     refuses("the tensor is on 'cuda:0'; .* on the CPU", host_array, Tensor(np.zeros(3), "cuda:0"))
     refuses("chip='H300': there are .*H200", ptxlab.simulating, "H300")
+    assert ptxlab.simulating("h200").chip == "H200" and ptxlab.simulating("RTX4090").target == "sm_89"
     refuses("check='no'", ptxlab.simulating, check="no")
     refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
     monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
