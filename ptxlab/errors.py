@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PtxlabError", "counted", "listing", "needs_lab", "quoted", "wrapped"]
+__all__ = ["PtxlabError", "counted", "listing", "located", "needs_lab", "quoted", "refusal", "wrapped"]
 
 _MAX_SHOWN = 1 << 16  # elements of an array
 
@@ -32,6 +32,37 @@ class PtxlabError(ValueError):
             return [f"{type(self).__name__}: {self}"]
         lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
         return lines
+
+
+def refusal(call: Callable[..., object], *arguments: object) -> str:
+    """The sentence with which a call is refused, or "".
+
+    >>> def half(number):
+    ...     if number % 2:
+    ...         raise PtxlabError(f"{number} is odd")
+    >>> refusal(half, 3), refusal(half, 4)
+    ('3 is odd', '')
+    """
+    try:
+        call(*arguments)
+    except PtxlabError as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Say in front of a refusal where it happened.
+
+    >>> with located("row 3"):
+    ...     raise PtxlabError("found 9; s4 holds -8..7")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: row 3: found 9; s4 holds -8..7
+    """
+    try:
+        yield
+    except PtxlabError as error:
+        raise PtxlabError(f"{where}: {error}") from None
 
 
 def listing(values: Iterable[object], limit: int = 12) -> str:

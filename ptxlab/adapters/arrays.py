@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .._util.arguments import check_room
 from ..errors import PtxlabError, quoted
 from ..memory import TensorMap, tensor_map
+from ..memory.tensor_maps import as_stored
 from ..simulator.arguments import Pointer
 from ..simulator.ptx.syntax import Function
 
@@ -140,14 +141,9 @@ def map_of_memory(
     >>> packed.array.shape, packed.box
     ((4, 32), (2, 64))
     """
-    innermost, *others = (int(size) for size in sizes)
-    if data_type.startswith("16U"):
-        element = np.dtype(np.uint8)
-        innermost = innermost * int(data_type[3]) // 8
-    else:
-        element = numpy_type(data_type.lower().removesuffix("_ftz").replace("tfloat", "float"))
+    element, shape = as_stored(data_type, tuple(int(size) for size in sizes)[::-1])
     bytes_between = (element.itemsize, *(int(step) for step in strides))
-    array = array_at(int(address), (innermost, *others)[::-1], bytes_between[::-1], element)
+    array = array_at(int(address), shape, bytes_between[::-1], element)
     return tensor_map(
         array,
         tuple(int(size) for size in box)[::-1],

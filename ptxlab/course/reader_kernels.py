@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, quoted
+from ..errors import PtxlabError, counted, quoted, refusal
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
 from ..simulation import Simulation
@@ -106,11 +106,7 @@ def _stored() -> dict[str, Any]:
 
 
 def _has_compiler() -> bool:
-    try:
-        compiler_version()
-    except PtxlabError:
-        return False
-    return True
+    return not refusal(compiler_version)
 
 
 # -- a kernel read part by part ------------------------------------------------------------------------------
@@ -239,7 +235,12 @@ def simulated(
 
 
 def _sentence(error: PtxlabError, source: str = "") -> str:
-    return f"{textwrap.shorten(with_names(str(error), source), _LONGEST, placeholder=' ...')}."
+    return f"{shortened(str(error), source)}."
+
+
+def shortened(text: str, source: str = "") -> str:
+    """What the compiler or the simulator says, shortened, with the names of `with_names`."""
+    return textwrap.shorten(with_names(text, source), _LONGEST, placeholder=" ...")
 
 
 _ARRAY = r"argument (?P<number>\d+) \((?P<type>[a-z_]+(?P<bits>\d+))\[(?P<shape>[\d, ]*)\]\)"
@@ -282,9 +283,7 @@ def first_hazard(result: Simulation) -> str:
     """What the simulation found first, shortened; nothing if it found nothing."""
     if not result.hazards:
         return ""
-    return textwrap.shorten(
-        with_names(result.hazards[0].sentence, result.source), _LONGEST, placeholder=" ..."
-    )
+    return shortened(result.hazards[0].sentence, result.source)
 
 
 def reported(result: Simulation) -> Sentences:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._util.arguments import as_array, as_index, as_int, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, located, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand, Operand
@@ -262,10 +262,8 @@ class SetRegister(Edit):
             return
         operand = _operand(state, self.name)
         where = _check_register(operand, self.lane, self.register)
-        try:
+        with located(where):
             content = parse_register(self.text, 8 * operand.register_type().itemsize)
-        except PtxlabError as error:
-            raise PtxlabError(f"{where}: {error}") from None
         registers = state.registers(self.name)
         registers[self.lane, self.register] = content
         SetRegisters(self.name, registers).apply(state)
@@ -344,10 +342,8 @@ class SetWord(Edit):
         if not 0 <= self.address < placement.size:
             raise PtxlabError(f"{where}: bytes go from 0 to 0x{placement.size - 1:x}")
         check_writable(layout.name)
-        try:
+        with located(where):
             content = parse_register(self.text, 8 * self.size)
-        except PtxlabError as error:
-            raise PtxlabError(f"{where}: {error}") from None
         operand = state.operation.operand(layout.name)
         before = state.operation.codes(layout.name)
         memory, span = placement.store(before), slice(self.address, self.address + self.size)
@@ -572,10 +568,8 @@ class SetValues(Edit):
             raise PtxlabError(
                 f"{self.name}: found shape {quoted(values.shape)}; it takes ({rows}, {columns})"
             )
-        try:
+        with located(self.name):
             codes = operand.dtype.encode(values)
-        except PtxlabError as error:
-            raise PtxlabError(f"{self.name}: {error}") from None
         SetCodes(self.name, codes).apply(state)
 
 

@@ -28,7 +28,7 @@ from .masks import MASKS
 from .matrix_transfer import MatrixTransfer
 from .state import GPU, NO_CHIP, ExplorerState
 from .tensor_transfer import CopyTransfer, TensorMemoryTransfer
-from .tensor_view import tensor_load
+from .tensor_view import find_load
 from .transfer import TransferOperation
 
 # -- Python code -----------------------------------------------------------------------------------------
@@ -448,9 +448,8 @@ def _tensor_picture(
     state: ExplorerState, ins: Tcgen05Mma, what: str, thread: int, options: Mapping[str, Any]
 ) -> Picture:
     """A matrix in tensor memory, or what the shown tcgen05.ld gives the chosen thread."""
-    load = tensor_load(state)
-    if what == "load" and load is not None:
-        return views.tensor_registers(load.form, thread % LANES)
+    if what == "load":
+        return views.tensor_registers(find_load(ins, state.load).form, thread % LANES)
     is_empty = what == "D" and not state.chip_choice.has_result
     return views.tensor_memory(ins, what, words=None if is_empty else state.registers(what), **options)
 

@@ -19,6 +19,7 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
 from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
+from ..views.bit_field_pictures import bit_fields
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
 from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
@@ -97,20 +98,9 @@ def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
 
 def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     ins, operand = state.ins, state.operation.operand(name)
-    info: dict[str, Any] = {
-        "label": {"stored": "compressed A", "E": "metadata", "C": accumulator_label(ins)}.get(name, name),
-        "rows": operand.shape[0],
-        "columns": operand.shape[1],
-        "type": operand.dtype.name,
-        "kind": operand.dtype.kind,
-        "bits": operand.dtype.bits,
-        "element": "a" if name == "stored" else name.lower(),
-        "operand": "A" if name == "stored" else name,
-        "editable": name != "D",
-        "parts": bit_parts(operand.dtype),
-        "note": "",
-        "in_memory": has_memory_view(ins, name),
-    }
+    label = {"stored": "compressed A", "E": "metadata", "C": accumulator_label(ins)}.get(name, name)
+    letter = "a" if name == "stored" else name.lower()
+    info = matrix_info(name, label, operand.shape, operand.dtype, letter, has_memory_view(ins, name))
     if name == "D" and not state.chip_choice.has_result:
         info["unknown"] = f"D is empty: {state.chip_choice.why_no_model}"
     if isinstance(operand, TensorOperand):
@@ -123,6 +113,27 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     info["note"] = "in shared memory, held by no lane"
     is_dense_a = name == "A" and ins.sparse  # only its compressed half is stored
     return info if is_dense_a else info | _shared_memory_info(state, operand)
+
+
+def matrix_info(
+    name: str, label: str, shape: tuple[int, ...], dtype: DType, letter: str, in_memory: bool
+) -> dict[str, Any]:
+    """What the page knows of any matrix; `letter` names its elements."""
+    rows, columns = shape
+    return {
+        "label": label,
+        "rows": rows,
+        "columns": columns,
+        "type": dtype.name,
+        "kind": dtype.kind,
+        "bits": dtype.bits,
+        "element": letter,
+        "operand": "A" if name == "stored" else name,
+        "editable": name != "D",
+        "parts": bit_parts(dtype),
+        "note": "",
+        "in_memory": in_memory,
+    }
 
 
 def _register_info(state: ExplorerState, name: str, operand: Operand, layout: Layout) -> dict[str, Any]:
@@ -218,14 +229,7 @@ def bit_parts(dtype: DType) -> list[tuple[str, int]]:
     """The fields of a code from the highest bit down: role and number of bits."""
     if not dtype.is_float:
         return [("value", dtype.bits)]
-    parts = [
-        ("sign", int(dtype.signed)),
-        ("exponent", dtype.exponent_bits),
-        ("fraction", dtype.fraction_bits),
-    ]
-    ignored = ("ignored", dtype.bits - sum(length for _, length in parts))
-    parts = [*parts, ignored] if dtype.ignored_bits else [ignored, *parts]
-    return [part for part in parts if part[1]]
+    return [(field.role, field.bits) for field in bit_fields(dtype)]
 
 
 # -- what can be chosen above the matrices: chips, fills, modifiers, how things are shown ------------------

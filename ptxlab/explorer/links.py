@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, located, quoted
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
@@ -156,7 +156,7 @@ def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState,
             pass
         case _:
             raise PtxlabError(DAMAGED_LINK)
-    try:
+    with located("this link cannot be opened"):
         form = explorable(mnemonic)
         if isinstance(form, Product):
             raise PtxlabError(f"{quoted(mnemonic)} moves nothing to or from memory")
@@ -168,8 +168,6 @@ def _open_transfer(data: Mapping[str, Any], body: bytes) -> tuple[ExplorerState,
         for name, codes in _words_of_link(transfer, names, body).items():
             transfer = transfer.with_codes(name, codes)
         _ = transfer.result  # raises PtxlabError if words and location do not fit
-    except PtxlabError as error:
-        raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.show(transfer)
     return state, look
 
@@ -298,7 +296,7 @@ def _unpack_line(text: str) -> tuple[str, object, bytes]:
 
 def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
     """The state that a link describes, or a refusal."""
-    try:
+    with located("this link cannot be opened"):
         form = _form_of_link(head)
         state = ExplorerState(form, head.seed)
         options = state.options if head.options is None else head.options
@@ -308,8 +306,6 @@ def _state_of_link(head: _Head, body: bytes) -> ExplorerState:
         for name, value in options.items():
             operation = with_option(operation, name, value)
         state.commit(operation)
-    except PtxlabError as error:
-        raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.history = History()
     choice = state.chip_choice
     known = (*choice.models, GPU)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index, as_int
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError, located, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.tcgen05.form import element_type
@@ -107,10 +107,8 @@ class MatrixTransfer(TransferOperation):
         registers, operand = self.registers(name).copy(), self.ins.register_operand
         thread = as_index(thread, "lane", registers.shape[0], "R: ")
         register = as_index(register, "register", registers.shape[1], "R: ")
-        try:
+        with located(f"R, lane {thread}, register {register}"):
             registers[thread, register] = parse_register(text, operand.register_bits)
-        except PtxlabError as error:
-            raise PtxlabError(f"R, lane {thread}, register {register}: {error}") from None
         return self.with_registers(name, registers)
 
     # -- memory -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted, refusal
 from ..isa.catalog import Product
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
@@ -153,11 +153,7 @@ def _obstacle(operand: Operand, by: str, major: Major) -> str:
     if operand.space == "shared":
         return ""
     pitch = -(-_line_bytes(operand, major) // 16) * 16
-    try:
-        _accesses(operand, place_lines(operand, major, pitch), by)
-    except PtxlabError as error:
-        return str(error)
-    return ""
+    return refusal(lambda: _accesses(operand, place_lines(operand, major, pitch), by))
 
 
 #: A choice: its text, its value, and why it cannot be chosen, or "".
@@ -197,13 +193,7 @@ def _swizzle_obstacle(ins: Product, operand: Operand, by: str, swizzle: int, tra
     """Why an operand cannot have this swizzle, or ""."""
     if by.startswith("wmma") and swizzle:
         return f"{by} takes lines at equal distances: it cannot follow a swizzle"
-    if operand.space != "shared":
-        return ""
-    try:
-        shown_tile(ins, operand, swizzle, transposed)
-    except PtxlabError as error:
-        return str(error)
-    return ""
+    return refusal(shown_tile, ins, operand, swizzle, transposed) if operand.space == "shared" else ""
 
 
 # -- what is shown ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
+from ..errors import PtxlabError, counted, refusal
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
@@ -300,7 +300,8 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
     kept = {}
     legal, offered = new.ins.modifiers, option_names(new.ins)
     for name, value in old.options.items():
-        if name in offered and (value in legal[name] if name in legal else _fits(new, name, value)):
+        fits = value in legal[name] if name in legal else not refusal(with_option, new.operation, name, value)
+        if name in offered and fits:
             kept[name] = value
         elif value != getattr(Modifiers, name):
             default = getattr(new.operation.modifiers, name)
@@ -309,11 +310,3 @@ def _modifiers(old: ExplorerState, new: ExplorerState, notices: list[str]) -> Mo
                 f"this instruction does not take {str(value).lower()}"
             )
     return replace(new.operation.modifiers, **kept)
-
-
-def _fits(new: ExplorerState, name: str, mask: int) -> bool:
-    try:
-        with_option(new.operation, name, mask)
-    except PtxlabError:
-        return False
-    return True

@@ -18,7 +18,6 @@ from .. import gpu, views
 from ..errors import PtxlabError
 from ..figures import chart, figure
 from ..gpu import codegen
-from ..isa.form import Form
 from ..isa.tcgen05 import Tcgen05Mma
 from .edits import Edit, SetChips, change_instruction, make_edits
 from .export import figure_of_selection, gpu_note, picture
@@ -30,7 +29,7 @@ from .question import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit
 from .state import GPU, NO_CHIP, Comparison, ExplorerState, LoadRequest, MemoryRequest
-from .tensor_view import Load, find_load, load_data, thread_of
+from .tensor_view import find_load, load_data, thread_of
 from .trace_data import FoundDifference, dot_product_steps, find_difference, trace_columns
 from .transfer_view import transfer_bytes, transfer_info
 from .view import (
@@ -371,18 +370,12 @@ class LoadPanel:
 
     def __init__(self, state: ExplorerState, view: View) -> None:
         self._state, self._view = state, view
-        self._sent: tuple[Form, Load | None] | None = None
 
     def request(self, request: LoadRequest) -> None:
         """Show this load; an instruction without tensor memory has none."""
-        ins, load = self._state.form, None
-        if isinstance(ins, Tcgen05Mma):
-            load = find_load(ins, request)
-            if (ins, load) != self._sent:
-                self._view.load = load_data(ins, load)
-        else:
-            self._view.load = {}
-        self._state.load, self._sent = request, (ins, load)
+        ins = self._state.form
+        self._view.load = load_data(ins, find_load(ins, request)) if isinstance(ins, Tcgen05Mma) else {}
+        self._state.load = request
 
     def keep(self) -> None:
         """After a change of the instruction, show the same load, or its shape, or the default."""

@@ -367,11 +367,7 @@ def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> N
 
 
 def selected_words(state: ExplorerState, name: str) -> str:
-    if name not in SELECTED:
-        return ""
-    operand = state.operation.operand(name)
-    if not isinstance(operand, Operand):
-        return ""
+    operand = operand_in_registers(state, held_name(state, name))
     selected = selected_by(state.ins, operand, state.operation.copy_index(name))
     return f" for {selected}" if selected else ""
 

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from .._util.arguments import as_index, as_text
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, located, quoted
 from ..isa.operand import Place
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
@@ -481,10 +481,8 @@ class Change(Question):
         cell = NamedCell("A", self.row, self.k)
         held_cell(state, cell)
         codes = state.codes("A").copy()
-        try:
+        with located(str(cell)):
             codes[self.row, self.k] = parse(state.ins.a.dtype, self.to)
-        except PtxlabError as error:
-            raise PtxlabError(f"{cell}: {error}") from None
         written = np.zeros(codes.shape, dtype=np.bool_)
         written[self.row, self.k] = True
         return with_codes(state.operation, "A", codes, typed=written)
@@ -677,9 +675,7 @@ def parse_question(state: ExplorerState, text: str, random: np.random.Generator)
     name = target.upper()
     if not target or name in state.operation.names:
         return _draw(state, kind, random, name)
-    try:
+    with located(f"question {quoted(text)}"):
         question = KINDS[kind].parse(state, target)
         question.prompt(state)
-    except PtxlabError as error:
-        raise PtxlabError(f"question {quoted(text)}: {error}") from None
     return question

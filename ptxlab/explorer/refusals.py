@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError
 from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
+from ..isa.sparsity import Structure
 from .parse_cell import format_value
 
 
@@ -45,18 +46,17 @@ class RefusedEdit(PtxlabError):
 
 
 class BrokenStructure(RefusedEdit):
-    """An edit that breaks the structure of sparse A, with the edited codes and the same pruned."""
+    """An edit that breaks the structure of sparse A, with the edited codes, pruned."""
 
     def __init__(
         self,
         sentence: str,
         cells: Iterable[tuple[int, int, int]],
-        codes: NDArray[Any],
         pruned: NDArray[Any],
         preview: str,
     ) -> None:
         super().__init__(sentence, "A", cells)
-        self.codes, self.pruned, self.preview = codes, pruned, preview
+        self.pruned, self.preview = pruned, preview
 
     @property
     def serialised(self) -> dict[str, Any]:
@@ -100,13 +100,10 @@ def prune_broken_chunks(
 
 
 def _broken_structure(
-    ins: ProductForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
-) -> PtxlabError:
+    ins: ProductForm, structure: Structure, codes: NDArray[Any], typed: NDArray[np.bool_] | None, what: str
+) -> BrokenStructure:
     """The refusal of codes of dense A that break its structure."""
-    structure, dtype = ins.structure, ins.a.dtype
-    if structure is None:
-        return PtxlabError(sentence)
-    width = structure.chunk
+    dtype, width = ins.a.dtype, structure.chunk
     broken = np.argwhere(structure.violations(dtype.decode(codes)))
     cells = [(row, chunk * width, chunk * width + width - 1) for row, chunk in broken]
     pruned = prune_broken_chunks(ins, codes, typed)
@@ -115,7 +112,7 @@ def _broken_structure(
         " ".join(format_value(value) for value in dtype.decode(matrix[row, first : last + 1]))
         for matrix in (codes, pruned)
     )
-    return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
+    return BrokenStructure(f"A: {what}", cells, pruned, f"{before} → {after}")
 
 
 def with_codes(
@@ -133,17 +130,15 @@ def with_codes(
     try:
         return operation.with_codes(name, codes, keep_metadata=keep_metadata)
     except PtxlabError as error:
-        ins = operation.ins
-        if name != "A" or ins.structure is None or codes.shape != ins.a_dense.shape:
+        ins, structure = operation.ins, operation.ins.structure
+        if name != "A" or structure is None or codes.shape != ins.a_dense.shape:
             raise
-        if not ins.structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
+        if not structure.violations(ins.a.dtype.decode(ins.a_dense.check_codes(codes))).any():
             raise
-        raise _broken_structure(ins, codes, typed, str(error)) from None
+        raise _broken_structure(ins, structure, codes, typed, str(error)) from None
 
 
-def undefined_metadata(ins: ProductForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
+def undefined_metadata(ins: ProductForm, nibbles: NDArray[Any], sentence: str) -> RefusedEdit:
     """The refusal of metadata with undefined nibbles."""
-    if ins.structure is None:
-        return PtxlabError(sentence)
     undefined = np.argwhere(~np.isin(nibbles, list(ins.nibbles)))
     return RefusedEdit(sentence, "E", [(row, chunk, chunk) for row, chunk in undefined])

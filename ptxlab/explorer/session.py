@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, located, quoted
 from ..isa.form import Form
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -235,10 +235,8 @@ def decode_message(message: object) -> Edit | Request:
             raise PtxlabError(f"message {kind}: {name} is {quoted(value)}; it takes at most {_MAX_NUMBER}")
         if isinstance(value, str):
             _check_text(value, f"message {kind}: {name}", _MAX_TEXT if name == "text" else _MAX_NAME)
-    try:
+    with located(f"message {kind}"):
         return MESSAGES[kind](**content)
-    except PtxlabError as error:
-        raise PtxlabError(f"message {kind}: {error}") from None
 
 
 def _check_text(text: str, what: str, longest: int) -> None:

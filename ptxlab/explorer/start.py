@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._util.arguments import as_int
-from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Transfer
-from ..isa.tensor_memory import LANES
+from ..isa.tensor_memory import LANES, split_address
 from ..isa.transfer import TransferForm
 from .fills import check_seed, filled, start_code
 from .forms import AnyTransfer
@@ -56,9 +55,7 @@ def first_transfer(
     ins: AnyTransfer, address: int = 0, split: int | None = None, seed: int = 0
 ) -> TransferOperation:
     """A transfer whose words are their own addresses; numbers, where a reduction compares them."""
-    number = as_int(address, "address")
-    if not 0 <= number < 1 << 32:
-        raise PtxlabError(f"address {quoted(number)}: it has 32 bits, the lane in the upper 16")
+    lane, column = split_address(as_int(address, "address"))
     random = np.random.default_rng(check_seed(seed))
     if isinstance(ins, TransferForm):
         operand = ins.register_operand
@@ -76,7 +73,7 @@ def first_transfer(
     source, target = (np.zeros(_shape(side, ins), dtype=np.uint32) for side in empty.source_and_target)
     transfer = replace(empty, a=source, c=target if kind.keeps_target else None)
     transfer = transfer.filled("A", "random" if ins.reduction else "addresses", random)
-    return transfer.with_location(number >> 16, number & 0xFFFF, split)
+    return transfer.with_location(lane, column, split)
 
 
 def _shape(side: TransferSide, ins: Tcgen05Transfer) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from .question import (
     plain_text,
 )
 from .state import ExplorerState
-from .tensor_view import FIELD_MEANINGS, Load, field_text, tensor_load
+from .tensor_view import FIELD_MEANINGS, Load, field_of, field_text, find_load, slot_of
 
 _WARP = 32
 _NUMBERED = re.compile(r"(cta|lane|column|thread|register|r|of|[0-9\s,;:.])+")  # an answer with numbers
@@ -173,14 +173,14 @@ class Thread(CellQuestion):
         rows, columns = ins.d.shape
         for _ in range(200):  # most loads read most of D
             question = cls(int(random.integers(rows)), int(random.integers(columns)))
-            if _slot(ins, load, question.row, question.column) is not None:
+            if slot_of(ins, load, question.row, question.column) is not None:
                 return question
         row, column = _first_loaded(ins, load)
         return cls(row, column)
 
     def _thread_and_register(self, state: ExplorerState) -> tuple[int, int]:
         ins, load = _mma(state), _load(state)
-        slot = _slot(ins, load, self.row, self.column)
+        slot = slot_of(ins, load, self.row, self.column)
         if slot is None:
             raise PtxlabError(f"{load.form.mnemonic} from column {load.column} does not read {self.cell}")
         return slot
@@ -228,17 +228,7 @@ class Thread(CellQuestion):
 
 
 def _load(state: ExplorerState) -> Load:
-    load = tensor_load(state)
-    if load is None:
-        raise PtxlabError(f"{state.ins.mnemonic} has nothing in tensor memory to load")
-    return load
-
-
-def _slot(ins: Tcgen05Mma, load: Load, row: int, column: int) -> tuple[int, int] | None:
-    """The thread and register that a load gives an element of D, or None."""
-    place = ins.d.where(row, column)[0]
-    slots = load.form.slots(place.lane, place.column, load.lane << 16 | load.column)
-    return (LANES * place.cta + slots[0].thread, slots[0].register) if slots else None
+    return find_load(_mma(state), state.load)
 
 
 def _first_loaded(ins: Tcgen05Mma, load: Load) -> tuple[int, int]:
@@ -321,13 +311,7 @@ class Field(Question):
         return cls(match[1], int(match[2], 16))
 
     def _row(self, state: ExplorerState) -> BitField:
-        rows = {row.name: row for row in InstructionDescriptor.decode(self.code, _mma(state).kind).bit_fields}
-        if self.name not in rows:
-            raise PtxlabError(
-                f"the descriptor of kind::{_mma(state).kind} has no field {quoted(self.name)}; it has "
-                f"{listing(rows, 20)}"
-            )
-        return rows[self.name]
+        return field_of(InstructionDescriptor.decode(self.code, _mma(state).kind), self.name)
 
     def prompt(self, state: ExplorerState) -> Prompt:
         self._row(state)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import is_name
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, listing, quoted, refusal
 from ..isa.catalog import tcgen05_forms
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -139,12 +139,6 @@ class Load:
     column: int
 
 
-def tensor_load(state: ExplorerState) -> Load | None:
-    """The load that the state requests; None for an instruction without tensor memory."""
-    ins = state.ins
-    return find_load(ins, state.load) if isinstance(ins, Tcgen05Mma) else None
-
-
 @lru_cache(maxsize=64)
 def find_load(ins: Tcgen05Mma, request: LoadRequest) -> Load:
     """The requested load; refused if it does not exist or does not fit."""
@@ -201,12 +195,18 @@ def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | N
     >>> thread_of(state, "D", 37, 3)
     37
     """
-    load, ins = tensor_load(state), state.ins
-    if load is None or not isinstance(ins, Tcgen05Mma) or name not in ("C", "D"):
+    ins = state.ins
+    if not isinstance(ins, Tcgen05Mma) or name not in ("C", "D"):
         return None
+    slot = slot_of(ins, find_load(ins, state.load), row, column)
+    return slot[0] if slot else None
+
+
+def slot_of(ins: Tcgen05Mma, load: Load, row: int, column: int) -> tuple[int, int] | None:
+    """The thread and register that a load gives an element of D, or None."""
     place = ins.d.where(row, column)[0]
     slots = load.form.slots(place.lane, place.column, load.lane << 16 | load.column)
-    return LANES * place.cta + slots[0].thread if slots else None
+    return (LANES * place.cta + slots[0].thread, slots[0].register) if slots else None
 
 
 def load_data(ins: Tcgen05Mma, load: Load) -> dict[str, Any]:
@@ -325,6 +325,17 @@ def _field_info(ins: Tcgen05Mma, field: BitField) -> dict[str, Any]:
     }
 
 
+def field_of(descriptor: InstructionDescriptor, name: str) -> BitField:
+    """The field of that name, or a refusal."""
+    fields = {field.name: field for field in descriptor.bit_fields}
+    if not is_name(name, fields):
+        raise PtxlabError(
+            f"the descriptor of kind::{descriptor.kind} has no field {quoted(name)}; it has "
+            f"{listing(fields, 20)}"
+        )
+    return fields[name]
+
+
 def field_text(value: object) -> str:
     """The value of a field as typed; flags are 0 and 1."""
     return str(int(value)) if isinstance(value, bool) else str(value)
@@ -347,11 +358,7 @@ def _choices(descriptor: InstructionDescriptor, field: BitField) -> list[str]:
 
 def _obstacle(ins: Tcgen05Mma, field: BitField, text: str) -> str:
     """Why a field cannot have a value, or ""."""
-    try:
-        parse_field(ins, field.name, text)
-    except PtxlabError as error:
-        return str(error).removeprefix(f"{ins.mnemonic}: ")
-    return ""
+    return refusal(parse_field, ins, field.name, text).removeprefix(f"{ins.mnemonic}: ")
 
 
 def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
@@ -361,11 +368,7 @@ def parse_field(ins: Tcgen05Mma, name: str, text: str) -> Tcgen05Mma:
     >>> parse_field(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"), "n", "24").shape
     'm128n24k16'
     """
-    names = [field.name for field in ins.descriptor.bit_fields]
-    if not is_name(name, names):
-        raise PtxlabError(
-            f"the descriptor of kind::{ins.kind} has no field {quoted(name)}; it has {listing(names, 20)}"
-        )
+    field_of(ins.descriptor, name)
     word = text.strip().lower()
     if name == "sparse":
         if word in ("0", "1") and bool(int(word)) != ins.sparse:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, located, quoted
 from ..isa.dtypes import DType
 from ..isa.operation import AnyOperation
 from ..isa.tcgen05.form import element_type
@@ -211,11 +211,9 @@ class TransferOperation(AnyOperation):
         row = as_index(row, side.axes[0], codes.shape[0], where)
         column = as_index(column, side.axes[1], codes.shape[1], where)
         dtype, word = self.dtype(name), text.strip().lower()
-        try:
+        with located(f"{side.label}[{row}][{column}]"):
             is_bits = dtype.kind == "bits" or word.startswith(("0x", "0b"))
             codes[row, column] = parse_register(text, dtype.bits) if is_bits else parse(dtype, text)
-        except PtxlabError as error:
-            raise PtxlabError(f"{side.label}[{row}][{column}]: {error}") from None
         return self.with_codes(name, codes)
 
     def _writable(self, name: str) -> Codes:

@@ -17,7 +17,7 @@ from ..isa.tcgen05 import UNPACKED
 from ..isa.tensor_memory import LANES
 from ..memory.banks import transfer_conflicts
 from ..views.labels import index_range
-from .instruction_info import bit_parts, lane_colours
+from .instruction_info import lane_colours, matrix_info
 from .matrix_transfer import MatrixTransfer
 from .tensor_transfer import CopyTransfer, LoadTransfer, ShiftTransfer, TensorMemoryTransfer
 from .transfer import TransferOperation
@@ -117,24 +117,9 @@ def _operands(transfer: TransferOperation) -> str:
 
 
 def _matrix_info(transfer: TransferOperation, name: str) -> dict[str, Any]:
-    side, dtype = transfer.sides[name], transfer.dtype(name)
-    rows, columns = transfer.codes(name).shape
-    info: dict[str, Any] = {
-        "label": side.label,
-        "rows": rows,
-        "columns": columns,
-        "type": dtype.name,
-        "kind": dtype.kind,
-        "bits": dtype.bits,
-        "element": "r",
-        "operand": name,
-        "editable": name != "D",
-        "parts": bit_parts(dtype),
-        "note": "",
-        "in_memory": False,
-        "axes": list(side.axes),
-        "column_names": transfer.column_names(name),
-    }
+    side = transfer.sides[name]
+    info = matrix_info(name, side.label, transfer.codes(name).shape, transfer.dtype(name), "r", False)
+    info |= {"axes": list(side.axes), "column_names": transfer.column_names(name)}
     maps: dict[str, NDArray[np.int64]] = transfer.thread_maps(name)
     is_in_memory = name == ("D" if transfer.matrix_in_registers == "A" else "A")
     if isinstance(transfer, CopyTransfer | MatrixTransfer) and is_in_memory and not side.in_registers:

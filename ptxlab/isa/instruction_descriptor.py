@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int, is_a, is_name, set_integers
-from ..errors import PtxlabError, counted, listing, quoted
+from ..errors import PtxlabError, counted, listing, located, quoted
 from .targets import SM_107, check_target
 
 
@@ -418,10 +418,8 @@ class InstructionDescriptor:
                 values[name] = _type_of(parts[name], types, f"{where}: type of {_PARTS[name]}")
         for name in _NUMBERED.keys() & parts.keys():
             values[name] = tuple(_NUMBERED[name])[parts[name]]
-        try:
+        with located(where):
             return cls(kind, **values)  # type: ignore[arg-type]
-        except PtxlabError as error:
-            raise PtxlabError(f"{where}: {error}") from None
 
     # -- words -----------------------------------------------------------------------------------------------
 

@@ -492,6 +492,17 @@ def transposed(layout: TensorLayout) -> TensorLayout:
     return _layout((layout.shape[1], layout.shape[0]), layout.column, layout.row, layout.copy)
 
 
+def split_address(address: int) -> tuple[int, int]:
+    """The lane and the column of an address; refuses one of more than 32 bits.
+
+    >>> split_address(0x300005)
+    (48, 5)
+    """
+    if not 0 <= address < 1 << 32:
+        raise PtxlabError(f"address {quoted(address)}: it has 32 bits, the lane in the upper 16")
+    return address >> 16, address & 0xFFFF
+
+
 def accessible_lanes(warp: int) -> range:
     """Lanes of tensor memory that tcgen05.ld and tcgen05.st of a warp may touch, by its rank among four.
 

@@ -44,8 +44,8 @@ _DATA_TYPES: dict[str, str] = {
     "float8_e5m2": "UINT8",
     "float8_e8m0fnu": "UINT8",
 }
-#: Types that only `data_type` chooses, and the bits of an element.
-_OTHER_TYPES = {"FLOAT32_FTZ": 32, "TFLOAT32": 32, "TFLOAT32_FTZ": 32}
+#: Types that only `data_type` chooses.
+_OTHER_TYPES = ("FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ")
 
 
 class _Packing(NamedTuple):
@@ -67,10 +67,10 @@ _PADDED_ROW = 128  # elements along the last axis of a box, and unit of the arra
 
 
 #: Bytes of a slice of channels in interleaved layouts: CU_TENSOR_MAP_INTERLEAVE_...
-_INTERLEAVES = (0, 16, 32)
+INTERLEAVES = (0, 16, 32)
 _FEWEST_INTERLEAVED_AXES = 3  # for the driver, without the slice
 
-_MAX_AXES = 5
+MAX_AXES = 5
 #: Most bytes of one copy on an H200: its shared memory, 228 KiB.
 _MAX_BYTES = 228 << 10
 _MAX_BOX = 256  # elements along an axis of the box
@@ -79,7 +79,7 @@ _MAX_ELEMENT_STRIDE = 8
 _NAN = 0x7FF7
 #: What a NaN becomes in a copy as TFLOAT32, on an H200.
 _TF32_NAN = 0x7FFFE000
-_FILLS = ("zero", "nan")
+FILLS = ("zero", "nan")
 #: Bytes that one miss of the L2 cache fetches: CU_TENSOR_MAP_L2_PROMOTION_..., 0 for none.
 _PROMOTIONS = (0, 64, 128, 256)
 #: The address of a box in shared memory is a multiple of this (PTX ISA, cp.async.bulk.tensor).
@@ -518,9 +518,9 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
 def _as_interleave(interleave: object, driver_type: str) -> int:
     """Bytes of a slice of channels; 0 for none."""
     slices = as_int(interleave, "interleave")
-    if slices not in _INTERLEAVES or (slices and driver_type in _PACKED):
+    if slices not in INTERLEAVES or (slices and driver_type in _PACKED):
         raise PtxlabError(
-            f"interleave={quoted(interleave)} of {driver_type}: there are {listing(_INTERLEAVES)}, of "
+            f"interleave={quoted(interleave)} of {driver_type}: there are {listing(INTERLEAVES)}, of "
             "elements of whole bytes"
         )
     return slices
@@ -539,8 +539,8 @@ def _as_steps(element_strides: object, rank: int) -> tuple[int, ...]:
 
 
 def _check_fill(fill: object, driver_type: str, layout: ArrayLayout) -> None:
-    if not is_name(fill, _FILLS):
-        raise PtxlabError(f"fill={quoted(fill)}: there are {listing(_FILLS)}")
+    if not is_name(fill, FILLS):
+        raise PtxlabError(f"fill={quoted(fill)}: there are {listing(FILLS)}")
     if fill == "nan" and ("FLOAT" not in driver_type or driver_type in _PACKED):
         raise PtxlabError(
             f"fill='nan' of {layout.type_name}: TMA fills float16, bfloat16, float32, float64 with NaN"
@@ -554,27 +554,34 @@ def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
         if array_type is None:
             raise PtxlabError(f"array of {layout.type_name}: TMA copies {listing(_DATA_TYPES, 20)}")
         return array_type
-    bits = {name: 8 * np.dtype(_plain(name)).itemsize for name in _DATA_TYPES.values()} | _OTHER_TYPES
-    if not is_name(data_type, (*bits, *_PACKED)):
-        raise PtxlabError(f"data_type={quoted(data_type)}: there are {listing((*bits, *_PACKED), 20)}")
+    names = (*dict.fromkeys(_DATA_TYPES.values()), *_OTHER_TYPES, *_PACKED)
+    if not is_name(data_type, names):
+        raise PtxlabError(f"data_type={quoted(data_type)}: there are {listing(names, 20)}")
     name = str(data_type)
-    if name in _PACKED:
-        if layout.itemsize != 1:
-            raise PtxlabError(
-                f"data_type='{name}' of {layout.type_name}: elements of 4 and 6 bits are packed into bytes, "
-                "an array of uint8"
-            )
-    elif bits[name] != 8 * layout.itemsize:
+    size = as_stored(name, (_PER_CHUNK,))[0].itemsize
+    if size != layout.itemsize and name in _PACKED:
         raise PtxlabError(
-            f"data_type='{name}' of {layout.type_name}: it has {bits[name] // 8} bytes an element, not "
-            f"{layout.itemsize}"
+            f"data_type='{name}' of {layout.type_name}: elements of 4 and 6 bits are packed into bytes, "
+            "an array of uint8"
+        )
+    if size != layout.itemsize:
+        raise PtxlabError(
+            f"data_type='{name}' of {layout.type_name}: it has {size} bytes an element, not {layout.itemsize}"
         )
     return name
 
 
-def _plain(name: str) -> str:
-    """A NumPy type of the size of one of the driver's."""
-    return "uint16" if name == "BFLOAT16" else name.lower()
+def as_stored(data_type: str, shape: tuple[int, ...]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """NumPy's type and the shape of an array with so many elements of one of the driver's types.
+
+    >>> as_stored("TFLOAT32_FTZ", (4, 64)), as_stored("16U4_ALIGN8B", (4, 64))
+    ((dtype('float32'), (4, 64)), (dtype('uint8'), (4, 32)))
+    """
+    packing = _PACKED.get(data_type)
+    if packing is not None:
+        return np.dtype(np.uint8), (*shape[:-1], shape[-1] * packing.bits // 8)
+    plain = data_type.removesuffix("_FTZ").replace("TFLOAT", "FLOAT").lower()
+    return np.dtype(dtype("bf16").numpy_type if plain == "bfloat16" else plain), shape
 
 
 def _as_swizzle(swizzle: object, driver_type: str) -> int | str:
@@ -636,7 +643,7 @@ def _check_slices(
 def _check_array(layout: ArrayLayout, driver_type: str, slices: int) -> None:
     """The rules of cuTensorMapEncodeTiled about the tensor in global memory."""
     shape = layout.shape
-    fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, _MAX_AXES + 1) if slices else (1, _MAX_AXES)
+    fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, MAX_AXES + 1) if slices else (1, MAX_AXES)
     if not fewest <= len(shape) <= most:
         raise PtxlabError(f"array of {len(shape)} axes: TMA takes {fewest} to {most}")
     if slices and shape[-1] * layout.itemsize != slices:
@@ -681,7 +688,7 @@ def _check_array(layout: ArrayLayout, driver_type: str, slices: int) -> None:
 
 
 def _as_sizes(values: object, what: str, count: int, most: int) -> tuple[int, ...]:
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.size <= 2 * _MAX_AXES:
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.size <= 2 * MAX_AXES:
         values = values.tolist()
     if not isinstance(values, tuple | list) or len(values) != count:
         axes = "1 axis" if count == 1 else f"{count} axes"

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int
-from ..errors import PtxlabError, quoted
+from ..errors import PtxlabError
 from ..isa.tcgen05 import UNPACKED, Tcgen05Transfer
 from ..isa.tcgen05.transfer import check_inputs
-from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand
+from ..isa.tensor_memory import COLUMNS, LANES, TensorOperand, split_address
 from ..memory.descriptors import Descriptor, descriptor
 from . import scalar
 
@@ -137,7 +137,7 @@ def shift(form: Tcgen05Transfer, words: ArrayLike, address: int = 0) -> NDArray[
     """
     after = as_words(words, form.mnemonic).copy()
     at = as_int(address, "address")
-    lane, column = _address(at)
+    lane, column = split_address(at)
     if lane % 32 or lane >= LANES:
         raise PtxlabError(
             f"address 0x{at:08x}: it begins in lane {lane}; {form.mnemonic} begins in lane 0, 32, 64 or 96"
@@ -231,7 +231,7 @@ def copy_rows(
     if form.source:
         copied = _unpacked(copied, UNPACKED[form.source])
     at = as_int(address, "address")
-    lane, column = _address(at)
+    lane, column = split_address(at)
     coords = target.layout.coords().reshape(-1, rows, count, 2)
     inside = coords[..., 0] < LANES
     lanes, columns = coords[..., 0][inside] + lane, coords[..., 1][inside] + column
@@ -289,12 +289,6 @@ def _unsigned(array: NDArray[Any], what: str) -> NDArray[np.uint32]:
     ):
         raise PtxlabError(f"{what}: found {array.dtype}; they are 32-bit unsigned integers")
     return array.astype(np.uint32)
-
-
-def _address(address: int) -> tuple[int, int]:
-    if not 0 <= address < 1 << 32:
-        raise PtxlabError(f"address {quoted(address)}: it has 32 bits, the lane in the upper 16")
-    return address >> 16, address & 0xFFFF
 
 
 def places(

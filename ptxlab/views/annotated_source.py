@@ -22,21 +22,20 @@ _FEW_SECTORS = 16  # per request when the 32 lanes of a warp access 16 adjacent 
 
 
 def _colours(theme: Theme) -> str:
-    hues = dict(HUES)
     paper = theme.paper
     rules = {
-        "heat": mix(hues["sky"], 0.42, paper),
-        "conflict": mix(hues["orange"], 0.5 if theme is LIGHT else 0.4, paper),
-        "hazard": mix(hues["vermilion"], 0.3 if theme is LIGHT else 0.42, paper),
-        "hazard-edge": hues["vermilion"],
-        "bound": mix(hues["blue"], 0.35 if theme is LIGHT else 0.6, paper),
-        "bound-first": mix(hues["orange"], 0.75 if theme is LIGHT else 0.6, paper),
+        "heat": mix(HUES["sky"], 0.42, paper),
+        "conflict": mix(HUES["orange"], 0.5 if theme is LIGHT else 0.4, paper),
+        "hazard": mix(HUES["vermilion"], 0.3 if theme is LIGHT else 0.42, paper),
+        "hazard-edge": HUES["vermilion"],
+        "bound": mix(HUES["blue"], 0.35 if theme is LIGHT else 0.6, paper),
+        "bound-first": mix(HUES["orange"], 0.75 if theme is LIGHT else 0.6, paper),
         "ink": theme.ink,
         "dim": theme.dim,
         "rule": mix(theme.ink, 0.16, paper),
         "hover": mix(theme.ink, 0.06, paper),
         "paper": paper,
-        "accent": hues["blue"] if theme is LIGHT else hues["sky"],
+        "accent": HUES["blue"] if theme is LIGHT else HUES["sky"],
         "scheme": "light" if theme is LIGHT else "dark",
     }
     return " ".join(f"--{name}: {colour};" for name, colour in rules.items())

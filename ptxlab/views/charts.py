@@ -183,7 +183,7 @@ class LineChart:
         free = [hue for hue in _HUES if hue not in {each.colour for each in self.lines}]
         unnamed = [each for each in self.lines if not each.colour]
         name = line.colour or (free or _HUES)[unnamed.index(line) % len(free or _HUES)]
-        return dict(palette.HUES)[name]
+        return palette.HUES[name]
 
     def svg(self, *, themed: bool = False) -> str:
         """One SVG document on white paper or, `themed`, on the page, whose text colour it takes."""

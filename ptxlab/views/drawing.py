@@ -128,7 +128,6 @@ _ROLES: dict[Role, str] = {
     "sign field": "blue",
     "exponent field": "orange",
 }
-_HUES = dict(palette.HUES)
 #: The strength of the colour behind bits of a float, as in the Explorer.
 _TINTED = 0.55
 
@@ -140,9 +139,9 @@ def paint(cell: Cell, theme: Theme = LIGHT) -> tuple[str, float]:
     part = 0.18 if cell.state == "dim" else 1.0
     if cell.heat is not None:
         hue = "vermilion" if cell.heat > 0 else "blue"
-        return _HUES[hue], 0.82 * part * round(16 * abs(cell.heat)) / 16
+        return palette.HUES[hue], 0.82 * part * round(16 * abs(cell.heat)) / 16
     if cell.lane is None:
-        return _HUES["grey"], 0.12
+        return palette.HUES["grey"], 0.12
     return theme.lanes[cell.lane % 32], part
 
 
@@ -151,10 +150,10 @@ def _paint_bit(cell: Cell, theme: Theme) -> tuple[str, float]:
     if hue is None:
         return theme.paper, 0.0
     if cell.role in ("sign field", "exponent field"):
-        return _HUES[hue], _TINTED
+        return palette.HUES[hue], _TINTED
     if cell.text != "1":
-        return _HUES[hue], 0.16
-    return _HUES[hue], 0.34 if hue == "grey" else 0.62
+        return palette.HUES[hue], 0.16
+    return palette.HUES[hue], 0.34 if hue == "grey" else 0.62
 
 
 def fill(cell: Cell, theme: Theme = LIGHT) -> str:
@@ -175,9 +174,9 @@ def tint_fill(tint: Tint, theme: Theme = LIGHT) -> str:
     """The colour behind bits of a float: blue for the sign, orange for the exponent, paper for the rest."""
     if tint.field not in ("sign", "exponent"):
         return theme.paper
-    hue = _HUES["orange"]
+    hue = palette.HUES["orange"]
     if tint.field == "sign":
-        hue = theme.sign if tint.strong else _HUES["blue"]
+        hue = theme.sign if tint.strong else palette.HUES["blue"]
     return hue if tint.strong else palette.mix(hue, _TINTED, theme.paper)
 
 

@@ -276,6 +276,7 @@ class Entry:
     tooltip: str = ""
     state: State = "plain"
     heat: float | None = None
+    role: Role = ""
 
 
 def uniform_grid(
@@ -297,7 +298,7 @@ def uniform_grid(
     cells, hover = [], np.empty(shape, dtype=object)
     for row, column in np.ndindex(*shape):
         shown = entry(row, column)
-        cells.append(Cell(row, column, 1, 1, shown.lines, shown.lane, shown.state, heat=shown.heat))
+        cells.append(Cell(row, column, 1, 1, shown.lines, shown.lane, shown.state, shown.role, shown.heat))
         hover[row, column] = shown.tooltip
     down = headers(shape[0], rows) if isinstance(rows, int) else named_headers(rows)
     across = headers(shape[1], columns) if isinstance(columns, int) else named_headers(columns)

@@ -132,13 +132,13 @@ def highlighted_lines(source: str) -> tuple[str, ...]:
 
 def token_colours(theme: Theme) -> dict[str, str]:
     """A colour for each kind, in hues that colour-blind readers tell apart."""
-    hues, light = dict(HUES), theme is LIGHT
+    light = theme is LIGHT
     return {
         "comment": theme.dim,
-        "string": mix(hues["vermilion"], 0.8 if light else 0.7, theme.ink),
-        "builtin": mix(hues["purple"], 0.65 if light else 0.8, theme.ink),
-        "keyword": mix(hues["blue" if light else "sky"], 0.9, theme.ink),
-        "number": mix(hues["green"], 0.7 if light else 0.8, theme.ink),
+        "string": mix(HUES["vermilion"], 0.8 if light else 0.7, theme.ink),
+        "builtin": mix(HUES["purple"], 0.65 if light else 0.8, theme.ink),
+        "keyword": mix(HUES["blue" if light else "sky"], 0.9, theme.ink),
+        "number": mix(HUES["green"], 0.7 if light else 0.8, theme.ink),
     }
 
 

@@ -131,9 +131,8 @@ _SHADE_HUES = ("sky", "orange", "green", "purple", "yellow")
 
 
 def _shade_css() -> str:
-    hues = dict(HUES)
     return "\n".join(
-        f"{page} .shade{index} > span {{ background-color: {mix(hues[name], strength, theme.paper)}; }}"
+        f"{page} .shade{index} > span {{ background-color: {mix(HUES[name], strength, theme.paper)}; }}"
         for theme, page, strength in (
             (LIGHT, ".ptx-profile", 0.16),
             (DARK, f":is({DARK_PAGES}) .ptx-profile", 0.2),

@@ -18,17 +18,16 @@ from .table import Table
 if TYPE_CHECKING:  # else imported at use: a browser tab has no simulator
     from ..simulator.timing.launch_profile import LaunchProfile
 
-_HUES = dict(HUES)
 #: The colour of what a warp does or waits for, and its meaning for tooltips. Grey costs nothing: another warp
 #: issues meanwhile.
 STALL_REASONS = {
-    "selected": (_HUES["green"], "issues an instruction"),
-    "wait": (_HUES["sky"], "waits for the fixed latency of its previous instruction"),
-    "long scoreboard": (_HUES["vermilion"], "waits for data from L1, L2 or DRAM"),
-    "short scoreboard": (_HUES["orange"], "waits for data from shared memory, or for a special function"),
-    "barrier": (_HUES["purple"], "waits for other warps at a barrier"),
-    "mbarrier": (_HUES["blue"], "waits for a phase of an mbarrier: a copy, or other warps"),
-    "wgmma": (_HUES["yellow"], "waits for wgmma to complete"),
+    "selected": (HUES["green"], "issues an instruction"),
+    "wait": (HUES["sky"], "waits for the fixed latency of its previous instruction"),
+    "long scoreboard": (HUES["vermilion"], "waits for data from L1, L2 or DRAM"),
+    "short scoreboard": (HUES["orange"], "waits for data from shared memory, or for a special function"),
+    "barrier": (HUES["purple"], "waits for other warps at a barrier"),
+    "mbarrier": (HUES["blue"], "waits for a phase of an mbarrier: a copy, or other warps"),
+    "wgmma": (HUES["yellow"], "waits for wgmma to complete"),
     "math pipe throttle": ("#7B3F8C", "waits for a unit that is busy"),
     "LG throttle": ("#8C4A1F", "waits for room in the queue of loads and stores"),
     "MIO throttle": (

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 #: Names and full strength of the 8 hues, by lane group.
-HUES: tuple[tuple[str, str], ...] = (
-    ("blue", "#0072B2"),
-    ("grey", "#7A7A7A"),
-    ("sky", "#56B4E9"),
-    ("vermilion", "#D55E00"),
-    ("purple", "#CC79A7"),
-    ("yellow", "#F0E442"),
-    ("green", "#009E73"),
-    ("orange", "#E69F00"),
-)
+HUES: dict[str, str] = {
+    "blue": "#0072B2",
+    "grey": "#7A7A7A",
+    "sky": "#56B4E9",
+    "vermilion": "#D55E00",
+    "purple": "#CC79A7",
+    "yellow": "#F0E442",
+    "green": "#009E73",
+    "orange": "#E69F00",
+}
 #: How much of the hue is in the shade of thread 0..3 of a group; the rest is white.
 STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
 
@@ -66,7 +66,7 @@ def contrast(colour: str, other: str) -> float:
 
 
 #: Colour of lanes 0..31; the lanes of a warpgroup's further warps repeat them.
-LANES: tuple[str, ...] = tuple(mix(hue, strength) for _, hue in HUES for strength in STRENGTHS)
+LANES: tuple[str, ...] = tuple(mix(hue, strength) for hue in HUES.values() for strength in STRENGTHS)
 
 
 # -- light and dark pages --------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def lane_shades(paper: str, ink: str, least: dict[str, float]) -> list[tuple[str
                 return fill, text
         raise AssertionError(f"no shade of {hue} can be read on {paper}")
 
-    return [shade(hue, strength) for _, hue in HUES for strength in STRENGTHS]
+    return [shade(hue, strength) for hue in HUES.values() for strength in STRENGTHS]
 
 
 #: Small text needs 4.5. Black on a dark page needs more: it looks fainter than its contrast says.

@@ -427,8 +427,8 @@ def heat_map(matrix: NumberMatrix, theme: Theme = LIGHT) -> Chart:
 
 def _colour_scale(centred: bool, theme: Theme) -> list[tuple[float, str]]:
     """Colours of a heat map from the lowest number to the highest; text can be read on all of them."""
-    hues = dict(palette.HUES)
-    low, high = (palette.mix(hues[hue], palette.STRENGTHS[-1], theme.paper) for hue in ("blue", "vermilion"))
+    blue, vermilion = palette.HUES["blue"], palette.HUES["vermilion"]
+    low, high = (palette.mix(hue, palette.STRENGTHS[-1], theme.paper) for hue in (blue, vermilion))
     if centred:
         return [(0.0, low), (0.5, theme.paper), (1.0, high)]
     faint = "#F4F6F8" if theme is LIGHT else palette.mix(low, 0.12, theme.paper)

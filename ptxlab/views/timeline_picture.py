@@ -266,7 +266,7 @@ class Timeline:
                     y=[*(base - 0.9 * step * part).tolist(), *[base] * len(part)],
                     fill="toself",
                     mode="lines",
-                    line={"width": 0.5, "color": dict(palette.HUES)["grey"]},
+                    line={"width": 0.5, "color": palette.HUES["grey"]},
                     name=places[base],
                     showlegend=False,
                     hoverinfo="skip",

@@ -31,7 +31,7 @@ from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, pars
 from ptxlab.explorer.quiz import choose_questions
 from ptxlab.explorer.start import first_transfer
 from ptxlab.explorer.state import ExplorerState, LoadRequest
-from ptxlab.explorer.tensor_view import load_data, tensor_load
+from ptxlab.explorer.tensor_view import find_load, load_data
 from ptxlab.explorer.transfer_view import transfer_info
 from ptxlab.isa.catalog import tcgen05_forms
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
@@ -130,8 +130,7 @@ def test_registers_after_a_load_are_those_of_its_form(request_: LoadRequest) -> 
     state = state_of("layout D")
     assert isinstance(state.ins, Tcgen05Mma)
     state.load = request_
-    load = tensor_load(state)
-    assert load is not None
+    load = find_load(state.ins, state.load)
     data = load_data(state.ins, load)
     words = np.arange(128 * 32, dtype=np.uint32).reshape(128, 32)
     form = ptxlab.instruction(load.form.mnemonic)

@@ -17,10 +17,10 @@ from ...gemm.attention import KERNELS, Attention
 from ...isa.layout import fragment, tiled
 from ...simulation import Simulation
 from ...simulator import HazardError
-from ...views import Cell, Picture
+from ...views import Picture
 from ...views.annotated_source import profile_html, source_html
 from ...views.charts import bars
-from ...views.grid import Entry, State, numbered_grid, tooltips, uniform_grid
+from ...views.grid import Entry, uniform_grid
 from ..answers import close_to, numbers, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, otherwise, when, with_code
 from ..reader_kernels import (
@@ -449,23 +449,18 @@ def diagonal(lane: int) -> Picture:
     """
     layout = tiled(fragment(16, 8, 2), (), (16, 16))
     place = layout.scatter()
-    cells = []
-    for (row, column), at in np.ndenumerate(place):
-        owner, element = divmod(int(at), layout.elements)
-        hidden = column > row
-        unmarked: State = "dim" if hidden else "plain"
-        state: State = "mark" if owner == lane else unmarked
-        text = "-inf" if hidden and owner == lane else f"s{element}"
-        cells.append(Cell(int(row), int(column), 1, 1, (text,), None if hidden else owner, state))
-    hover = tooltips(
-        layout.shape,
-        lambda row, column: (
-            f"S[{row}][{column}]: lane {place[row, column] // 8}, s[{place[row, column] % 8}]"
-            + (", masked" if column > row else "")
-        ),
-    )
+
+    def entry(row: int, column: int) -> Entry:
+        owner, element = divmod(int(place[row, column]), layout.elements)
+        tooltip = f"S[{row}][{column}]: lane {owner}, s[{element}]"
+        if column <= row:
+            return Entry((f"s{element}",), owner, tooltip, "mark" if owner == lane else "plain")
+        if owner == lane:
+            return Entry(("-inf",), None, f"{tooltip}, masked", "mark")
+        return Entry((f"s{element}",), None, f"{tooltip}, masked", "dim")
+
     notes = (f"outlined: lane {lane}", "grey: the key comes after the query")
-    grid = numbered_grid(cells, hover, ("query", "key"), density="close")
+    grid = uniform_grid(layout.shape, entry, 1, 1, ("query", "key"), density="close")
     return Picture("S of 16 queries and 16 keys on the diagonal", notes, (grid,))
 
 
@@ -693,16 +688,8 @@ def _rescale(answer: object) -> Sentences:
     q, k, v = _small_problem()
     output = np.full((16, 16), np.nan, np.float32)
     M, L = np.zeros((2, 32, 2), np.float32)
-    arguments = (
-        q,
-        k,
-        np.ascontiguousarray(v.T),
-        output,
-        M,
-        L,
-        np.int32(48),
-        np.float32(math.log2(math.e) / 4),
-    )
+    sizes = np.int32(48), np.float32(math.log2(math.e) / 4)
+    arguments = (q, k, np.ascontiguousarray(v.T), output, M, L, *sizes)
     result = simulated(built, (1, 1), 32, arguments, "`s` and `o` have 8 elements, `m` and `l` have 2.")
     rows = np.arange(32)[:, None] // 4 + np.array([0, 8])
     scores = q.astype(np.float64) @ k.astype(np.float64).T
@@ -778,17 +765,14 @@ def _tiles(answer: object) -> Sentences:
     def whole(block: int, queries: int, block_n: int) -> int:
         return block * queries // block_n
 
+    def masked(block: int, queries: int, block_n: int) -> int:
+        return seen(block, queries, block_n) - whole(block, queries, block_n)
+
     first = [one for one, _ in submitted]
-    where = next(
-        (
-            case
-            for case, one in zip(cases, submitted, strict=True)
-            if one != (seen(*case), seen(*case) - whole(*case))
-        ),
-        cases[0],
-    )
+    pairs = zip(cases, submitted, strict=True)
+    where = next((case for case, one in pairs if one != (seen(*case), masked(*case))), cases[0])
     return {
-        correct(everywhere(seen, lambda *case: seen(*case) - whole(*case))): "So kernel 3 loads half of K "
+        correct(everywhere(seen, masked)): "So kernel 3 loads half of K "
         "and V, and masks one or two tiles for each block of queries. Kernel 5 has as many keys in a block "
         "as queries: one masked tile, and it comes first.",
         when(everywhere(seen, lambda *case: 1)): "The tiles are right. But one masked tile is "

@@ -353,17 +353,11 @@ def lane_of(answer: object) -> Sentences:
     }
 
 
-def _quantised() -> tuple[float, tuple[float, ...]]:
-    """Scale and stored values of `_BLOCK`, by the rule in the task."""
-    scale = 2.0 ** (math.floor(math.log2(max(map(abs, _BLOCK)))) - _TOP)
-    kind = dtype("e2m1")
-    return scale, tuple(kind.decode(kind.encode(np.array(_BLOCK) / scale)).astype(float).tolist())
-
-
 @checks("25.6")
 def by_hand(answer: object) -> Sentences:
     submitted = numbers(answer, "`(scale, q0, q1, q2, q3)`", 5)
-    scale, stored = _quantised()
+    quantised, scales = quantise(np.array([_BLOCK]), block=len(_BLOCK))
+    scale, stored = scales.item(), tuple(quantised[0].tolist())
     amax = max(map(abs, _BLOCK))
     known = set(dtype("e2m1").decode(np.arange(16)).astype(float).tolist())
     worth = tuple(value * scale for value in stored)

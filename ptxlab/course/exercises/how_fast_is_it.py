@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...errors import counted
 from ...instruction import mma_instruction
 from ...views import Picture
@@ -196,8 +198,12 @@ def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
     >>> least_cycles(128, False, True), least_cycles(128, True, True)
     (64.0, 80.0)
     """
-    memory = (n / 2 if sparse else n / 4) + (16 if in_memory else 0)
-    return max(n / 2, memory)
+    return max(n / 2, _memory_cycles(n, sparse, in_memory))
+
+
+def _memory_cycles(n: int, sparse: bool, in_memory: bool) -> float:
+    """Cycles in which shared memory is read for one wgmma."""
+    return (n / 2 if sparse else n / 4) + (16 if in_memory else 0)
 
 
 @checks("10.4")
@@ -209,27 +215,23 @@ def _cycles(answer: object) -> Sentences:
     def wrong(where: list[tuple[int, bool, bool]]) -> bool:
         return any(abs(values[row] - least_cycles(*row)) > 0.5 for row in where)
 
-    def everywhere(rule: str) -> bool:
-        rules = {
-            "sum": lambda n, sparse, memory: n / 2 + (n / 2 if sparse else n / 4) + (16 if memory else 0),
-            "compute": lambda n, sparse, memory: n / 2,
-            "memory": lambda n, sparse, memory: (n / 2 if sparse else n / 4) + (16 if memory else 0),
-            "always A": lambda n, sparse, memory: max(n / 2, (n / 2 if sparse else n / 4) + 16),
-            "short B": lambda n, sparse, memory: max(n / 2, n / 4 + (16 if memory else 0)),
-        }
-        return all(abs(values[row] - rules[rule](*row)) < 0.5 for row in rows)
+    def everywhere(rule: Callable[[int, bool, bool], float]) -> bool:
+        return all(abs(values[row] - rule(*row)) < 0.5 for row in rows)
 
     return {
         correct(not wrong(rows)): "This is what an H200 does: of the 910 forms that we measured with N of at "
         "least 40, your function gives all but 7 to within half a cycle. So with A in memory a sparse "
         "`wgmma` always waits for A.",
-        when(everywhere("sum")): "They work in parallel. The one that takes longer hides the other.",
-        when(everywhere("compute")): "Those are the tensor cores. How long does shared memory take for A "
-        "and B?",
-        when(everywhere("memory")): "That is shared memory. Where N is large, the tensor cores take longer.",
-        when(everywhere("always A")): "A in registers need not be read from shared memory.",
-        when(everywhere("short B")): "A sparse `wgmma` covers twice as much K, and B is dense: how many "
-        "bytes of B?",
+        when(everywhere(lambda n, sparse, memory: n / 2 + _memory_cycles(n, sparse, memory))): "They work in "
+        "parallel. The one that takes longer hides the other.",
+        when(everywhere(lambda n, sparse, memory: n / 2)): "Those are the tensor cores. How long does shared "
+        "memory take for A and B?",
+        when(everywhere(_memory_cycles)): "That is shared memory. Where N is large, the tensor cores take "
+        "longer.",
+        when(everywhere(lambda n, sparse, memory: least_cycles(n, sparse, True))): "A in registers need not "
+        "be read from shared memory.",
+        when(everywhere(lambda n, sparse, memory: least_cycles(n, False, memory))): "A sparse `wgmma` covers "
+        "twice as much K, and B is dense: how many bytes of B?",
         when(wrong([row for row in rows if not row[1] and not row[2]])): "Begin with dense and A in "
         "registers: B takes N x 32 bytes at 128 bytes per cycle, in parallel with N / 2 cycles.",
         when(wrong([row for row in rows if not row[1]])): "Dense with A in registers is right. From shared "

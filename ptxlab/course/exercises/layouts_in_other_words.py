@@ -17,7 +17,7 @@ from ...views import Cell, Picture
 from ...views import fragment as fragment_picture
 from ...views.charts import table
 from ...views.colours import warp_tint
-from ...views.grid import Entry, numbered_grid, tooltips, uniform_grid
+from ...views.grid import Entry, numbered_grid, uniform_grid
 from ..answers import WrongForm, first_wrong, numbers, result_of, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 
@@ -131,19 +131,15 @@ def _owned(
     layout: Layout, texts: NDArray[np.int64], lane: int, title: str, notes: tuple[str, ...]
 ) -> Picture:
     """A number for each element, in the colour of the lane that holds it; one lane is outlined."""
-    holders = layout.scatter() // layout.elements
-    cells = [
-        Cell(row, column, 1, 1, (str(texts[row, column]),), int(owner), "mark" if owner == lane else "dim")
-        for (row, column), owner in np.ndenumerate(holders)
-    ]
-    hover = tooltips(
-        layout.shape,
-        lambda row, column: (
-            f"C[{row}][{column}]: {texts[row, column]}\nlane {holders[row, column]}, "
-            f"value {layout.scatter()[row, column] % layout.elements}"
-        ),
-    )
-    return Picture(title, notes, (numbered_grid(cells, hover, ("m", "n"), density="close"),))
+    place = layout.scatter()
+
+    def entry(row: int, column: int) -> Entry:
+        owner, value = divmod(int(place[row, column]), layout.elements)
+        text = str(texts[row, column])
+        tooltip = f"C[{row}][{column}]: {text}\nlane {owner}, value {value}"
+        return Entry((text,), owner, tooltip, "mark" if owner == lane else "dim")
+
+    return Picture(title, notes, (uniform_grid(layout.shape, entry, 1, 1, ("m", "n"), density="close"),))
 
 
 def tiled_mma(warps: str) -> Picture:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from ..reader_kernels import (
     explained_part,
     kernel,
     normal_numbers,
+    shortened,
     source_parts,
     where,
 )
@@ -182,18 +182,17 @@ def asked(phase: int) -> Picture:
             lane = PARITY_LANES[parity] if number >= 0 else None
             return Entry((str(parity), "ended" if number >= 0 else "before the first"), lane, "it has ended")
         if number != asks[row - 1]:
-            return Entry()
+            return Entry(role="blank")
         return Entry(
             ("waits" if number == phase else "passes",), PARITY_LANES[parity], "it asks about this phase"
         )
 
     names = ["", *(f"phase {number}" for number in PHASES)]
     grid = uniform_grid((3, len(names)), entry, ["parity", "wait(0)", "wait(1)"], names, row_rules=(1,))
-    blanks = tuple(cell if cell.lines else replace(cell, role="blank") for cell in grid.cells)
     notes = [f"wait({phase % 2}) asks about phase {phase}, in progress: it waits"]
     before = f"phase {phase - 1}, which has ended" if phase else "the phase before"
     notes.insert(1 - phase % 2, f"wait({1 - phase % 2}) asks about {before}: it passes")
-    return Picture(f"An mbarrier in phase {phase}", tuple(notes), (replace(grid, cells=blanks),))
+    return Picture(f"An mbarrier in phase {phase}", tuple(notes), (grid,))
 
 
 def ring(stages: int) -> Picture:
@@ -373,7 +372,7 @@ def _stopped(record: Recorded) -> str:
     """What the simulator says, shortened."""
     hazards = [hazard.sentence for hazard in record.hazards]
     text = record.complaint or "".join(hazards[:1])
-    return f"The simulator says: {textwrap.shorten(text, 330, placeholder=' ...')}."
+    return f"The simulator says: {shortened(text)}."
 
 
 def _is_crowded(record: Recorded) -> bool:

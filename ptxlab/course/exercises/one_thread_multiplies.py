@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from ...errors import PtxlabError
 from ...isa.instruction_descriptor import InstructionDescriptor, ZeroColumnMask
-from ...views import Cell, Grid, Header, Picture
+from ...views import Picture
 from ...views.charts import table
 from ...views.colours import CHUNK_HUES
 from ...views.grid import Entry, uniform_grid
@@ -97,27 +95,22 @@ def without(left_out: str) -> Picture:
     >>> without("commit").notes[0]
     'without commit: Nothing arrives at the mbarrier, and the block waits forever'
     """
-    shape = len(STEPS), len(_WHO)
-    cells, hover = [], np.full(shape, "", dtype=object)
-    for row, who in np.ndindex(*shape):
-        name = list(STEPS)[row]
+    names = list(STEPS)
+
+    def entry(row: int, who: int) -> Entry:
+        name = names[row]
         issued = _WHO[who] == STEPS[name][0]
         text = name if issued else ""
-        if who == _WHO.index("tensor core") and name in ("commit", "try_wait"):
+        if _WHO[who] == "tensor core" and name in ("commit", "try_wait"):
             text = "D += A B"
         if not text:
-            cells.append(Cell(row, who, 1, 1, (), role="blank"))
-            continue
+            return Entry(role="blank")
         gone = name == left_out and issued
-        words = f"no {text}" if gone else text
-        cells.append(Cell(row, who, 1, 1, (words,), CHUNK_HUES[who] * 4 + 1, "mark" if gone else "plain"))
-        hover[row, who] = f"{_WHO[who]}: {text}"
-    grid = Grid(
-        shape, tuple(cells), hover,
-        tuple(Header(row, 1, (str(row + 1),)) for row in range(shape[0])),
-        tuple(Header(at, 1, (who,)) for at, who in enumerate(_WHO)),
-        ("step", ""), density="close",
-    )  # fmt: skip
+        words, tooltip = f"no {text}" if gone else text, f"{_WHO[who]}: {text}"
+        return Entry((words,), CHUNK_HUES[who] * 4 + 1, tooltip, "mark" if gone else "plain")
+
+    rows = [str(step) for step in range(1, len(names) + 1)]
+    grid = uniform_grid((len(names), len(_WHO)), entry, rows, _WHO, ("step", ""), density="close")
     notes: tuple[str, ...] = ("each step comes after the one above it",)
     if left_out in STEPS:
         notes = (f"without {left_out}: {STEPS[left_out][1].rstrip('.')}",)

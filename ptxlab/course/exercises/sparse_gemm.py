@@ -184,10 +184,12 @@ def busy(m: int, n: int, sparse: bool) -> float:
     >>> busy(128, 256, sparse=False), round(busy(256, 192, sparse=True), 2)
     (1.0, 0.63)
     """
-    column = 64 if sparse else 32
-    read = m // 64 * (64 * 32 + n * column)
-    written = m * 32 + n * column
-    return min(1.0, m // 64 * n / 2 / ((read + written) / 128))
+    return min(1.0, _share(m // 64, n, 64 if sparse else 32))
+
+
+def _share(rows: int, n: int, column: int) -> float:
+    """Bytes that shared memory could move during `rows` instructions, over those that it has to move."""
+    return rows * n * 64 / (rows * (2048 + n * column) + rows * 2048 + n * column)
 
 
 def tiles() -> Picture:
@@ -360,26 +362,20 @@ def _busy(answer: object) -> Sentences:
         expected = [min(most, share(m // 64, n, 64 if sparse else 32)) for m, n, sparse in cases]
         return bool(np.allclose(results, expected, atol=4e-3))
 
-    def work(rows: int, n: int) -> float:
-        return rows * n * 64  # bytes that shared memory could move meanwhile
-
-    def share(rows: int, n: int, column: int) -> float:
-        return work(rows, n) / (rows * (2048 + n * column) + rows * 2048 + n * column)
-
     how_many_times = near(
-        lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
+        lambda rows, n, column: 1 / _share(rows, n, column) if _share(rows, n, column) < 1 else 1.0, 9.0
     )
     return {
-        correct(near(share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
+        correct(near(_share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
         "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "
         "shrinks to 1.26 times. An H200 reaches 1.57 times, we think because tensor cores that wait take "
         "less power, so the clock stays higher (lesson 10).",
-        when(near(share, 9.0)): "Right, except that nothing can be busy for more than all of the time.",
-        when(near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column)))): "Those are the "
+        when(near(_share, 9.0)): "Right, except that nothing can be busy for more than all of the time.",
+        when(near(lambda rows, n, column: rows * n * 64 / (rows * (2048 + n * column)))): "Those are the "
         "reads. TMA writes the tile into the same memory.",
-        when(near(lambda rows, n, column: work(rows, n) / (2 * (rows * 2048 + n * column)))): "Every 64 "
+        when(near(lambda rows, n, column: rows * n * 64 / (2 * (rows * 2048 + n * column)))): "Every 64 "
         "rows need an instruction of their own, and each reads all of B.",
-        when(near(lambda rows, n, column: share(rows, n, 32))): "That is the dense kernel. A sparse "
+        when(near(lambda rows, n, column: _share(rows, n, 32))): "That is the dense kernel. A sparse "
         "instruction takes 64 bytes of each column of B.",
         when(how_many_times): "That is how many times as long it takes. For what fraction of the time are "
         "the tensor cores busy?",

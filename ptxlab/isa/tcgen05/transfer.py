@@ -12,7 +12,7 @@ from ...errors import PtxlabError, quoted
 from ..layout import Layout, Mode, coalesced
 from ..operand import Operand
 from ..targets import PtxVersion
-from ..tensor_memory import LANES, TensorLayout, TensorOperand
+from ..tensor_memory import LANES, TensorLayout, TensorOperand, split_address
 from .form import TYPES, Tcgen05Form, dotted
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
@@ -270,9 +270,7 @@ class Tcgen05Transfer(Tcgen05Form):
         (16, 5)
         """
         at = as_int(address, "address")
-        if not 0 <= at < 1 << 32:
-            raise PtxlabError(f"address {quoted(at)}: it has 32 bits, the lane in the upper 16")
-        lane, column = at >> 16, at & 0xFFFF
+        lane, column = split_address(at)
         if not 0 <= lane < LANES or lane % 16 or (self.shape == "32x32b" and lane % 32):
             step = 32 if self.shape == "32x32b" else 16
             raise PtxlabError(

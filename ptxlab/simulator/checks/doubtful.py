@@ -105,25 +105,26 @@ class DoubtfulValues(Observer):
 
     # -- origins ---------------------------------------------------------------------------------------------
 
-    def _origin(self, key: tuple[Any, ...], threads: NDArray[Any], origin: _Origin) -> int:
+    def _origin(
+        self, key: tuple[Any, ...], threads: NDArray[Any], violation: Violation | None = None,
+        account: Account | None = None, loading: bool = False,
+    ) -> int:  # fmt: skip
         """The number of an origin, which may be known already, with other threads."""
         number = self._numbers.get(key)
         if number is None:
             number = len(self._origins) + 1
-            if origin.violation is not None and "__syncthreads()" in origin.violation.remedy:
+            if violation is not None and "__syncthreads()" in violation.remedy:
                 number += _MORE_THAN_A_WARP
-            self._numbers[key], self._origins[number] = number, origin
+            nobody = np.zeros(self._batch.size, dtype=np.bool_)
+            self._numbers[key], self._origins[number] = number, _Origin(violation, nobody, account, loading)
         self._origins[number].threads[threads] = True
         return number
-
-    def _no_threads(self) -> NDArray[np.bool_]:
-        return np.zeros(self._batch.size, dtype=np.bool_)
 
     def doubt(self, violation: Violation, account: Account | None = None) -> None:
         """Threads load what they should not use; the violation is reported once the value matters."""
         instruction, threads = violation.instruction, violation.threads
         key = (violation.kind, id(instruction), id(violation.other), violation.remedy)
-        number = self._origin(key, threads, _Origin(violation, self._no_threads(), account))
+        number = self._origin(key, threads, violation, account)
         flow = self._plans.flow(instruction)
         for register, lanes in _destinations(instruction, flow, threads):
             self._mark(flow.function, register, lanes, np.int32(number))
@@ -147,7 +148,7 @@ class DoubtfulValues(Observer):
     ) -> None:
         """Threads hold a loaded value that they should not use: another thread has just overwritten it."""
         key = (violation.kind, id(violation.instruction), id(violation.other), violation.remedy, "idle")
-        number = self._origin(key, threads, _Origin(violation, self._no_threads(), account))
+        number = self._origin(key, threads, violation, account)
         for register in uses.registers:
             self._mark(uses.function, register, threads, np.int32(number))
 
@@ -158,8 +159,7 @@ class DoubtfulValues(Observer):
             return live
         live = self._live[function] = {}
         for register in self._plans.functions[function].unwritten:
-            origin = _Origin(None, self._no_threads())
-            number = self._origin((function, register), self._batch.everyone, origin)
+            number = self._origin((function, register), self._batch.everyone)
             live[register] = np.full(self._batch.size, number, dtype=np.int32)
         return live
 
@@ -275,7 +275,7 @@ class DoubtfulValues(Observer):
                 continue
             unwritten = Violation("uninitialised register", instruction, lanes, what)
             key = (id(instruction), register)
-            taints[taints == number] = self._origin(key, lanes, _Origin(unwritten, self._no_threads()))
+            taints[taints == number] = self._origin(key, lanes, unwritten)
         return taints
 
     def _unwritten_names(
@@ -488,8 +488,7 @@ class DoubtfulValues(Observer):
             what = "{who} load{s} from tensor memory"
             remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
             violation = Violation("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
-            origin = _Origin(violation, self._no_threads(), loading=True)
-            number = self._origin(("tcgen05.ld", id(instruction)), ours, origin)
+            number = self._origin(("tcgen05.ld", id(instruction)), ours, violation, loading=True)
             self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
             return
         loading = [number for number, each in self._origins.items() if each.loading]

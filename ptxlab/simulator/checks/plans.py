@@ -174,12 +174,67 @@ class FunctionPlans:
     @cached_property
     def unwritten(self) -> set[int]:
         """Registers that some path reads before it writes them."""
-        return _unwritten(self.function)
+        instructions = self.function.instructions
+        effects = [instruction.effects for instruction in instructions]
+        starts = basic_blocks(self.function)
+        everything = (1 << len(self.function.registers)) - 1
+        first = register_bits(
+            register.index
+            for register in self.function.registers
+            if any(register.name == parameter.name for parameter in self.function.parameters)
+        )
+        before = dict.fromkeys(starts, everything)
+        if not instructions:
+            return set()
+        before[0] = first
+        waiting = [0]
+        seen: set[int] = set()
+        while waiting:
+            start = waiting.pop()
+            seen.add(start)
+            known = before[start]
+            for index in range(start, starts[start]):
+                if instructions[index].guard is None:
+                    known |= register_bits(effects[index][1])
+            for target in successors(instructions, starts[start] - 1):
+                if target < len(instructions) and (
+                    before[target] & known != before[target] or target not in seen
+                ):
+                    before[target] &= known
+                    if target not in waiting:
+                        waiting.append(target)
+        watched: set[int] = set()
+        for start, end in starts.items():
+            known = before[start]
+            for index in range(start, end if start in seen else start):
+                watched |= {register for register in effects[index][0] if not known >> register & 1}
+                if instructions[index].guard is None:
+                    known |= register_bits(effects[index][1])
+        written = {register for _, registers in effects for register in registers}
+        readers = {
+            register: [
+                each for each, (read, _) in zip(instructions, effects, strict=True) if register in read
+            ]
+            for register in watched - written
+        }
+        return watched - {
+            register for register, those in readers.items() if all(_fills(each, written) for each in those)
+        }
 
     @cached_property
     def masked(self) -> set[int]:
         """Registers that only `and` with a constant writes: `or` combines such bit-fields."""
-        return _masked(self.function)
+        masked: set[int] = set()
+        others: set[int] = set()
+        for instruction in self.function.instructions:
+            written = instruction.effects[1]
+            if instruction.parts[0] == "and" and any(
+                isinstance(each, Immediate) for each in instruction.operands
+            ):
+                masked |= written
+            else:
+                others |= written
+        return masked - others
 
     @cached_property
     def loads(self) -> FunctionLoads:
@@ -300,9 +355,7 @@ class ModulePlans:
             elif isinstance(operand, Register):
                 plan.mask_register = operand.index
             plan.mask = -1 if mask == _ALL_LANES else mask
-        busy = plan.accumulators or plan.overwrites or plan.lanes
-        needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
-        return plan if busy or needed else None
+        return None if plan == RegisterPlan() else plan
 
 
 # -- analysis of a function's code ---------------------------------------------------------------------------
@@ -355,69 +408,6 @@ def _branch_region(function: Function, branch: PtxInstruction) -> tuple[PtxInstr
 def _target(instruction: PtxInstruction) -> int:
     """The index that `bra` leads to; -1 for other instructions."""
     return branch_targets(instruction)[0] if instruction.parts[0] == "bra" else -1
-
-
-def _masked(function: Function) -> set[int]:
-    """See `FunctionPlans.masked`."""
-    masked: set[int] = set()
-    others: set[int] = set()
-    for instruction in function.instructions:
-        written = instruction.effects[1]
-        if instruction.parts[0] == "and" and any(
-            isinstance(each, Immediate) for each in instruction.operands
-        ):
-            masked |= written
-        else:
-            others |= written
-    return masked - others
-
-
-def _unwritten(function: Function) -> set[int]:
-    """Registers that some path reads before it writes them."""
-    instructions = function.instructions
-    effects = [instruction.effects for instruction in instructions]
-    starts = basic_blocks(function)
-    everything = (1 << len(function.registers)) - 1
-    first = register_bits(
-        register.index
-        for register in function.registers
-        if any(register.name == parameter.name for parameter in function.parameters)
-    )
-    before = dict.fromkeys(starts, everything)
-    if not instructions:
-        return set()
-    before[0] = first
-    waiting = [0]
-    seen: set[int] = set()
-    while waiting:
-        start = waiting.pop()
-        seen.add(start)
-        known = before[start]
-        for index in range(start, starts[start]):
-            if instructions[index].guard is None:
-                known |= register_bits(effects[index][1])
-        for target in successors(instructions, starts[start] - 1):
-            if target < len(instructions) and (
-                before[target] & known != before[target] or target not in seen
-            ):
-                before[target] &= known
-                if target not in waiting:
-                    waiting.append(target)
-    watched: set[int] = set()
-    for start, end in starts.items():
-        known = before[start]
-        for index in range(start, end if start in seen else start):
-            watched |= {register for register in effects[index][0] if not known >> register & 1}
-            if instructions[index].guard is None:
-                known |= register_bits(effects[index][1])
-    written = {register for _, registers in effects for register in registers}
-    readers = {
-        register: [each for each, (read, _) in zip(instructions, effects, strict=True) if register in read]
-        for register in watched - written
-    }
-    return watched - {
-        register for register, those in readers.items() if all(_fills(each, written) for each in those)
-    }
 
 
 def _fills(instruction: PtxInstruction, written: set[int]) -> bool:

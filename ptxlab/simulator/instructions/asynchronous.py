@@ -22,7 +22,7 @@ from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import REDUCTIONS, combination, combined
-from .mbarriers import BarrierChange, barrier_place, check_masks, update_barriers, update_in_blocks
+from .mbarriers import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .tma import Boxes, load_boxes, map_at, store_boxes
 
@@ -37,33 +37,25 @@ def _copy(instruction: PtxInstruction, context: Context) -> MachineStep:
     if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
         raise unsupported(instruction)
     width = size.value
-    copied: Read | None = None  # bytes that are read; the rest is 0
-    ignored: Read | None = None  # whether none are
+    chosen: Read | None = None  # bytes that are read, the rest is 0; or whether none are
     if others and not any(part.endswith("cache_hint") for part in instruction.parts):
-        operand = others[0]
-        if isinstance(operand, Register) and operand.type == "pred":
-            ignored = reader(operand, 1, instruction, context)
-        else:
-            copied = reader(operand, 32, instruction, context)
+        is_predicate = isinstance(others[0], Register) and others[0].type == "pred"
+        chosen = reader(others[0], 1 if is_predicate else 32, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         memory = machine.memory
         targets, sources = place(machine, frame, threads), origin(machine, frame, threads)
-        if copied is None and ignored is None:
+        if chosen is None:
             words = memory.load(instruction, "global", threads, sources, 32, width // 4)
         else:
-            words = load_part(machine, frame, threads, sources)
+            words = load_part(machine, threads, sources, chosen(machine, frame, threads))
         memory.store(instruction, "shared", threads, targets, words)
 
     def load_part(
-        machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]
+        machine: Machine, threads: Threads, sources: NDArray[Any], part: NDArray[Any]
     ) -> list[NDArray[Any]]:
         """The words of a copy that reads fewer bytes than it writes; if none, any address is fine."""
-        size = np.full(threads.count, width, dtype=np.int64)
-        if copied is not None:
-            size = copied(machine, frame, threads).astype(np.int64)
-        elif ignored is not None:
-            size[ignored(machine, frame, threads)] = 0
+        size = np.where(part, 0, width) if part.dtype == np.bool_ else part.astype(np.int64)
         words = [np.zeros(threads.count, dtype=np.uint32) for _ in range(width // 4)]
         whole = size >= width
         if whole.any():
@@ -164,9 +156,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         read_from = sources(machine, frame, threads)[which] + steps
         write_to = places(machine, frame, threads)[which] + steps
         words = machine.memory.load(instruction, origin, each, read_from, bits, count, "async")
-        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
-        if masks is not None:
-            check_masks(machine, masks)
+        masks = read_masks(mask, machine, frame, threads)
         if combine is not None:
             update = combined(combine, words)
             machine.memory.update(instruction, to, each, write_to, bits, update)
@@ -234,9 +224,7 @@ def _tensor(instruction: PtxInstruction, context: Context) -> MachineStep:
             starts = np.concatenate([shifts, starts], axis=1)
         boxes = Boxes(tensors, which, starts, box_place(machine, frame, threads), rows)
         sizes = np.array([tensor.expect_tx for tensor in tensors], dtype=np.int64)[which] * max(rows, 1)
-        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
-        if masks is not None:
-            check_masks(machine, masks)
+        masks = read_masks(mask, machine, frame, threads)
         if not loads:
             store_boxes(machine.memory, instruction, threads, boxes, reduction)
         elif masks is None:

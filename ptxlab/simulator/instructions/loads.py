@@ -304,20 +304,11 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
     destination = Sink() if reduces else operands.pop(0)
     space = space_of(instruction)
     place = address(operands[0], instruction, context)
-    if kind == "add" and type_name[0] in "us" and bits in (32, 64):
-        read, write = reader(operands[1], bits, instruction, context), writer(destination, instruction)
-
-        def add(machine: Machine, frame: Frame, threads: Threads) -> None:
-            machine.polled = True
-            values = read(machine, frame, threads)
-            places, change = place(machine, frame, threads), atomic_add(values)
-            write(frame, threads, machine.memory.update(instruction, space, threads, places, bits, change))
-
-        return MachineStep(instruction, add)
-    combine = combination(instruction, kind, type_name, space)
-    targets = items_of(destination)
+    is_integer_sum = kind == "add" and type_name[0] in "us" and bits in (32, 64)
+    combine = None if is_integer_sum else combination(instruction, kind, type_name, space)
+    targets = (destination,) if combine is None else items_of(destination)
     rows: list[tuple[Operand, ...]] = [tuple(operands[1 : 3 if kind == "cas" else 2])]
-    if any(part in ("v2", "v4", "v8") for part in parts):  # each element is atomic on its own
+    if combine is not None and not {"v2", "v4", "v8"}.isdisjoint(parts):  # each element is atomic on its own
         if not isinstance(operands[1], Vector):
             raise unsupported(instruction)
         rows = [(item,) for item in operands[1].items]
@@ -332,7 +323,8 @@ def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.polled = True
         places = place(machine, frame, threads)
         for number, (reads, write) in enumerate(elements):
-            change = combined(combine, [read(machine, frame, threads) for read in reads])
+            values = [read(machine, frame, threads) for read in reads]
+            change = atomic_add(*values) if combine is None else combined(combine, values)
             at = places + number * bits // 8 if number else places
             write(frame, threads, machine.memory.update(instruction, space, threads, at, bits, change))
 

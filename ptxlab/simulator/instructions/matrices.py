@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from .operands import Read, Write, address, items_of, reader, readers, writer
 @builds("mma", "wmma.mma")
 def _mma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
-    form = mma_form(instruction)
+    form = form_as(instruction, MmaForm)
     destination = instruction.operands[0]
     sources, modifiers = _sources(form, instruction)
     reads = {
@@ -112,7 +112,7 @@ def _words(operand: Operand) -> list[int]:
 
 @builds("ldmatrix")
 def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = transfer_form(instruction)
+    form = form_as(instruction, TransferForm)
     destination, source = instruction.operands
     place = address(source, instruction, context)
     writes = write_matrix(destination, form.register_operand, instruction)
@@ -168,7 +168,7 @@ def _ldmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("stmatrix")
 def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = transfer_form(instruction)
+    form = form_as(instruction, TransferForm)
     operand = form.register_operand
     target, source = instruction.operands
     place = address(target, instruction, context)
@@ -198,7 +198,7 @@ def _stmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("movmatrix")
 def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
-    form = transfer_form(instruction)
+    form = form_as(instruction, TransferForm)
     destination, source = instruction.operands
     reads = read_matrix(source, form.register_operand, instruction, context)
     writes = write_matrix(destination, form.operand("D"), instruction)
@@ -218,7 +218,7 @@ def _movmatrix(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("wmma")
 def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
     """`wmma.load` and `wmma.store`: every row (or column) of the matrix has its own address."""
-    form, loads = transfer_form(instruction), instruction.parts[1] == "load"
+    form, loads = form_as(instruction, TransferForm), instruction.parts[1] == "load"
     operand = form.register_operand
     registers, memory_operand, *others = instruction.operands
     if not loads:
@@ -264,18 +264,13 @@ def _wmma(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- matrices in registers: operands of matrix instructions, for whole warps ---------------------------------
 
 
-def mma_form(instruction: PtxInstruction) -> MmaForm:
-    """The catalogue's entry for an `mma`, `wmma.mma` or `wgmma`."""
-    form = form_of(instruction)
-    if not isinstance(form, MmaForm):
-        raise unsupported(instruction)
-    return form
+_Form = TypeVar("_Form", MmaForm, TransferForm)
 
 
-def transfer_form(instruction: PtxInstruction) -> TransferForm:
-    """The catalogue's entry for an instruction that loads, stores or transposes a matrix."""
+def form_as(instruction: PtxInstruction, kind: type[_Form]) -> _Form:
+    """The catalogue's entry for an opcode, which has to be of this kind."""
     form = form_of(instruction)
-    if not isinstance(form, TransferForm):
+    if not isinstance(form, kind):
         raise unsupported(instruction)
     return form
 

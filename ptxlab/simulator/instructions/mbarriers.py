@@ -148,8 +148,13 @@ def update_barriers(
     return before
 
 
-def check_masks(machine: Machine, masks: NDArray[Any]) -> None:
-    """Refuse a ctaMask that names blocks outside of the cluster."""
+def read_masks(
+    mask: Read | None, machine: Machine, frame: Frame, threads: Threads
+) -> NDArray[np.int64] | None:
+    """The ctaMask of each thread, if there is one; it names blocks of the cluster only."""
+    if mask is None:
+        return None
+    masks = mask(machine, frame, threads).astype(np.int64)
     size = machine.batch.grid.cluster_size
     wrong = masks[masks >> size != 0]
     if len(wrong):
@@ -158,6 +163,7 @@ def check_masks(machine: Machine, masks: NDArray[Any]) -> None:
             f"the mask 0x{int(wrong[0]):x} names blocks that are not there; the cluster has "
             f"{counted(size, 'block')}{remedy}"
         )
+    return masks
 
 
 def update_in_blocks(

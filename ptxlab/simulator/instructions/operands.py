@@ -192,15 +192,9 @@ def as_symbol(operand: Symbol, instruction: PtxInstruction, context: Context) ->
 def _immediate_bits(immediate: Immediate, bits: int) -> int:
     if bits == 1:
         return int(immediate.value != 0)
-    if immediate.type == "decimal":
+    if (immediate.type == "decimal" and bits != 64) or (immediate.type == "f64" and bits == 32):
         value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
-        if bits == 64:
-            return immediate.value
-        code = "<f" if bits == 32 else "<e"
-        return int.from_bytes(struct.pack(code, value), "little")
-    if immediate.type == "f64" and bits == 32:
-        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
+        return int.from_bytes(struct.pack("<f" if bits == 32 else "<e", value), "little")
     if immediate.type == "f32" and bits == 64:
         value = struct.unpack("<f", struct.pack("<I", immediate.value))[0]
         return int(struct.unpack("<Q", struct.pack("<d", value))[0])
@@ -229,15 +223,12 @@ def address(operand: Operand, instruction: PtxInstruction, context: Context) -> 
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
     base = operand.base
     offset = _as_address(operand.offset)
-    if isinstance(base, Symbol):
-        if base.name in context.local:
-            offset += context.local[base.name]
-            dtype = np.dtype(np.int64)
-            return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
-        fixed = _as_address(offset + as_symbol(base, instruction, context))
-        return lambda machine, frame, threads: threads.constant(fixed, np.dtype(np.int64))
-    if isinstance(base, Immediate):
-        fixed = _as_address(offset + base.value)
+    if isinstance(base, Symbol) and base.name in context.local:
+        offset += context.local[base.name]
+        return lambda machine, frame, threads: threads.constant(frame.base + offset, np.dtype(np.int64))
+    if isinstance(base, Symbol | Immediate):
+        start = as_symbol(base, instruction, context) if isinstance(base, Symbol) else base.value
+        fixed = _as_address(offset + start)
         return lambda machine, frame, threads: threads.constant(fixed, np.dtype(np.int64))
     if base.type[0] not in "bsu":
         raise PtxlabError(f"{instruction.where}: {base.name} is .{base.type}; an address is an integer")

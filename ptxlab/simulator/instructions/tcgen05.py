@@ -31,7 +31,7 @@ from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .loads import space_of
 from .matrices import form_of
-from .mbarriers import BarrierChange, check_masks, update_barriers
+from .mbarriers import BarrierChange, read_masks, update_barriers
 from .operands import Read, address, items_of, reader, readers, writers
 
 
@@ -50,25 +50,16 @@ def _tcgen05(instruction: PtxInstruction, context: Context) -> MachineStep:
         by_warp = form.family in ("tcgen05.ld", "tcgen05.st")
         return (_registers if by_warp else _issued)(instruction, context, form)
     if isinstance(form, Tcgen05Control):
-        return _control(instruction, context, form)
+        return _CONTROLS.get(form.family, _nothing)(instruction, context)
     raise unsupported(instruction)
 
 
 # -- alloc, dealloc, commit ----------------------------------------------------------------------------------
 
 
-def _control(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> MachineStep:
-    if form.family == "tcgen05.alloc":
-        return _alloc(instruction, context)
-    if form.family == "tcgen05.dealloc":
-        return _dealloc(instruction, context)
-    if form.family == "tcgen05.commit":
-        return _commit(instruction, context, form)
-
-    def nothing(machine: Machine, frame: Frame, threads: Threads) -> None:
-        """Fences, waits and relinquish_alloc_permit: in the simulation, everything is in order already."""
-
-    return MachineStep(instruction, nothing)
+def _nothing(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """Fences, waits and relinquish_alloc_permit: in the simulation, everything is in order already."""
+    return MachineStep(instruction, lambda machine, frame, threads: None)
 
 
 def _first_lanes(threads: Threads) -> tuple[Threads, NDArray[np.intp]]:
@@ -119,11 +110,11 @@ def _dealloc(instruction: PtxInstruction, context: Context) -> MachineStep:
     return MachineStep(instruction, execute, convergent_lanes=32)
 
 
-def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control) -> MachineStep:
+def _commit(instruction: PtxInstruction, context: Context) -> MachineStep:
     place = address(instruction.operands[0], instruction, context)
     mask = None
     if len(instruction.operands) > 1:
-        wide = "multicast::cluster::32b" in form.qualifiers
+        wide = "multicast::cluster::32b" in instruction.parts
         mask = reader(instruction.operands[1], 32 if wide else 16, instruction, context)
     # Without a state space the address is generic, but Triton 3.6 passes a zero-extended shared address.
     # Assumed, not measured (no Blackwell GPU was at hand): only the lower 32 bits count, which serves both.
@@ -131,17 +122,19 @@ def _commit(instruction: PtxInstruction, context: Context, form: Tcgen05Control)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads) & bits
-        if mask is None:
+        masks = read_masks(mask, machine, frame, threads)
+        if masks is None:
             _arrive(machine, instruction, threads, places)
             return
-        masks = mask(machine, frame, threads).astype(np.int64)
-        check_masks(machine, masks)
         for rank in range(machine.batch.grid.cluster_size):
             chosen = masks >> rank & 1 == 1
             if chosen.any():
                 _arrive(machine, instruction, threads.where(chosen), in_block(places[chosen], rank))
 
     return MachineStep(instruction, execute)
+
+
+_CONTROLS = {"tcgen05.alloc": _alloc, "tcgen05.dealloc": _dealloc, "tcgen05.commit": _commit}
 
 
 def _arrive(machine: Machine, instruction: PtxInstruction, threads: Threads, places: NDArray[Any]) -> None:

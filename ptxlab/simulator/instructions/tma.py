@@ -18,10 +18,9 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, listing
-from ...isa.dtypes import dtype as element_type
-from ...memory import Im2colMap, TensorMap
+from ...memory import Im2colMap, TensorMap, tensor_map
 from ...memory.swizzle import swizzled
-from ...memory.tensor_maps import converted, places_of, tensor_map
+from ...memory.tensor_maps import FILLS, INTERLEAVES, MAX_AXES, as_stored, converted, places_of
 from ..machine import Frame, Launch, Machine, MachineStep
 from ..memory import CHUNK, RANK_SHIFT, Memory, cluster_places, rounds
 from ..ptx.syntax import Immediate, PtxInstruction
@@ -383,7 +382,6 @@ def _reduced(
 # -- tensor maps in the memory of a kernel, and the instructions that change them there ----------------------
 
 MAP_BYTES = 128
-_MAX_AXES = 5
 
 
 class _MapField(NamedTuple):
@@ -423,13 +421,11 @@ _ELEMENTS = (
     "UINT8", "UINT16", "UINT32", "INT32", "UINT64", "INT64", "FLOAT16", "FLOAT32", "FLOAT32_FTZ", "FLOAT64",
     "BFLOAT16", "TFLOAT32", "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B",
 )  # fmt: skip
-_INTERLEAVES = (0, 16, 32)
 _WIDTHS = (0, 32, 64, 128)
 _ATOMS = ("", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
-_FILLS = ("zero", "nan")
 _LIMITS = {
-    "elemtype": len(_ELEMENTS), "interleave_layout": len(_INTERLEAVES), "swizzle_mode": len(_WIDTHS),
-    "swizzle_atomicity": len(_ATOMS), "fill_mode": len(_FILLS), "rank": _MAX_AXES,
+    "elemtype": len(_ELEMENTS), "interleave_layout": len(INTERLEAVES), "swizzle_mode": len(_WIDTHS),
+    "swizzle_atomicity": len(_ATOMS), "fill_mode": len(FILLS), "rank": MAX_AXES,
     "box_dim": 257, "element_stride": 9, "global_stride": 1 << 40,
 }  # fmt: skip
 
@@ -445,9 +441,9 @@ def encoded(tensor: TensorMap, number: int) -> bytes:
         "box_dim": (1,) * tensor.rank if isinstance(tensor, Im2colMap) else tensor.box_dimensions,
         "element_stride": tensor.element_stride_dimensions,
         "elemtype": [_ELEMENTS.index(tensor.data_type)],
-        "interleave_layout": [_INTERLEAVES.index(tensor.interleave)],
+        "interleave_layout": [INTERLEAVES.index(tensor.interleave)],
         "swizzle_mode": [_WIDTHS.index(tensor.swizzle)],
-        "fill_mode": [_FILLS.index(tensor.fill)],
+        "fill_mode": [FILLS.index(tensor.fill)],
     }
     if isinstance(tensor.swizzle_mode, str):
         values["swizzle_atomicity"] = [_ATOMS.index(tensor.swizzle_mode)]
@@ -504,11 +500,7 @@ def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> Te
     if interleaved or isinstance(original, Im2colMap):
         raise PtxlabError("tensormap.replace of a map for im2col or interleaved layouts is not simulated yet")
     name = _ELEMENTS[fields["elemtype"][0]]
-    kind = np.dtype(np.uint8) if name.startswith("16U") else _dtype_of(name)
-    shape = tuple(fields["global_dim"][:rank])[::-1]
-    if name.startswith("16U"):
-        bits = 4 if "U4" in name else 6
-        shape = (*shape[:-1], shape[-1] * bits // 8)
+    kind, shape = as_stored(name, tuple(fields["global_dim"][:rank])[::-1])
     strides = (*fields["global_stride"][: rank - 1][::-1], kind.itemsize)
     data, writable = _memory_from(launch.memory, fields["global_address"][0], original)
     extent = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + kind.itemsize - 1
@@ -527,7 +519,7 @@ def _decoded(launch: Launch, content: bytes, fields: dict[str, list[int]]) -> Te
         tuple(fields["box_dim"][:rank])[::-1],
         swizzle,
         element_strides=tuple(fields["element_stride"][:rank])[::-1],
-        fill=_FILLS[fields["fill_mode"][0]],
+        fill=FILLS[fields["fill_mode"][0]],
         data_type=name,
     )
     launch.tensor_maps.append(changed)
@@ -548,12 +540,6 @@ def _check_complete(fields: dict[str, list[int]]) -> None:
             f"the tensor map that the kernel made of zeros lacks {listing(missing, 20)}: tensormap.replace "
             f"sets {'it' if len(missing) == 1 else 'them'}"
         )
-
-
-def _dtype_of(name: str) -> np.dtype[Any]:
-    plain = name.removesuffix("_FTZ").replace("TFLOAT", "FLOAT").lower()
-    kind: np.dtype[Any] = np.dtype(element_type("bf16").numpy_type if name == "BFLOAT16" else plain)
-    return kind
 
 
 def _memory_from(memory: Memory, place: int, original: TensorMap | None) -> tuple[NDArray[np.uint8], bool]:

@@ -25,8 +25,8 @@ from ..memory import CHUNK, TileRead
 from ..ptx.syntax import Operand, PtxInstruction, Register, Vector
 from ..threads import Threads
 from .builders import Context, builds
-from .matrices import constant, gather, mma_form, read_matrix, scatter, write_matrix
-from .operands import Read, Write, announced, items_of, reader
+from .matrices import constant, form_as, gather, read_matrix, scatter, write_matrix
+from .operands import Read, announced, items_of, reader
 
 _LANES = 128  # of a warpgroup
 _WIDEST_PIECE = 128  # bytes of a tile that observers see as one access
@@ -46,7 +46,7 @@ def _group(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
     d, a, b, *others = instruction.operands
     in_registers = isinstance(a, Vector)
-    form = mma_form(instruction).a_from("register" if in_registers else "shared")
+    form = form_as(instruction, MmaForm).a_from("register" if in_registers else "shared")
     reads = {"c": read_matrix(d, form.d, instruction, context, matrix_registers(form, "d"))}
     if in_registers:
         reads["a"] = read_matrix(a, form.a, instruction, context, matrix_registers(form, "a"))
@@ -65,18 +65,56 @@ def _mma_async(instruction: PtxInstruction, context: Context) -> MachineStep:
         form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": scale}))
         for scale in (False, True)
     )
-    multiplication = _Multiplication(
-        instruction,
-        form,
-        reads,
-        tiles,
-        scale_d,
-        overwrites,
-        accumulates,
-        write_matrix(d, form.d, instruction, matrix_registers(form, "d")),
-        tuple(item.index for item in items_of(d) if isinstance(item, Register)),
-    )
-    return MachineStep(instruction, multiplication.execute, convergent_lanes=_LANES)
+    writes = write_matrix(d, form.d, instruction, matrix_registers(form, "d"))
+    targets = tuple(item.index for item in items_of(d) if isinstance(item, Register))  # registers of D
+    deferrable = len(targets) == len(writes) and form.d.register_type == np.uint32
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        """Multiply in each warpgroup of these threads."""
+
+        def registers(name: str) -> NDArray[Any]:
+            return gather(reads[name], machine, frame, threads, _LANES, form.inputs[name].register_type)
+
+        _check_whole(threads)
+        accumulators = _Accumulators.of(frame, targets, threads)
+        c = registers("c") if accumulators is None else accumulators.values
+        arrays = {name: registers(name) for name in reads if name != "c"}
+        for name, tile in tiles.items():
+            arrays[name] = tile.read(machine, frame, threads, instruction, name)
+        flags = np.ones(1, dtype=np.bool_)
+        if scale_d is not None:
+            flags = scale_d(machine, frame, threads).reshape(-1, _LANES)[:, 0]
+        if flags.all() or not flags.any():
+            operands = WarpgroupOperands(form, accumulates if flags[0] else overwrites, arrays, c)
+            machine.multiplied(instruction, operands, threads)
+            result = machine.matrices.compute(operands)
+        else:
+            result = with_both_scales(machine, threads, arrays, c, flags)
+        if deferrable:
+            _Accumulators.keep(frame, targets, threads, result, accumulators)
+        else:
+            scatter(writes, frame, threads, result.result())
+
+    def with_both_scales(
+        machine: Machine,
+        threads: Threads,
+        arrays: dict[str, NDArray[Any]],
+        c: NDArray[Any] | Future[NDArray[Any]],
+        flags: NDArray[np.bool_],
+    ) -> Future[NDArray[Any]]:
+        """The results where scale-d is 1 in some warpgroups and 0 in others."""
+        values = np.empty((len(flags), _LANES, form.d.registers), dtype=form.d.register_type)
+        for flag, modifiers in ((False, overwrites), (True, accumulates)):
+            chosen = flags == flag
+            operands = WarpgroupOperands(form, modifiers, arrays, c).computed()
+            selected = operands.select(np.flatnonzero(chosen))
+            machine.multiplied(instruction, selected, threads.where(np.repeat(chosen, _LANES)))
+            values[chosen] = emulate(selected, model=machine.launch.model)
+        result: Future[NDArray[Any]] = Future()
+        result.set_result(values)
+        return result
+
+    return MachineStep(instruction, execute, convergent_lanes=_LANES)
 
 
 def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstruction) -> dict[str, int]:
@@ -89,69 +127,6 @@ def _constants(form: MmaForm, operands: Sequence[Operand], instruction: PtxInstr
     if numbers and len(numbers) != len(names):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {len(numbers)} constants at its end")
     return dict(zip(names, numbers, strict=False))
-
-
-@dataclass(frozen=True)
-class _Multiplication:
-    """A decoded `wgmma.mma_async`."""
-
-    instruction: PtxInstruction
-    form: MmaForm
-    reads: dict[str, tuple[Read, ...]]  # inputs in registers
-    tiles: dict[str, _Tile]  # inputs in shared memory
-    scale_d: Read | None
-    overwrites: Modifiers  # with scale-d 0
-    accumulates: Modifiers  # with scale-d 1
-    writes: tuple[Write, ...]
-    targets: tuple[int, ...]  # registers of D, by their numbers
-
-    def execute(self, machine: Machine, frame: Frame, threads: Threads) -> None:
-        """Multiply in each warpgroup of these threads."""
-        _check_whole(threads)
-        accumulators = _Accumulators.of(frame, self.targets, threads)
-        c = self._registers("c", machine, frame, threads) if accumulators is None else accumulators.values
-        arrays = {name: self._registers(name, machine, frame, threads) for name in self.reads if name != "c"}
-        for name, tile in self.tiles.items():
-            arrays[name] = tile.read(machine, frame, threads, self.instruction, name)
-        flags = np.ones(1, dtype=np.bool_)
-        if self.scale_d is not None:
-            flags = self.scale_d(machine, frame, threads).reshape(-1, _LANES)[:, 0]
-        if flags.all() or not flags.any():
-            modifiers = self.accumulates if flags[0] else self.overwrites
-            operands = WarpgroupOperands(self.form, modifiers, arrays, c)
-            machine.multiplied(self.instruction, operands, threads)
-            result = machine.matrices.compute(operands)
-        else:
-            result = self._with_both_scales(machine, threads, arrays, c, flags)
-        if len(self.targets) == len(self.writes) and self.form.d.register_type == np.uint32:
-            _Accumulators.keep(frame, self.targets, threads, result, accumulators)
-        else:
-            scatter(self.writes, frame, threads, result.result())
-
-    def _registers(self, name: str, machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
-        dtype = self.form.inputs[name].register_type
-        return gather(self.reads[name], machine, frame, threads, _LANES, dtype)
-
-    def _with_both_scales(
-        self,
-        machine: Machine,
-        threads: Threads,
-        arrays: dict[str, NDArray[Any]],
-        c: NDArray[Any] | Future[NDArray[Any]],
-        flags: NDArray[np.bool_],
-    ) -> Future[NDArray[Any]]:
-        """The results where scale-d is 1 in some warpgroups and 0 in others."""
-        d = self.form.d
-        values = np.empty((len(flags), _LANES, d.registers), dtype=d.register_type)
-        for flag, modifiers in ((False, self.overwrites), (True, self.accumulates)):
-            chosen = flags == flag
-            operands = WarpgroupOperands(self.form, modifiers, arrays, c).computed()
-            selected = operands.select(np.flatnonzero(chosen))
-            machine.multiplied(self.instruction, selected, threads.where(np.repeat(chosen, _LANES)))
-            values[chosen] = emulate(selected, model=machine.launch.model)
-        result: Future[NDArray[Any]] = Future()
-        result.set_result(values)
-        return result
 
 
 def _check_whole(threads: Threads) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ...errors import PtxlabError, listing
+from ...errors import PtxlabError, listing, located
 from ...isa.targets import TARGETS, assembles_for
 from .reader import read_ptx
 from .syntax import (
@@ -43,10 +43,8 @@ def read_modules(texts: Sequence[str]) -> Module:
     """
     modules = [read_ptx(texts[0])]
     for number, text in enumerate(texts[1:]):
-        try:
+        with located(f"link[{number}]"):
             modules.append(read_ptx(text))
-        except PtxlabError as error:
-            raise PtxlabError(f"link[{number}]: {error}") from None
         target, other = modules[0].target, modules[-1].target
         if {target, other} <= set(TARGETS) and not assembles_for(other, target):
             raise PtxlabError(
