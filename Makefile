@@ -15,7 +15,7 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test hosts exhaustive check lint javascript types loops bytecode format docs web chips homework slides browser matrix release clean
+.PHONY: help lab test browser exhaustive check lint javascript types loops bytecode format docs web chips homework slides matrix release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -24,18 +24,18 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	JUPYTER_CONFIG_PATH="$(CURDIR)/ptxlab/cli/jupyter$${JUPYTER_CONFIG_PATH:+$(if $(WINDOWS),;,:)$$JUPYTER_CONFIG_PATH}" $(RUN) -m jupyterlab --notebook-dir=notebooks \
 	  --LabApp.default_url=/lab/tree/00-start-here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
-test:  ## create the environment and run ruff, mypy and the tests, long sweeps with a part of their cases (minutes)
+test:  ## create the environment and run ruff, mypy and the tests, all but those in a browser, long sweeps with a part of their cases (minutes)
 	+@$(TOGETHER) sampled-tests
 
 .PHONY: sampled-tests
-sampled-tests: loops lint bytecode browser
-	$(PYTEST) -m "not host" $(TEST_ARGS)
+sampled-tests: loops lint bytecode
+	$(PYTEST) -m "not browser and not pyodide" $(TEST_ARGS)
 
-hosts: $(VENV)/test.stamp browser  ## the tests in what shows the Explorer and the course: JupyterLab, JupyterLite, the site, Python in a tab (minutes)
+browser: $(VENV)/test.stamp chromium  ## the tests in a browser: the Explorer, JupyterLab, JupyterLite, the site, Python in a tab (minutes)
 	@$(MAKE) --no-print-directory loops
-	$(PYTEST) -m host $(TEST_ARGS)
+	$(PYTEST) -m "browser or pyodide" $(TEST_ARGS)
 
-exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, and those that `make test` leaves out because others cover them (half an hour)
+exhaustive: $(VENV)/test.stamp chromium  ## the tests with every case, and those that `make test` leaves out because others cover them (half an hour)
 	@$(MAKE) --no-print-directory loops
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
@@ -88,7 +88,8 @@ homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, w
 slides: $(VENV)/test.stamp  ## write every figure of a lesson as SVG into slides/, e.g. make slides LESSON=05-wgmma
 	$(RUN) -m tools.slides $(LESSON)
 
-browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
+.PHONY: chromium
+chromium: $(VENV)/test.stamp  # found for the browser tests, or installed where apt-get can
 	$(RUN) -m tools.chromium
 
 matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and without some (half an hour; ROWS="oldest bare" for some)

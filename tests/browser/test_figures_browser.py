@@ -15,7 +15,7 @@ from ptxlab import figures, views
 from ptxlab.views import highlight
 from tools.jupyter import Book
 
-pytestmark = [pytest.mark.browser, pytest.mark.host]
+pytestmark = pytest.mark.browser
 
 
 def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(

@@ -11,7 +11,7 @@ import pytest
 from tests.sampling import some
 from tools.jupyter import Book, Shown
 
-pytestmark = [pytest.mark.browser, pytest.mark.host]
+pytestmark = pytest.mark.browser
 
 FORMS = ("mma.m16n8k16.f32.f16", "mma.m16n8k64.s4", "mma.sp.m16n8k64.s4")
 #: The window in CSS pixels (1440 x 900 at a browser zoom of 150 % has 960 x 600), and the file browser.

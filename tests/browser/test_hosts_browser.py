@@ -14,7 +14,7 @@ import pytest
 from tests.sampling import covered_by
 from tools.jupyter import Shown
 
-pytestmark = [pytest.mark.browser, pytest.mark.host]
+pytestmark = pytest.mark.browser
 
 CODE = """import numpy as np, ptxlab
 A, B, C = np.zeros((16, 64)), np.ones((64, 8)), np.zeros((16, 8))

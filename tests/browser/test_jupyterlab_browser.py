@@ -13,7 +13,7 @@ import ptxlab
 from tests.sampling import EXHAUSTIVE
 from tools.jupyter import Book, Shown
 
-pytestmark = [pytest.mark.browser, pytest.mark.host]
+pytestmark = pytest.mark.browser
 
 NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 CODE = f"""import numpy as np, ptxlab

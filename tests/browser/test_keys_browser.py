@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tools.jupyter import Shown
 
-pytestmark = [pytest.mark.browser, pytest.mark.host]
+pytestmark = pytest.mark.browser
 
 NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 

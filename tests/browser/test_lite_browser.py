@@ -13,7 +13,7 @@ from tests.course import SOLUTIONS
 from tests.sampling import EXHAUSTIVE, some
 from tools import lite, npm
 
-pytestmark = [pytest.mark.browser, pytest.mark.host, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Lessons that are done to their ends; in one of them readers write kernels, which come with their PTX.
 LESSONS = ("01-fragments", "03-your-first-tensor-core-kernel", "14-structured-sparsity")
@@ -121,7 +121,7 @@ def edit_explorer(page: Any) -> None:
 
 
 def test_lessons_from_their_first_cells_to_the_progress_that_a_reload_keeps(address: str, page: Any) -> None:
-    """`make hosts` does the first; `make exhaustive` all, and one more offline, whose pages then open."""
+    """`make browser` does the first; `make exhaustive` all, and one more offline, whose pages then open."""
     requests: list[str] = []
     errors: list[str] = []
     page.on("request", lambda request: requests.append(request.url))

@@ -13,7 +13,7 @@ from tests.browser.test_accessible_browser import AXE, complaints
 from tests.sampling import EXHAUSTIVE
 from tools.check_links import broken_links
 
-pytestmark = [pytest.mark.browser, pytest.mark.host, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 VIEWPORT = {"width": 1280, "height": 1400}
 

@@ -1,7 +1,7 @@
 """Twenty tasks of a new user at 1440x900: in JupyterLab with the file browser open, and in a browser tab.
 
 The tab has Python in it and no Jupyter. `make exhaustive` does all in both. `make test` does them in a bare
-page, and `make hosts` does in JupyterLab those that no other test in a bare page does.
+page, and `make browser` does in JupyterLab those that no other test in a bare page does.
 
 Each is done in as few actions as its budget says, and what it concerns is on the screen afterwards. An action
 is a click, a key, a turn of the wheel, pointing somewhere, a choice in a list, or a text typed with the Enter
@@ -250,16 +250,16 @@ def hosts(*names: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("host", names, indirect=True, scope="module")
 
 
-IN_LAB = pytest.param("notebook", marks=pytest.mark.host)
+IN_LAB = pytest.param("notebook")
 TAB = pytest.param(
     "tab",
-    marks=(pytest.mark.host, covered_by("the same alone on a page, and test_try_browser.py in a tab")),
+    marks=covered_by("the same alone on a page, and test_try_browser.py in a tab"),
 )
 
 
 def everywhere(in_lab: str = "") -> pytest.MarkDecorator:
     """Marks a task that is done alone on a page, in a tab, and in JupyterLab unless others show the same."""
-    lab = pytest.param("notebook", marks=(pytest.mark.host, covered_by(in_lab))) if in_lab else IN_LAB
+    lab = pytest.param("notebook", marks=covered_by(in_lab)) if in_lab else IN_LAB
     return hosts(lab, TAB, "alone")
 
 

@@ -20,7 +20,7 @@ from tests.browser.gestures import press, swipe
 from tests.browser.test_accessible_browser import AXE, complaints
 from tools.jupyter import until as until_it_holds
 
-pytestmark = [pytest.mark.browser, pytest.mark.host, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Seconds on a machine that does nothing else; tests wait longer, and print what they saw.
 DRAWN, ANSWERED, EDIT = 1.0, 8.0, 0.1

@@ -220,10 +220,10 @@ def test_make_help_lists_the_targets() -> None:
 
 
 def test_ci_runs_all_tests() -> None:
-    """`make test` leaves out the tests marked `host`; after it `make hosts` runs those."""
+    """`make test` leaves out the tests in a browser; after it `make browser` runs those."""
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert script.read_text(encoding="utf-8").endswith("\nmake test\nmake hosts\n")
+    assert script.read_text(encoding="utf-8").endswith("\nmake test\nmake browser\n")
 
 
 def test_workflows_only_call_targets_of_the_makefile() -> None:

@@ -53,7 +53,7 @@ def pack(target: Path) -> None:
                     packed.write(file.locate(), str(file))
 
 
-@pytest.mark.host
+@pytest.mark.pyodide
 @pytest.mark.slow
 def test_in_pyodide(tmp_path: Path) -> None:
     try:
