@@ -115,9 +115,13 @@ def array_at(
     if not address or 0 in shape:
         return np.zeros(shape, element)
     size = element.itemsize + sum((count - 1) * step for count, step in zip(shape, strides, strict=True))
-    if min((*shape, *strides, 0)) < 0 or not 0 < address <= address + size < 1 << 63:
-        where = f"{hex(address)}, sizes {quoted(shape)}, steps of {quoted(strides)} bytes"
-        raise PtxlabError(f"an array at the address {where}: no memory is there")
+    where = (
+        f"an array at the address {hex(address)}, sizes {quoted(shape)}, strides of {quoted(strides)} bytes"
+    )
+    if min((*shape, *strides), default=0) < 0:
+        raise PtxlabError(f"{where}: sizes and strides must not be negative")
+    if not 0 < address <= address + size < 1 << 63:
+        raise PtxlabError(f"{where}: no memory is there")
     memory = memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")
     return np.ndarray(shape, element, memory, strides=strides)
 

@@ -926,6 +926,10 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is not executed by a CTA pair" in refused("holds mma.m16n8k64.s4 A --lane 3 --cta 1")
     assert "is in shared memory" in refused(f"holds {F16} B --lane 1")
     assert "expected 32 bits, such as 0x8400010, or fields" in refused(f"where {F16} D 1 1 --descriptor m")
+    for word, transposed in {"0": False, "1": True, "false": False, "True": True}.items():
+        shown = answer(f"show {F16} --no-sass --descriptor m=64,n=32,transpose_a={word}")
+        assert ("A transposed" in shown) == transposed
+    assert "transpose_a: found 'no'" in refused(f"show {F16} --descriptor m=64,n=32,transpose_a=no")
     assert "belongs to tcgen05.mma" in refused("cute mma.m16n8k16.f32.f16 --descriptor m=64")
     moved = "ldmatrix.sync.aligned.m8n8.x1.shared.b16"
     kernel = f"{moved} {{r}}, [p]; {load} {{a, b}}, [t];\\n {F16} [d], a, b, i, p;"

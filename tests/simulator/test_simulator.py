@@ -17,6 +17,7 @@ from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator import kernel as kernel_module
 from ptxlab.simulator.decode import types_of
 from ptxlab.simulator.instructions.builders import BUILDERS
+from ptxlab.simulator.ptx.dataflow import basic_blocks, constants
 from ptxlab.simulator.ptx.reader import read_ptx
 from ptxlab.simulator.ptx.syntax import type_bits
 from tests.assembler import NEWEST
@@ -688,3 +689,17 @@ def test_tma_stores_that_an_h200_does_not_take() -> None:
         else:
             ptxlab.kernel(source).simulate(1, 32, tensor, *start)
             assert array[50, 8] == 0x03020101 and array[49].tolist() == [1] * 32
+
+
+def test_constants_are_registers_with_a_number_of_their_own() -> None:
+    """Not those that divide one number, nor one that is written twice; a declared function has no blocks."""
+    function = read_ptx(""".version 8.0
+.target sm_90
+.address_size 64
+.func outside();
+.entry k() {
+  .reg .b32 %r<5>;
+  mov.b64 {%r0, %r1}, 0x0000000200000001; mov.u32 %r2, 7; mov.u32 %r3, 1; mov.u32 %r3, 2; ret; }""").functions
+    names = {register.index: register.name for register in function["k"].registers}
+    assert {names[index]: value for index, value in constants(function["k"]).items()} == {"%r2": 7}
+    assert basic_blocks(function["outside"]) == {} and basic_blocks(function["k"]) == {0: 5}

@@ -179,7 +179,7 @@ def extreme(exponent: int = -9) -> Extreme:
 
 
 def rules() -> Picture:
-    """What two published descriptions of a B200 make of the case of `extreme`.
+    """What two published descriptions of a B200 give for the product of `extreme`.
 
     The largest exponents are 16 for a pair of scales, 17 for C, 18 for a product.
 
@@ -231,7 +231,7 @@ def _two_levels(answer: object) -> Sentences:
         when(first not in stored or abs(second) not in kind.decode(np.arange(8)).astype(float)): "The "
         "tensor scale and the scale factor are right. Divide each element by both; `e2m1` has 0, 0.5, 1, "
         "1.5, 2, 3, 4, 6.",
-        when(second == -stored[1]): "Both are right. But `e2m1` has a sign.",
+        when(second == -stored[1]): "Both scales are right. But `e2m1` has a sign.",
         otherwise: "The tensor scale and the scale factor are right. Divide each element by both, and take "
         "the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6.",
     }
