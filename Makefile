@@ -1,7 +1,7 @@
 # Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv; packages come through uv, or through pip.
 PYTHON ?= python3
 VENV   ?= .venv
-# for two cores: tests in a browser mostly wait
+# for two cores: tests in a browser, and those that start processes, mostly wait
 JOBS   ?= 3
 UV     ?= $(shell command -v uv 2>/dev/null)
 # tests start a hundred processes, and each would compile what it imports

@@ -101,18 +101,18 @@ class ProgramTimeline:
 
     def _found_problems(self) -> Iterator[Problem]:
         fenced, met = (self._orders(step, "st.shared B") for step in ("fence.proxy.async", "bar.sync"))
+        met_first = fenced and met and self._at["bar.sync"] < self._at["fence.proxy.async"]
         undefined = {
             "No fence.proxy.async between the writes and the product: wgmma reads shared memory through "
             "the async proxy, and may see what was there before.": (_B, not fenced),
             "No bar.sync between the writes and the product: other threads may not have written their "
             "part of B yet.": (_B, not met),
             "bar.sync comes before fence.proxy.async: a warp may start the product while another has "
-            "not reached its fence. Each thread fences its own writes first; then all of them meet.": (
-                _B, fenced and met and self._at["bar.sync"] < self._at["fence.proxy.async"],
-            ),
+            "not reached its fence. Each thread fences its own writes first; then all of "
+            "them meet.": (_B, met_first),
             "No wgmma.fence between mov and the product: it is not defined whether wgmma finds the old "
             "or the new registers of D.": (_D, not self._orders("wgmma.fence", "mov d")),
-        }  # fmt: skip
+        }
         for reason, (what, is_undefined) in undefined.items():
             if is_undefined:
                 yield Problem("wgmma.mma_async", what, reason)

@@ -250,16 +250,12 @@ def hosts(*names: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("host", names, indirect=True, scope="module")
 
 
-IN_LAB = pytest.param("notebook")
-TAB = pytest.param(
-    "tab",
-    marks=covered_by("the same alone on a page, and test_try_browser.py in a tab"),
-)
+TAB = pytest.param("tab", marks=covered_by("the same alone on a page, and test_try_browser.py in a tab"))
 
 
 def everywhere(in_lab: str = "") -> pytest.MarkDecorator:
     """Marks a task that is done alone on a page, in a tab, and in JupyterLab unless others show the same."""
-    lab = pytest.param("notebook", marks=covered_by(in_lab)) if in_lab else IN_LAB
+    lab = pytest.param("notebook", marks=covered_by(in_lab)) if in_lab else "notebook"
     return hosts(lab, TAB, "alone")
 
 
@@ -446,7 +442,7 @@ def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any,
     saved.close()
 
 
-@hosts(IN_LAB, TAB)
+@hosts("notebook", TAB)
 def test_19_dark_theme(user: User, task: Callable[[int], None], page: Any) -> None:
     user.start(S4)
     colour = "node => getComputedStyle(node).color"

@@ -274,10 +274,8 @@ def _place_a(answer: object) -> Sentences:
     return {
         correct(submitted == expected): f"In the quad of groupID {ROW % 8} the first lane has the scales "
         f"of row {ROW % 8} and the second those of row {ROW}; block {block} is byte {right.element}.",
-        when(
-            submitted == (upper.lane, upper.element)
-        ): f"That lane has the scales of row {ROW - 8}. Within a "
-        "quad one lane has those of one row, its neighbour those of the row eight below.",
+        when(submitted == (upper.lane, upper.element)): f"That lane has the scales of row {ROW - 8}. "
+        "Within a quad one lane has those of one row, its neighbour those of the row eight below.",
         when(submitted[0] in (right.lane + 2, upper.lane + 2)): "Those lanes supply the scales when "
         "thread-id-a is 1; here it is 0.",
         when(submitted[1] in (right.low, right.high)): "That is the number of a bit. A register has four "
@@ -372,9 +370,8 @@ def by_hand(answer: object) -> Sentences:
         "the hardware multiplies by it: yours is the inverse.",
         when(submitted[0] == math.log2(scale)): "That is the exponent of the scale. The scale itself is "
         "2 to that power.",
-        when(
-            abs(submitted[0] - amax / LARGEST_VALUE["e2m1"]) < 0.01
-        ): "That is amax / 6, the rule for `ue4m3`. `ue8m0` holds powers of two only.",
+        when(abs(submitted[0] - amax / LARGEST_VALUE["e2m1"]) < 0.01): "That is amax / 6, the rule for "
+        "`ue4m3`. `ue8m0` holds powers of two only.",
         when(submitted[0] != scale): f"The scale is a power of two with 4 <= {amax:g} / scale < 8. Yours "
         "is not: try its neighbours.",
         when(submitted[1:] == worth): "The scale is right. Those are the values that come *back*, "

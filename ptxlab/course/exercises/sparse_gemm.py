@@ -362,9 +362,7 @@ def _busy(answer: object) -> Sentences:
         expected = [min(most, share(m // 64, n, 64 if sparse else 32)) for m, n, sparse in cases]
         return bool(np.allclose(results, expected, atol=4e-3))
 
-    how_many_times = near(
-        lambda rows, n, column: 1 / _share(rows, n, column) if _share(rows, n, column) < 1 else 1.0, 9.0
-    )
+    how_many_times = near(lambda rows, n, column: max(1.0, 1 / _share(rows, n, column)), 9.0)
     return {
         correct(near(_share)): "Dense 128 x 256: exactly 1. Sparse: 57 percent with the same tile, 63 with "
         "256 x 192, whose sums are as many as the registers can hold. By this count, twice the speed "

@@ -106,9 +106,13 @@ class DoubtfulValues(Observer):
     # -- origins ---------------------------------------------------------------------------------------------
 
     def _origin(
-        self, key: tuple[Any, ...], threads: NDArray[Any], violation: Violation | None = None,
-        account: Account | None = None, loading: bool = False,
-    ) -> int:  # fmt: skip
+        self,
+        key: tuple[Any, ...],
+        threads: NDArray[Any],
+        violation: Violation | None = None,
+        account: Account | None = None,
+        loading: bool = False,
+    ) -> int:
         """The number of an origin, which may be known already, with other threads."""
         number = self._numbers.get(key)
         if number is None:

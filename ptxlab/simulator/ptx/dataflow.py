@@ -93,10 +93,10 @@ def constants(function: Function) -> dict[int, int]:
     for instruction in function.instructions:
         written = instruction.effects[1]
         writes.update(written)
-        source = instruction.operands[-1] if written else None
-        # one mov may divide a number between several registers
-        if instruction.parts[0] == "mov" and isinstance(source, Immediate) and len(written) == 1:
-            values.update(dict.fromkeys(written, source.value))
+        if instruction.parts[0] == "mov" and len(written) == 1:  # one may divide a number between several
+            (register,), source = written, instruction.operands[-1]
+            if isinstance(source, Immediate):
+                values[register] = source.value
     return {register: value for register, value in values.items() if writes[register] == 1}
 
 
