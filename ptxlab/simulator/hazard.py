@@ -219,6 +219,31 @@ _KINDS = (
         published='the PTX ISA, "Memory Consistency Model", leaves the value undefined',
     ),
     HazardKind(
+        "flag without acquire",
+        "A thread reads a flag, and then what was written before the flag was raised, without a fence or "
+        ".acquire between; it is a race instead where the cache of the SM may hold what was there before",
+        "__threadfence() after the read of the flag, or ld.acquire",
+        grade="note",
+        published='the PTX ISA, "Causality order", asks for it; reductions often leave it out in the block '
+        "that adds up last",
+    ),
+    HazardKind(
+        "warp-synchronous code",
+        "Lanes of a warp pass values through volatile memory without __syncwarp(): nothing says that they "
+        "execute together",
+        "__syncwarp() between the store and the load",
+        "racecheck",
+        grade="note",
+        published="the CUDA programming guide, since Volta; reductions of before rely on it",
+    ),
+    HazardKind(
+        "written constants",
+        "ld.global.nc, which `__ldg()` and `const ... __restrict__` become, reads what the launch has "
+        "written, and its cache need not see that",
+        "an ordinary load: no __ldg(), and no const __restrict__ for an array that the kernel writes",
+        published='the PTX ISA, "ld.global.nc": the memory must be read-only while the kernel runs',
+    ),
+    HazardKind(
         "uninitialised memory",
         "A thread reads bytes of shared or local memory that nobody has written, and they matter",
         "write them first",

@@ -72,12 +72,24 @@ HAZARDS = {
     "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
+    "last_block": "flag without acquire",
+    "held_in_cache": "race",
+    "wrong_flag": "race",
+    "volatile_reverse": "race",
+    "volatile_count": "race",
+    "volatile_lanes": "warp-synchronous code",
+    "either_half": "race",
+    "third_reader": "race",
+    "other_scope": "race",
+    "read_only": "written constants",
+    "module_result": "race",
+    "bulk_over_shared_loads": "missing proxy fence",
 }
 
 
 _TWO_BLOCKS = {
     "neighbours", "ended", "not_started", "wide_maximum", "own_scope", "remote_arrival", "remote_default",
-    "remote_data",
+    "remote_data", "last_block", "held_in_cache", "other_scope",
 }  # fmt: skip
 
 
@@ -106,7 +118,7 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values[:] = 0
     if name.startswith("wgmma"):
         values = np.zeros(1024, dtype=np.float32)
-    threads = 128 if name.startswith("wgmma") else 64
+    threads = {"third_reader": 192}.get(name, 128 if name.startswith("wgmma") else 64)
     shared = 256 if name == "past_shared" else 0
     grid = 2 if name in _TWO_BLOCKS else 1
     return grid, threads, [values.copy() for _ in range(count)], shared

@@ -91,9 +91,9 @@ class DoubtfulValues(Observer):
         self._decided: dict[int, NDArray[np.int64]] = {}
 
     def end(self) -> None:
-        """Doubtful values in arrays of the caller are handed back."""
+        """Doubtful values in arrays of the caller, and in variables of the module, are handed back."""
         for piece, taints in self._memory.values():
-            if piece.buffer is None or piece.buffer.owner != "caller":
+            if piece.buffer is None or piece.buffer.owner == "runtime":
                 continue
             for number in np.unique(taints[taints > 0]).tolist():
                 origin = self._origins[number]

@@ -98,24 +98,10 @@ class FunctionLoads:
         """The uses of a load whose value may not matter; None if it does."""
         if load.parts[0] not in ("ld", "ldu", "ldmatrix") or self._is_used_at_once(load):
             return None
+        registers, uses, lane_bits = self._followed(load)
+        if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
+            return None
         instructions = self._function.instructions
-        registers = set(self._effects[load.index][1])
-        waiting = sorted(registers)
-        uses: set[int] = set()
-        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # lanes get rows that others point at
-        while waiting:
-            for index in self._readers.get(waiting.pop(), ()):
-                instruction = instructions[index]
-                bits = self._lane_bits(instruction)
-                if bits is not None:
-                    lane_bits |= bits
-                    fresh = self._effects[index][1] - registers
-                    registers |= fresh
-                    waiting += sorted(fresh)
-                else:
-                    uses.add(index)
-            if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
-                return None
         decisions = {index for index in uses if _is_decided(instructions[index], registers)}
         return LoadUses(
             self._function.name,
@@ -123,6 +109,61 @@ class FunctionLoads:
             frozenset(id(instructions[index]) for index in uses - decisions),
             frozenset(id(instructions[index]) for index in decisions),
             lane_bits,
+        )
+
+    def _followed(self, load: PtxInstruction) -> tuple[set[int], set[int], int]:
+        """The registers computed from a load, the indices of what uses them, and `LoadUses.lane_bits`."""
+        registers = set(self._effects[load.index][1])
+        waiting = sorted(registers)
+        uses: set[int] = set()
+        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # lanes get rows that others point at
+        while waiting and len(registers) <= _MAX_REGISTERS:
+            for index in self._readers.get(waiting.pop(), ()):
+                bits = self._lane_bits(self._function.instructions[index])
+                if bits is not None:
+                    lane_bits |= bits
+                    fresh = self._effects[index][1] - registers
+                    registers |= fresh
+                    waiting += sorted(fresh)
+                else:
+                    uses.add(index)
+        return registers, uses, lane_bits
+
+    def is_data(self, load: PtxInstruction) -> bool:
+        """Whether a loaded value is stored or an address: flags that are polled or tested only decide."""
+        instructions = self._function.instructions
+        registers, uses, _ = self._followed(load)
+        decisions = {index for index in uses if _is_decided(instructions[index], registers)}
+        for index in decisions:
+            if any(target <= load.index <= index for target in branch_targets(instructions[index])):
+                return False  # a loop that ends by it
+        return bool(uses - decisions)
+
+    def is_update(self, load: PtxInstruction, store: PtxInstruction) -> bool:
+        """Whether a store puts back what is computed from a load of the same address."""
+        if load.parts[0] != "ld" or store.parts[0] != "st":
+            return False
+        source, target = load.operands[-1], store.operands[0]
+        if not isinstance(source, Address) or source != target:
+            return False
+        stored = {register.index for register in registers_of(store.operands[1])}
+        return not stored.isdisjoint(self._followed(load)[0])
+
+    @cached_property
+    def updating_stores(self) -> frozenset[int]:
+        """Volatile stores, by id, that put back what is computed from a load of the same address."""
+        volatile = [each for each in self._function.instructions if "volatile" in each.parts]
+        return frozenset(
+            id(each) for each in volatile if any(self.is_update(load, each) for load in volatile)
+        )
+
+    def shares_branch(self, first: PtxInstruction, last: PtxInstruction) -> bool:
+        """Whether two instructions are in one `if`: a branch before them may skip both."""
+        low, high = sorted([first.index, last.index])
+        before = self._function.instructions[:low]
+        return any(
+            each.guard is not None and any(target > high for target in branch_targets(each))
+            for each in before
         )
 
     def _is_used_at_once(self, load: PtxInstruction) -> bool:
@@ -299,6 +340,28 @@ class ModulePlans:
         if key not in self._load_uses:
             self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
         return self._load_uses[key]
+
+    def is_data(self, load: PtxInstruction) -> bool:
+        """Whether a loaded value is more than a flag that is polled or tested."""
+        return load.parts[0] == "ld" and self.owners[id(load)].loads.is_data(load)
+
+    def are_update(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether two instructions are the load and the store of one update, or both its store."""
+        loads = self.owners[id(one)].loads
+        if self.owners[id(other)].loads is not loads:
+            return False
+        if one is other:
+            return any(loads.is_update(each, one) for each in self.owners[id(one)].function.instructions)
+        return loads.is_update(one, other) or loads.is_update(other, one)
+
+    def updates(self, store: PtxInstruction) -> bool:
+        """Whether a volatile store puts back what is computed from what was there."""
+        return id(store) in self.owners[id(store)].loads.updating_stores
+
+    def share_branch(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether two instructions are in one `if` of a function."""
+        owner = self.owners[id(one)]
+        return self.owners[id(other)] is owner and owner.loads.shares_branch(one, other)
 
     def of(self, instruction: PtxInstruction) -> RegisterPlan | None:
         """What to check when it is executed; None for nothing."""

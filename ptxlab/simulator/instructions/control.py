@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,7 +248,11 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("bar.warp")
 def _bar_warp(instruction: PtxInstruction, context: Context) -> MachineStep:
     mask = reader(instruction.operands[0], 32, instruction, context)
-    return replace(announced(instruction, "bar.warp"), convergent_lanes=32, membermask=mask)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, "bar.warp", threads, mask(machine, frame, threads))
+
+    return MachineStep(instruction, execute, convergent_lanes=32, membermask=mask)
 
 
 @builds("barrier.cluster.arrive")
