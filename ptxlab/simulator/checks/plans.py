@@ -25,6 +25,7 @@ from ..ptx.syntax import (
     Function,
     Immediate,
     Module,
+    Operand,
     PtxInstruction,
     Register,
     Vector,
@@ -130,21 +131,34 @@ class FunctionLoads:
         return registers, uses, lane_bits
 
     def is_data(self, load: PtxInstruction) -> bool:
-        """Whether a loaded value is stored or an address: flags that are polled or tested only decide."""
+        """Whether a volatile load gets a value to compute with: flags are polled, or only decide."""
         instructions = self._function.instructions
         registers, uses, _ = self._followed(load)
-        decisions = {index for index in uses if _is_decided(instructions[index], registers)}
-        for index in decisions:
-            if any(target <= load.index <= index for target in branch_targets(instructions[index])):
-                return False  # a loop that ends by it
-        return bool(uses - decisions)
+        matters = any(not _is_decided(instructions[index], registers) for index in uses)
+        return matters and load.operands[-1] not in self._polled
+
+    def _is_polled(self, load: PtxInstruction) -> bool:
+        """Whether a loop goes on until the value is another."""
+        instructions = self._function.instructions
+        registers, uses, _ = self._followed(load)
+        return any(
+            target <= load.index <= index and _is_decided(instructions[index], registers)
+            for index in uses
+            for target in branch_targets(instructions[index])
+        )
+
+    @cached_property
+    def _polled(self) -> list[Operand]:
+        """The addresses of volatile loads that are polled: whose turn it is, for example."""
+        volatile = [each for each in self._function.instructions if "volatile" in each.parts]
+        return [each.operands[-1] for each in volatile if each.parts[0] == "ld" and self._is_polled(each)]
 
     def is_update(self, load: PtxInstruction, store: PtxInstruction) -> bool:
-        """Whether a store puts back what is computed from a load of the same address."""
+        """Whether a store puts back what is computed from a load of the same address, and nobody polls it."""
         if load.parts[0] != "ld" or store.parts[0] != "st":
             return False
         source, target = load.operands[-1], store.operands[0]
-        if not isinstance(source, Address) or source != target:
+        if not isinstance(source, Address) or source != target or target in self._polled:
             return False
         stored = {register.index for register in registers_of(store.operands[1])}
         return not stored.isdisjoint(self._followed(load)[0])
