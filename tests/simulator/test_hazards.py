@@ -112,7 +112,8 @@ def test_probes_have_the_hazard_that_they_count(probe: str) -> None:
         given = arguments(2, 2)
         result = probe_kernel(probe, fixed).simulate(2, 128, *given, show=False)
         assert {finding.kind for finding in (*result.hazards, *result.notes)} == kinds
-        assert given[0][0] == 0 and given[0][1] > 0
+        loses = probe == "volatile_update" and not fixed  # all threads load before one of them stores
+        assert bool(given[0][0]) == loses and given[0][1] > 0
 
 
 def test_evidence_is_what_probes_counted() -> None:
