@@ -43,11 +43,17 @@ _LIMITS = """
 
 - It sees one run: a race in a branch that is not taken is not found. Order is judged by barriers, not by
   what happened to come first.
-- For every few bytes it remembers the last writer and two readers, from different warps where possible.
-- Flags: what a warp did before a fence or a release is visible to others if a strong store comes after it
-  (atomic, volatile, relaxed), by that warp or by one that has met it at a barrier, and then a strong load of
-  theirs, or of a warp that they have met since. Which flag that is does not count, nor is a fence after the
-  load asked for, and named barriers and mbarriers count as barriers of the whole block here.
+- For every few bytes it remembers the last writer, in shared memory the last read of every warp, and in
+  global memory two readers, of different warps where possible.
+- A flag is a word that is written with a strong store (atomic, volatile, relaxed). What a warp did before a
+  fence or a release is on it if the store comes after that, by the warp or by one that has met it at a
+  barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails. Whoever loads the
+  flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with a warp
+  that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks that
+  do not run in one batch any flag counts.
+- Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
+  race for loads of global memory from another block, unless a fence of the device has emptied the cache of
+  the reader's SM and the block has loaded nothing since; otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
@@ -59,16 +65,15 @@ _LIMITS = """
   has the scope of the cluster, or a fence came before it, and so with what they read in global memory. What
   they read in shared memory may be overwritten after any wait for an mbarrier. An arrival at the cluster's
   barrier with `.relaxed` needs a fence in the same way; for threads of its own block it is a barrier without.
-- That a bulk copy overwrites what ordinary loads read is looked for in global memory, and only if no
-  instruction has used the value by then. In shared memory it is not: CUTLASS's pipelines hand stages back
-  without a proxy fence.
-- Accesses that are volatile, relaxed or atomic on both sides are no race; a fence between them is not missed.
-  An H200 kept the order of a volatile store of data and one of a flag without a fence in 3.0e10 tries (global
-  memory, two blocks) and in 1.1e11 (shared memory, two warps).
-- Which flag is written and read does not count, nor whether a thread looked before a fence and a flag told
-  or after: a fence that comes too late, but before the other thread reads, passes unnoticed.
-- Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
-  written.
+- That a bulk copy overwrites what ordinary loads read is looked for only if no instruction has used the value
+  by then: CUTLASS's pipelines hand stages back without a proxy fence, when what they loaded is used.
+- Accesses that are relaxed or atomic on both sides are no race; a fence between them is not missed. Volatile
+  ones that nothing orders are reported where the value is computed with: those of flags, which are polled or
+  tested, are not. An H200 kept the order of a volatile store of data and one of a flag without a fence in
+  3.0e10 tries (global memory, two blocks) and in 1.1e11 (shared memory, two warps).
+- Stores of equal values to the same bytes are not reported: many kernels let all threads write one result.
+  Nor are loads whose values nobody uses, which compilers leave in, or lanes that have ended when others of
+  their warp reach a barrier, which PTX allows since sm_70.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
   branch or whether something is stored, are an address, are copied by TMA, are printed, or are handed back
   in an array of the caller. They are followed lane by lane through registers, shuffles, shared, local and
