@@ -274,6 +274,12 @@ class Clocks:
                     self._note_old_lines(access.threads)
                 flags.read(access, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
 
+    def read_flags_since(self, threads: NDArray[Any], time: int) -> NDArray[np.bool_]:
+        """Whether each thread's warp has read a flag after a time, itself or through a barrier."""
+        warps = threads >> 5
+        read = np.maximum(self.everywhere.read_flag[warps], self.in_block.read_flag[warps])
+        return np.asarray(read > time)
+
     def note_loads(self, threads: NDArray[Any]) -> None:
         """Threads load global memory through the cache of their SM."""
         if self.everywhere.has_fenced:

@@ -135,7 +135,7 @@ class FunctionLoads:
         instructions = self._function.instructions
         registers, uses, _ = self._followed(load)
         matters = any(not _is_decided(instructions[index], registers) for index in uses)
-        return matters and load.operands[-1] not in self._polled
+        return matters and load.operands[1] not in self._polled
 
     def _is_polled(self, load: PtxInstruction) -> bool:
         """Whether a loop goes on until the value is another."""
@@ -149,9 +149,12 @@ class FunctionLoads:
 
     @cached_property
     def _polled(self) -> list[Operand]:
-        """The addresses of volatile loads that are polled: whose turn it is, for example."""
-        volatile = [each for each in self._function.instructions if "volatile" in each.parts]
-        return [each.operands[-1] for each in volatile if each.parts[0] == "ld" and self._is_polled(each)]
+        """The addresses of volatile loads and atomic operations that are polled: whose turn it is, say."""
+        instructions = self._function.instructions
+        loads = [each for each in instructions if each.parts[0] == "ld" and "volatile" in each.parts]
+        atomics = [each for each in instructions if each.parts[0] == "atom"]
+        polled = [each for each in (*loads, *atomics) if self._is_polled(each)]
+        return [each.operands[1] for each in polled]
 
     def is_update(self, load: PtxInstruction, store: PtxInstruction) -> bool:
         """Whether a store puts back what is computed from a load of the same address, and nobody polls it."""
@@ -367,6 +370,26 @@ class ModulePlans:
         if one is other:
             return any(loads.is_update(each, one) for each in self.owners[id(one)].function.instructions)
         return loads.is_update(one, other) or loads.is_update(other, one)
+
+    @cached_property
+    def stores_volatile(self) -> bool:
+        """Whether anything is stored to volatile memory."""
+        functions = (each.function for each in self.functions.values())
+        return any(
+            each.parts[0] == "st" and "volatile" in each.parts
+            for function in functions
+            for each in function.instructions
+        )
+
+    def may_overwrite_count(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether one is a volatile store, and the other an atomic operation that is no lock and no flag."""
+        if other.parts[0] == "st":
+            one, other = other, one
+        if one.parts[0] != "st" or "volatile" not in one.parts or other.parts[0] not in ("atom", "red"):
+            return False
+        if not {"cas", "exch"}.isdisjoint(other.parts):
+            return False
+        return id(other) in self.blind_updates or self.owners[id(other)].loads.is_data(other)
 
     def updates(self, store: PtxInstruction) -> bool:
         """Whether a volatile store puts back what is computed from what was there."""

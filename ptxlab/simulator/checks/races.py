@@ -104,8 +104,9 @@ class RaceCheck:
         ordered = self._ordered(touch, threads, stamps, other_verb)
         if touch.strong:
             atomic = stamps & ATOMIC != 0
-            if touch.traits.volatile:
-                self._check_volatile(touch, before, which[atomic & ~ordered], other_verb)
+            if self.plans.stores_volatile:
+                loose = atomic & ~ordered & (stamps & (PENDING | WORK) == 0)
+                self._check_volatile(touch, before, which[loose], other_verb)
             narrow = touch.traits.cta_scope | self.clocks.time.had_cta_scope(stamps >> TIME_SHIFT & TIME)
             if np.any(narrow):  # atomic for threads of the same block only
                 same = threads // self.clocks.lanes == touch.threads_of(stamps) // self.clocks.lanes
@@ -143,8 +144,11 @@ class RaceCheck:
     ) -> None:
         """Report volatile accesses that nothing orders: no race in PTX's sense, but not in order either.
 
-        Flags that are polled or tested are left out. Updates lose what others store in between.
+        Flags that are polled or tested are left out. Updates lose what others store in between, and a store
+        may overwrite what an atomic operation counts.
         """
+        if not len(which):
+            return
         stamps, threads = before[which], touch.threads[which]
         times = stamps >> TIME_SHIFT & TIME
         others = touch.threads_of(stamps)
@@ -154,13 +158,17 @@ class RaceCheck:
         instruction = touch.access.instruction
         for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
-            if other is None or "volatile" not in other.parts:
+            if other is None:
                 continue
             entries = which[~seen & (times == time)]
             is_update = self.plans.are_update(other, instruction)
-            if not is_update:
+            if self.plans.may_overwrite_count(other, instruction):
+                is_update = True
+                if touch.access.kind == "write":  # of the block that counted last, it may be a reset
+                    entries = entries[~self.clocks.read_flags_since(touch.threads[entries], time)]
+            elif not is_update:
                 load = other if other_verb == "reads" else instruction
-                if not self.plans.is_data(load):
+                if not ("volatile" in other.parts and touch.traits.volatile and self.plans.is_data(load)):
                     continue
                 if touch.access.kind == "write":
                     entries = _different(touch, before, entries)
