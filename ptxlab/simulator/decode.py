@@ -166,6 +166,15 @@ class Image:
             if each.space == "shared"
         ]
 
+    @property
+    def shared_arrays(self) -> dict[str, tuple[int, int]]:
+        """Where the variables in static shared memory begin and end, by their names in the PTX."""
+        return {
+            each.name: (self.symbols[each.name], self.symbols[each.name] + each.size)
+            for each in self._variables
+            if each.space == "shared" and each.count is not None
+        }
+
     def _buffer(self, variable: Variable) -> SimulatedBuffer:
         data = np.zeros(variable.size, dtype=np.uint8)
         size = max(1, (type_bits(variable.type) or 8) // 8)

@@ -40,7 +40,7 @@ from .events import Observer
 from .hazard import HazardError, HazardLog
 from .memory import SHARED_START
 from .ptx.linker import joined, read_modules
-from .ptx.syntax import Function, Module, plain_name
+from .ptx.syntax import Function, Location, Module, plain_name
 from .result import Result
 from .simulate import Setup, simulate
 from .threads import LaunchGrid
@@ -470,9 +470,28 @@ def build_kernel(
         flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = read_modules((ptx, *linked))
+    module = _with_lines_of_traps(read_modules((ptx, *linked)), text, file or SOURCE_NAME)
     function = _find_kernel(module, lowered or name)
     return Kernel(result_type, module, function, target, ptx, text, flags, expression, linked)
+
+
+def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
+    """Where the compiler put nothing but a trap, it states no line: the trap gets that of its function."""
+    functions = {}
+    for name, function in module.functions.items():
+        if not any(each.by_compiler and each.location is None for each in function.instructions):
+            continue
+        begins = re.search(rf"\b{plain_name(name).rpartition('::')[2]}\s*\([^;{{}}]*\)\s*\{{", source)
+        if begins is not None:
+            location = Location(file, source.count("\n", 0, begins.start()) + 1, 0)
+            functions[name] = replace(
+                function,
+                instructions=tuple(
+                    replace(each, location=location) if each.by_compiler and each.location is None else each
+                    for each in function.instructions
+                ),
+            )
+    return replace(module, functions=module.functions | functions) if functions else module
 
 
 def _python_origin(function: Function) -> str | None:

@@ -122,7 +122,7 @@ class Run:
         if setup.limit is not None:
             listeners.append(Limit(setup.limit))
         if setup.report is not None:
-            listeners += checkers(setup.report, image.plans)
+            listeners += checkers(setup.report, image.plans, image.shared_arrays)
         if self._trace is not None:
             listeners.append(self._trace)
         maps: list[TensorMap] = []

@@ -52,6 +52,7 @@ _MAX_BYTES = 1 << 40  # of a variable
 _MAX_BLOCKS = 256  # nested `{ }`
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _ALIGNMENTS = frozenset(1 << power for power in range(31))
+_HEADER = 1000  # characters in which a compiler names itself
 #: Compilers based on LLVM, such as Triton's, note inlined code in a comment after `.loc`, the call nearest to
 #: the code first: ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
 _INLINING_COMMENT = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
@@ -594,14 +595,23 @@ class _Reader(ConstantReader):
                 operands.append(self._operand(scope))
         self._expect(";")
         line = self._line(token.start)
+        by_compiler = opcode == "trap" and self._is_made_by_compiler(token.start)
         statements: list[tuple[str, Sequence[Operand]]] = [(opcode, operands)]
         if self._opcode == "call":
             statements = self._call(body, opcode, operands)
         for word, values in statements:
             body.instructions.append(
-                PtxInstruction(len(body.instructions), word, tuple(values), line, self._location, guard)
+                PtxInstruction(
+                    len(body.instructions), word, tuple(values), line, self._location, guard, by_compiler
+                )
             )
             body.scopes.append(scope)
+
+    def _is_made_by_compiler(self, position: int) -> bool:
+        """Whether an instruction in the PTX of CUDA C++ is not one of `asm`, as the `trap` of `__trap()` is."""
+        begins = self._text.rfind("// begin inline asm", 0, position)
+        ends = self._text.rfind("// end inline asm", 0, position)
+        return begins <= ends and "NVIDIA NVVM Compiler" in self._text[:_HEADER]
 
     def _call(
         self, body: _Body, opcode: str, operands: Sequence[Operand]
