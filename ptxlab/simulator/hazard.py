@@ -376,7 +376,7 @@ _KINDS = (
         "An .aligned instruction is executed without all lanes of its warp, a .sync one without lanes that "
         "its mask names, or setmaxnreg without all warps of its warpgroup",
         "let all lanes of the warp execute it; end the kernel for none of them before",
-        published="the PTX ISA: .aligned and .sync ask for all lanes; \"setmaxnreg\" for all warps",
+        published='the PTX ISA: .aligned and .sync ask for all lanes; "setmaxnreg" for all warps',
     ),
     HazardKind(
         "not in the mask",

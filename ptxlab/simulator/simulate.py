@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,15 @@ from .memory import (
     WORKSPACE_START,
     Memory,
 )
-from .ptx.syntax import Module, Sink
+from .ptx.dataflow import branch_targets
+from .ptx.syntax import Module, PtxInstruction, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
+
+if TYPE_CHECKING:
+    from .residency import Residency
 
 _MAX_LANES = 1 << 15  # of a batch, whose registers then fit into the cache
 #: The same if blocks may wait for each other, e.g. in grid.sync(): more than run on an H200 at a time.
@@ -56,6 +60,7 @@ class Setup:
     report: HazardLog | None = None  # where checks write; None if nothing is checked
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
+    residency: Residency | None = None  # of blocks on a chip; None if all of them may run at a time
 
 
 @dataclass
@@ -159,6 +164,8 @@ class Run:
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
+        if setup.residency is not None and not self._launch.cancels and _spins(image.module):
+            self._launch.residency = setup.residency
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
@@ -207,14 +214,28 @@ class Run:
 
 def _may_wait(module: Module) -> bool:
     """Whether blocks may wait for others: whether they may poll global memory."""
-    for instruction in module.instructions:
-        parts = instruction.parts
-        if any(part.startswith("shared") for part in parts):
-            continue
-        if parts[0] == "ld" and not {"volatile", "acquire", "relaxed"}.isdisjoint(parts):
+    return any(map(_polls, module.instructions))
+
+
+def _polls(instruction: PtxInstruction) -> bool:
+    """Whether an instruction reads global memory as it does that waits for another block."""
+    parts = instruction.parts
+    if any(part.startswith("shared") for part in parts):
+        return False
+    if parts[0] == "ld":
+        return not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
+    return parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+
+
+def _spins(module: Module) -> bool:
+    """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
+    for function in module.functions.values():
+        polls = [each.index for each in function.instructions if _polls(each)]
+        if polls and not function.entry:
             return True
-        if parts[0] == "atom" and not isinstance(instruction.operands[0], Sink):
-            return True
+        for branch in function.instructions:
+            if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
+                return True
     return False
 
 

@@ -67,7 +67,11 @@ class MbarrierLives(Observer):
             if len(again):
                 other = self._init_of(int(before[again[0]]))
                 self._report_init(
-                    access, piece, again, f", which {line_text(other)} initialised, and which nobody has invalidated", other
+                    access,
+                    piece,
+                    again,
+                    f", which {line_text(other)} initialised, and which nobody has invalidated",
+                    other,
                 )
             else:
                 self._check_together(access, piece, words)

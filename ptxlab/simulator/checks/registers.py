@@ -167,8 +167,8 @@ class RegisterCheck(Observer):
             ours = event.threads[partial[event.threads >> 5]]
             if len(ours):
                 away = warps[missing & (groups == groups[ours[0] >> 5])] % lanes // 32
-                names = " and ".join(f"warp {warp}" for warp in away.tolist())
-                do = "do" if len(away) > 1 else "does"
+                numbers = ", ".join(map(str, away.tolist()))
+                names, do = (f"warps {numbers}", "do") if len(away) > 1 else (f"warp {numbers}", "does")
                 self._report.add(self._batch, Violation(
                     "lanes missing", event.instruction, ours,
                     f"{{who}} execute{{s}} {event.instruction.opcode}, but {names} of the same warpgroup "

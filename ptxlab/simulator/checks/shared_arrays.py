@@ -42,9 +42,7 @@ class _Array(NamedTuple):
 class SharedArrays(Observer):
     """Looks for accesses that leave the array from whose name their address is computed."""
 
-    def __init__(
-        self, report: HazardLog, plans: ModulePlans, arrays: Mapping[str, tuple[int, int]]
-    ) -> None:
+    def __init__(self, report: HazardLog, plans: ModulePlans, arrays: Mapping[str, tuple[int, int]]) -> None:
         self._report = report
         self._plans = plans
         self._arrays = [_Array(name, *ends) for name, ends in arrays.items()]
@@ -79,21 +77,19 @@ class SharedArrays(Observer):
             self._limits |= _limits(owner.function, self._arrays)
         return self._limits.setdefault(id(instruction), ())
 
-    def _report_outside(
-        self, access: Access, outside: NDArray[np.intp], limits: tuple[_Array, ...]
-    ) -> None:
+    def _report_outside(self, access: Access, outside: NDArray[np.intp], limits: tuple[_Array, ...]) -> None:
         start = int(access.addresses[outside[0]])
         last = start + access.width - 1
         near = min(limits, key=lambda array: abs(start - array.start))
         name, offset = plain_name(near.name), start - near.start
-        place = f"byte {offset} of {name}" if offset >= 0 else f"{-offset} bytes before {name}"
+        place = f"byte {offset} of {name}" if offset >= 0 else f"the byte {-offset} before {name}"
         size = near.end - near.start
         beyond = next((each for each in self._arrays if each.start <= last and start < each.end), None)
-        meets = "" if beyond is None or beyond in limits else f"; there is {plain_name(beyond.name)}"
+        other = "" if beyond is None or beyond in limits else f", in {plain_name(beyond.name)}"
         self._report.add(self._batch, Violation(
             "out of bounds", access.instruction, access.threads[outside],
-            f"{{who}} {_VERBS.get(access.kind, 'update{s}')} {access.width} bytes at {place}, "
-            f"{size} bytes long{meets}",
+            f"{{who}} {_VERBS.get(access.kind, 'update{s}')} {access.width} bytes at {place}, which has "
+            f"{size} bytes{other}",
             space="shared", addresses=(start, last),
         ))  # fmt: skip
 
@@ -124,9 +120,7 @@ def _limits(function: Function, arrays: list[_Array]) -> dict[int, tuple[_Array,
         target = _target(instruction)
         value = _UNKNOWN if target is None else _held(target.base, held, symbols)
         known = value >= _FIRST and not value & (_LOADED | _UNKNOWN)
-        limits[id(instruction)] = tuple(
-            array for array in arrays if known and value & symbols[array.name]
-        )
+        limits[id(instruction)] = tuple(array for array in arrays if known and value & symbols[array.name])
     return limits
 
 
