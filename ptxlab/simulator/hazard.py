@@ -198,16 +198,16 @@ def _count(number: int) -> str:
 _KINDS = (
     HazardKind(
         "out of bounds",
-        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation. Or it "
-        "leaves one array in shared memory for another, where its address comes from the name of the first",
+        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation. Or "
+        "it leaves one array in shared memory for another, and its address comes from the name of the first",
         "an index inside, or a larger array",
         "memcheck",
         published="the CUDA programming guide; a GPU ends such kernels, or other memory changes",
     ),
     HazardKind(
         "undefined behaviour",
-        "A thread comes to a trap that the compiler put in place of code without defined behaviour, or calls an "
-        "address where no function begins; this ends the simulation",
+        "A thread comes to a trap that the compiler put in place of code without defined behaviour, or calls "
+        "an address where no function begins; this ends the simulation",
         "a pointer to memory that may be accessed so, or to a function",
         "memcheck",
         published="the C++ standard; a GPU ends such kernels",

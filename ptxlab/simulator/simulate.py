@@ -164,8 +164,9 @@ class Run:
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
-        if setup.residency is not None and not self._launch.cancels and _spins(image.module):
-            self._launch.residency = setup.residency
+        residency = setup.residency
+        if residency is not None and residency.least < grid.block_count and _spins(image.module):
+            self._launch.residency = None if self._launch.cancels else residency
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
@@ -220,11 +221,11 @@ def _may_wait(module: Module) -> bool:
 def _polls(instruction: PtxInstruction) -> bool:
     """Whether an instruction reads global memory as it does that waits for another block."""
     parts = instruction.parts
-    if any(part.startswith("shared") for part in parts):
-        return False
     if parts[0] == "ld":
-        return not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
-    return parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+        reads = not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
+    else:
+        reads = parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+    return reads and not any(part.startswith("shared") for part in parts)
 
 
 def _spins(module: Module) -> bool:

@@ -1,5 +1,5 @@
-"""What PTX and C++ leave undefined: an mbarrier outside of its life, one array for another, part of a warpgroup,
-blocks that never begin, code in whose place the compiler puts a trap.
+"""What PTX and C++ leave undefined: mbarriers outside of their lives, one array for another, part of a
+warpgroup, blocks that never begin, code in whose place the compiler puts a trap.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from ptxlab.simulator import Hazard, HazardError
 from ptxlab.simulator.kernel import Kernel
 from tests.cases import each
 
-_HEAD = """#define INIT(n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory");
+_HEAD = """\
+#define INIT(n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory");
 #define INVAL asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");
 #define ARRIVE asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
 #define MANY asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 40;" :: "r"(b) : "memory");
-#define EXPECT asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(b) : "memory");
+#define EXPECT asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 64;" :: "r"(b) : "memory");
 #define FENCE asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#define COPY asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 64, [%2];" \\
-    :: "r"(b - 32), "l"(x), "r"(b) : "memory");
-#define WAIT(parity) asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;" \\
-    "@!p bra W; }" :: "r"(b), "n"(parity) : "memory");
+#define COPY asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
+    " [%0], [%1], 64, [%2];" :: "r"(b - 32), "l"(x), "r"(b) : "memory");
+#define WAIT(parity) asm volatile("{ .reg .pred p;\\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [%0]," \\
+    " %1; @!p bra W; }" :: "r"(b), "n"(parity) : "memory");
 #define RESIZE(how) asm volatile("setmaxnreg." #how ".sync.aligned.u32 40;" ::: "memory");
 #define ALL __syncthreads();
 typedef unsigned long long u64;
@@ -37,7 +38,8 @@ __device__ __noinline__ int get(int* p, int i) { return p[i]; }
 """
 #: Before the body of each kernel.
 _BEGIN = """extern "C" __global__ void k{}(int* x) {{ const int t = threadIdx.x;
-extern __shared__ __align__(128) int dynamic[]; __shared__ __align__(128) u64 s[64]; __shared__ int u[64], v[64];
+extern __shared__ __align__(128) int dynamic[];
+__shared__ __align__(128) u64 s[64]; __shared__ int u[64], v[64];
 const unsigned b = (unsigned)__cvta_generic_to_shared(s + 4);
 """
 
@@ -54,17 +56,14 @@ _LIVES: dict[str, tuple[int, str]] = {
     # What its bytes are before it begins and after it has ended does not matter.
     "s[t] = 0; ALL if (t == 0) INIT(64)\nALL ARRIVE WAIT(0) ALL if (t == 0) INVAL ALL s[t] = t;": (0, ""),
     "if (t == 0) INIT(64)\nALL s[t] = 1;": (
-        2,
-        "lane 4 writes shared bytes 32..39 of s, where the mbarrier that",
+        2, "lane 4 writes shared bytes 32..39 of s, where the mbarrier that",
     ),
     "if (t == 0) INIT(64)\nALL x[t] = s[4];": (2, "lanes 0-31 read shared bytes 32..39 of s"),
     "if (t == 0) INIT(64)\nALL atomicAdd(s + 4 + t / 32, 1ull);": (
-        2,
-        "lanes 0-31 update shared bytes 32..39",
+        2, "lanes 0-31 update shared bytes 32..39",
     ),
     "if (t == 0) INIT(64)\nALL if (t < 32) ((int4*)s)[t] = make_int4(t, t, t, t);": (
-        2,
-        "lane 2 writes .* 32..47",
+        2, "lane 2 writes .* 32..47",
     ),
     "if (t == 0) { INIT(1) FENCE EXPECT\nCOPY }": (2, "writes shared bytes 32..47 of s, where"),
     # An arrival where no mbarrier is ends the simulation, a wait does not.
@@ -75,10 +74,12 @@ _LIVES: dict[str, tuple[int, str]] = {
     "if (t == 0) { INIT(64) INVAL }\nALL WAIT(0)": (2, "which was invalidated"),
     "s[t] = ~0ull >> 1; ALL\nARRIVE": (2, "arrive at the mbarrier .* which was never initialised"),
     "if (t == 0) INIT(32)\nALL if (t == 0) MANY": (2, "more arrivals than its phase expects"),
-}
+}  # fmt: skip
 _ARRAYS: dict[str, tuple[int, str]] = {
     "u[t] = t; ALL v[t] = u[63 - t]; ALL x[t] = v[63 - t];": (0, ""),
-    "u[t] = t; v[t] = t; ALL\nu[t + 1] = 3; ALL x[t] = u[t] + v[t];": (2, "lane 31 writes 4 bytes at byte 256 of u, which has 256 bytes, in v"),
+    "u[t] = t; v[t] = t; ALL\nu[t + 1] = 3; ALL x[t] = u[t] + v[t];": (
+        2, "lane 31 writes 4 bytes at byte 256 of u, which has 256 bytes, in v",
+    ),
     "v[t] = 0; u[t] = 0; ALL\nx[t] = v[t - 1] + u[t];": (2, "reads 4 bytes at the byte 4 before v"),
     "u[t] = t; v[t] = t; ALL for (int i = 1; i < 9; ++i) x[t] += u[(t + i - 1) % 64] + v[63 - t];": (0, ""),
     # The address is computed from the name of either.
@@ -87,38 +88,38 @@ _ARRAYS: dict[str, tuple[int, str]] = {
     "p[t] = t; ALL x[t] = p[63 - t]; ALL int* o = p; p = q; q = o; }": (0, ""),
     "int* p = x[9] ? u : (int*)s; p[t] = t; ALL\np[64 + t * (x[9] > 0)] = 2;": (2, "bytes at byte 256 of u"),
     "unsigned a = (unsigned)__cvta_generic_to_shared(u) + 4 * t; int r = 0; u[t] = t; ALL\n"
-    "asm volatile(\"ld.shared.s32 %0, [%1 + 4];\" : \"=r\"(r) : \"r\"(a) : \"memory\"); x[t] = r;": (2, "byte 256 of u"),
-    "u[t] = t; v[t] = t; ALL atomicAdd(&u[x[t + 32] & 127], 1);": (1, "lanes 0-31 update 4 bytes at byte 256 of u"),
+    "asm volatile(\"ld.shared.s32 %0, [%1 + 4];\" : \"=r\"(r) : \"r\"(a) : \"memory\"); x[t] = r;": (
+        2, "byte 256 of u",
+    ),
+    "u[t] = t; v[t] = t; ALL atomicAdd(&u[x[t + 32] & 127], 1);": (
+        1, "lanes 0-31 update 4 bytes at byte 256 of u",
+    ),
     # Nobody says which array a pointer from elsewhere is for, nor how long dynamic memory is.
     "u[t] = t; v[t] = t; ALL x[t] = get(u, t + 1) + get(v, 63 - t);": (0, ""),
-    "u[t] = t; v[t] = t; ALL unsigned d = (char*)v - (char*)u; x[t] = *(int*)((char*)u + d + 4 * t);": (0, ""),
+    "u[t] = t; v[t] = t; ALL long d = (char*)v - (char*)u; x[t] = *(int*)((char*)u + d + 4 * t);": (0, ""),
     "dynamic[t] = t; ALL dynamic[t + 64] = dynamic[63 - t];": (0, ""),
 }  # fmt: skip
 _WARPGROUPS: dict[str, tuple[int, str]] = {
     "RESIZE(dec) x[t] = 1;": (0, ""),
     "if (t >= 32)\nRESIZE(dec)": (
-        2,
-        "warps? .*execute setmaxnreg.dec.sync.aligned.u32, but warp 0 of the same",
+        2, "warps? .*execute setmaxnreg.dec.sync.aligned.u32, but warp 0 of the same",
     ),
     # CUTLASS has one for each warp's role.
     "if (t < 32) RESIZE(dec) else RESIZE(dec)": (0, ""),
     "RESIZE(dec)\nif (t < 64) RESIZE(inc)": (
-        2,
-        "setmaxnreg.inc.sync.aligned.u32, but warps 2, 3 of the same",
+        2, "setmaxnreg.inc.sync.aligned.u32, but warps 2, 3 of the same",
     ),
-}
+}  # fmt: skip
 _TRAPS: dict[str, tuple[int, str]] = {
     "int* p = nullptr; if (t == 0) {\nx[1] = 1;\n*p = 1; }": (3, "thread .0, 0, 0. .* comes to a trap in k"),
     "void (*f)(int*) = t % 2 ? (void (*)(int*))5 : twice;\nf(x);": (
-        2,
-        "a call of 0x5, which is not a function, by",
+        2, "a call of 0x5, which is not a function, by",
     ),
     # The line is that of the branch from which threads come.
     "x[1] = 1;\nif (x[3] > 2)\natomicAdd(&table[1], 3);\nx[2] = 1;": (
-        2,
-        "such as an access through a null pointer",
+        2, "such as an access through a null pointer",
     ),
-}
+}  # fmt: skip
 
 
 @cache

@@ -153,7 +153,7 @@ class RegisterCheck(Observer):
     def _check_warpgroups(self, events: list[Synchronisation]) -> None:
         """Report setmaxnreg that some warps of a warpgroup never execute.
 
-        They need not execute the same one: CUTLASS has branches for warps of one warpgroup, each with its own.
+        They need not execute the same one: CUTLASS has a branch for each warp of a warpgroup, with its own.
         """
         lanes = self._batch.block_lanes
         warps = np.arange(self._batch.size // 32) * 32

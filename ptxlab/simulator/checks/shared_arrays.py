@@ -9,7 +9,6 @@ loaded or passed, a difference of two pointers, dynamic shared memory), nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from ..hazard import HazardLog, Violation
 from ..instructions.loads import space_of
 from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
 from ..threads import Batch
-from .plans import ModulePlans
+from .plans import ModulePlans, SharedArray
 
 #: What a register may hold, as bits; 0: a number. From the third bit on: an address in that array.
 _LOADED = 1  # a number or an address from memory
@@ -31,22 +30,13 @@ _SUMS = ("add", "and", "or", "xor", "lop3", "min", "max")  # at most one source 
 _ACCESSES = ("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "mbarrier")
 
 
-class _Array(NamedTuple):
-    """An array in shared memory: its name in the PTX, and where it begins and ends."""
-
-    name: str
-    start: int
-    end: int
-
-
 class SharedArrays(Observer):
     """Looks for accesses that leave the array from whose name their address is computed."""
 
     def __init__(self, report: HazardLog, plans: ModulePlans, arrays: Mapping[str, tuple[int, int]]) -> None:
         self._report = report
         self._plans = plans
-        self._arrays = [_Array(name, *ends) for name, ends in arrays.items()]
-        self._limits: dict[int, tuple[_Array, ...]] = {}  # of instructions, by id
+        self._arrays = [SharedArray(name, *ends) for name, ends in arrays.items()]
 
     def begin(self, batch: Batch) -> None:
         """A batch starts."""
@@ -56,28 +46,32 @@ class SharedArrays(Observer):
         """Compare the addresses of an access with the arrays that it may be for."""
         if access.space != "shared" or not self._arrays:
             return
-        limits = self._limits.get(id(access.instruction))
+        limits = self._plans.arrays_of.get(id(access.instruction))
         if limits is None:
             limits = self._find_limits(access.instruction)
         if not limits or access.pieces[0].notes.get("within") is limits:
             return
-        firsts, lasts = access.addresses, access.addresses + (access.width - 1)
-        inside = np.zeros(len(firsts), dtype=np.bool_)
-        for array in limits:
-            inside |= (firsts >= array.start) & (lasts < array.end)
-        if inside.all():
-            access.pieces[0].notes["within"] = limits
-            return
-        self._report_outside(access, np.flatnonzero(~inside), limits)
+        addresses, width = access.addresses, access.width
+        first, last = int(addresses.min()), int(addresses.max())
+        if not any(array.start <= first and last <= array.end - width for array in limits):
+            inside = np.zeros(len(addresses), dtype=np.bool_)
+            for array in limits:
+                inside |= (addresses >= array.start) & (addresses <= array.end - width)
+            if not inside.all():
+                self._report_outside(access, np.flatnonzero(~inside), limits)
+                return
+        access.pieces[0].notes["within"] = limits
 
-    def _find_limits(self, instruction: PtxInstruction) -> tuple[_Array, ...]:
+    def _find_limits(self, instruction: PtxInstruction) -> tuple[SharedArray, ...]:
         """The arrays that an instruction may access; none if it is not known."""
         owner = self._plans.owners.get(id(instruction))
         if owner is not None:
-            self._limits |= _limits(owner.function, self._arrays)
-        return self._limits.setdefault(id(instruction), ())
+            self._plans.arrays_of |= _limits(owner.function, self._arrays)
+        return self._plans.arrays_of.setdefault(id(instruction), ())
 
-    def _report_outside(self, access: Access, outside: NDArray[np.intp], limits: tuple[_Array, ...]) -> None:
+    def _report_outside(
+        self, access: Access, outside: NDArray[np.intp], limits: tuple[SharedArray, ...]
+    ) -> None:
         start = int(access.addresses[outside[0]])
         last = start + access.width - 1
         near = min(limits, key=lambda array: abs(start - array.start))
@@ -97,8 +91,8 @@ class SharedArrays(Observer):
 # -- which arrays an address may be in -----------------------------------------------------------------------
 
 
-def _limits(function: Function, arrays: list[_Array]) -> dict[int, tuple[_Array, ...]]:
-    """For each access to shared memory in a function the arrays that it is for; none if they are not known."""
+def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[SharedArray, ...]]:
+    """For each access to shared memory in a function the arrays that it is for; none if it is not known."""
     symbols = {array.name: _FIRST << number for number, array in enumerate(arrays)}
     parameters = {each.name for each in function.parameters} if function.entry else set()
     held = [0] * len(function.registers)

@@ -81,9 +81,9 @@ def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
             raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
         raise undefined(
             instruction, threads,
-            f"{instruction.where}: trap: {thread} comes to a trap in {plain_name(frame.program.function.name)}, "
-            "which the compiler put in place of code that has no defined behaviour, such as an access through a "
-            "null pointer or a write to __constant__ memory",
+            f"{instruction.where}: trap: {thread} comes to a trap in "
+            f"{plain_name(frame.program.function.name)}, which the compiler put in place of code that has no "
+            "defined behaviour, such as an access through a null pointer or a write to __constant__ memory",
         )  # fmt: skip
 
     return MachineStep(instruction, execute)

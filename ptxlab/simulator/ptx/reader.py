@@ -608,7 +608,7 @@ class _Reader(ConstantReader):
             body.scopes.append(scope)
 
     def _is_made_by_compiler(self, position: int) -> bool:
-        """Whether an instruction in the PTX of CUDA C++ is not one of `asm`, as the `trap` of `__trap()` is."""
+        """Whether an instruction in the PTX of CUDA C++ is not from `asm`, as the `trap` of `__trap()` is."""
         begins = self._text.rfind("// begin inline asm", 0, position)
         ends = self._text.rfind("// end inline asm", 0, position)
         return begins <= ends and "NVIDIA NVVM Compiler" in self._text[:_HEADER]
