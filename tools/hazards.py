@@ -59,7 +59,9 @@ _LIMITS = """
   launches with an executor and those that cancel blocks run without that limit.
 - Of a `trap` in the PTX of CUDA C++ outside of inline assembly it is known that the compiler put it there:
   `__trap()` is inline assembly. NVRTC puts one where it sees a null pointer or a write to `__constant__`
-  memory; for Blackwell it mostly leaves such code out, and nothing is reported. If it states no line, the
+  memory; for Blackwell it mostly leaves such code out, and nothing is reported. A function of NVRTC's that
+  ends without a return had code there that is left out (`__builtin_unreachable()`, a call through a null
+  pointer): threads that come to that end are reported. If it states no line, the
   line is that of the branch from which threads come, or that of the function.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.

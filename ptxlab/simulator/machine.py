@@ -270,6 +270,7 @@ class Machine:
         try:
             while index != stop:
                 if index >= len(steps):
+                    self._check_end(frame, threads)
                     self.finish(frame, threads)
                     return
                 step = steps[index]
@@ -354,6 +355,18 @@ class Machine:
                 self._spinning.append((_Waiting(frame, target, threads), probe))
                 return
         self.schedule(frame, target, threads)
+
+    def _check_end(self, frame: Frame, threads: Threads) -> None:
+        """Refuse the end of a function where the compiler left out what follows."""
+        function = frame.program.function
+        if function.open_end is not None and threads.count:
+            sentence = (
+                f"{function.open_end.where}: {self.batch.name(int(threads.indices[0]))} comes to an end of "
+                f"{plain_name(function.name)} without a return, behind which the compiler left out code that "
+                "has no defined behaviour, such as a call through a null pointer"
+            )
+            violation = Violation("undefined behaviour", function.open_end, threads.indices, sentence)
+            raise HazardError(sentence, hazard_of(self.batch, violation))
 
     def finish(self, frame: Frame, threads: Threads) -> None:
         """Threads return from a function; at the end of the kernel they exit."""

@@ -115,6 +115,10 @@ _TRAPS: dict[str, tuple[int, str]] = {
     "void (*f)(int*) = t % 2 ? (void (*)(int*))5 : twice;\nf(x);": (
         2, "a call of 0x5, which is not a function, by",
     ),
+    # Of these nothing is left but the branch that leads there.
+    "void (*f)(int*) = nullptr; if (x[t] > 3)\nf(x);": (1, "comes to an end of k.* without a return"),
+    "if (t == 9)\n__builtin_unreachable();\nx[1] = 2;": (1, "no defined behaviour, such as a call through"),
+    "if (t == 999)\n__builtin_unreachable();\nx[1] = 2;": (0, ""),
     # The line is that of the branch from which threads come.
     "x[1] = 1;\nif (x[3] > 2)\natomicAdd(&table[1], 3);\nx[2] = 1;": (
         2, "such as an access through a null pointer",

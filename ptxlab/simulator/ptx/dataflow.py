@@ -98,6 +98,15 @@ def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location
     return None
 
 
+def open_end(instructions: tuple[PtxInstruction, ...]) -> PtxInstruction | None:
+    """An instruction from which threads come to a function's end without `ret`; None if there is none."""
+    for instruction in reversed(instructions):
+        if len(instructions) in successors(instructions, instruction.index):
+            traps = instruction.parts[0] == "trap" and instruction.guard is None
+            return None if traps else instruction
+    return None
+
+
 def basic_blocks(function: Function) -> dict[int, int]:
     """Basic blocks: index of the first instruction -> index after the last."""
     instructions = function.instructions

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
 from ...numerics.scalar import video
-from .dataflow import in_lines_of_use
+from .dataflow import in_lines_of_use, open_end
 from .syntax import (
     Address,
     Function,
@@ -132,6 +132,7 @@ class _Reader(ConstantReader):
         super().__init__(text)
         self._files = self._all_files()  # NVRTC declares them at the end of the text
         self._location: Location | None = None
+        self._is_nvvm = "NVIDIA NVVM Compiler" in self._text[:_HEADER]
         self._has_vectors = False  # whether any register is declared as a vector
         self._opcode = ""  # the first part of the opcode of the current instruction
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
@@ -425,6 +426,7 @@ class _Reader(ConstantReader):
                 body.scope.variables[parameter.name] = parameter.name
         self._expect("{")
         self._body(body)
+        instructions = in_lines_of_use(tuple(body.instructions))
         return Function(
             name,
             entry,
@@ -432,8 +434,9 @@ class _Reader(ConstantReader):
             parameters,
             tuple(body.registers),
             tuple(body.variables.values()),
-            in_lines_of_use(tuple(body.instructions)),
+            instructions,
             directives,
+            open_end=open_end(instructions) if self._is_nvvm else None,
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
@@ -611,7 +614,7 @@ class _Reader(ConstantReader):
         """Whether an instruction in the PTX of CUDA C++ is not from `asm`, as the `trap` of `__trap()` is."""
         begins = self._text.rfind("// begin inline asm", 0, position)
         ends = self._text.rfind("// end inline asm", 0, position)
-        return begins <= ends and "NVIDIA NVVM Compiler" in self._text[:_HEADER]
+        return self._is_nvvm and begins <= ends
 
     def _call(
         self, body: _Body, opcode: str, operands: Sequence[Operand]

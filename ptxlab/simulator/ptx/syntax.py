@@ -443,6 +443,8 @@ class Function:
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
     defined: bool = True
     linkage: str = ""  # "visible", "extern" or "weak"
+    #: From which instruction threads come to an end without `ret`: the compiler left out what follows.
+    open_end: PtxInstruction | None = None
 
 
 #: Functions that the driver provides.
