@@ -132,13 +132,17 @@ class Image:
         """What the checks derive from its code."""
         return ModulePlans(self.module)
 
+    @property
+    def used(self) -> list[Function]:
+        """The functions that the kernel may execute: itself, and those of the module that are no kernels."""
+        return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
+
     @cached_property
     def _variables(self) -> list[Variable]:
         """Variables of the module and its functions, without shared memory that only other kernels use."""
-        functions = [each for each in self.module.functions.values() if each is self.entry or not each.entry]
         named = {
             symbol.name
-            for function in functions
+            for function in self.used
             for instruction in function.instructions
             for operand in instruction.operands
             for symbol in symbols_of(operand)

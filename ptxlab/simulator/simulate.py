@@ -32,7 +32,7 @@ from .memory import (
     Memory,
 )
 from .ptx.dataflow import branch_targets
-from .ptx.syntax import Module, PtxInstruction, Sink
+from .ptx.syntax import PtxInstruction, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
@@ -161,11 +161,11 @@ class Run:
             maps,
             self._output.write,
             setup.model,
-            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
+            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
         )
         residency = setup.residency
-        if residency is not None and residency.least < grid.block_count and _spins(image.module):
+        if residency is not None and residency.least < grid.block_count and _spins(image):
             self._launch.residency = None if self._launch.cancels else residency
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
@@ -213,9 +213,9 @@ class Run:
         )
 
 
-def _may_wait(module: Module) -> bool:
+def _may_wait(image: Image) -> bool:
     """Whether blocks may wait for others: whether they may poll global memory."""
-    return any(map(_polls, module.instructions))
+    return any(_polls(each) for function in image.used for each in function.instructions)
 
 
 def _polls(instruction: PtxInstruction) -> bool:
@@ -228,9 +228,9 @@ def _polls(instruction: PtxInstruction) -> bool:
     return reads and not any(part.startswith("shared") for part in parts)
 
 
-def _spins(module: Module) -> bool:
+def _spins(image: Image) -> bool:
     """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
-    for function in module.functions.values():
+    for function in image.used:
         polls = [each.index for each in function.instructions if _polls(each)]
         if polls and not function.entry:
             return True
