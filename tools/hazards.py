@@ -23,8 +23,8 @@ results, `result.notes` what PTX's memory model asks for and hardware has not be
 record for each kind and line, and a count; `.evidence` says how the grade is known. What could not be
 provoked stays a hazard if PTX calls it undefined and no vendor's code relies on it. With `check="error"` the
 first hazard (not the first note) is an error; `check=False` turns the check off. Accesses outside an array
-or outside shared memory, misaligned
-accesses, and deadlocks end the simulation, as they end a kernel on a GPU: they are always errors,
+or outside shared memory, misaligned accesses, arrivals where no mbarrier is, code that the compiler replaced
+by a trap, and deadlocks end the simulation, as most of them end a kernel on a GPU: they are always errors,
 `HazardError`, whose `hazards` also lists what was found before.
 
 `python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
@@ -56,6 +56,19 @@ _LIMITS = """
   the reader's SM and the block has loaded nothing since; otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
+- Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.
+- An access that leaves its array in static shared memory is found if its address is computed from names of
+  arrays and numbers. It is not found for dynamic shared memory, within one array or struct, through a pointer
+  that was loaded or that a function gets from several places, or with an index that is loaded and not scaled.
+- Blocks count as waiting for ones that cannot begin, as on an H200 that starts blocks in their order, if each
+  iteration of the loop in which they wait leaves registers as they were. Kernels for chips after Hopper,
+  launches with an executor and those that cancel blocks run without that limit.
+- Of a `trap` in the PTX of CUDA C++ outside of inline assembly it is known that the compiler put it there:
+  `__trap()` is inline assembly. NVRTC puts one where it sees a null pointer or a write to `__constant__`
+  memory; for Blackwell it mostly leaves such code out, and nothing is reported. A function of NVRTC's that
+  ends without a return had code there that is left out (`__builtin_unreachable()`, a call through a null
+  pointer): threads that come to that end are reported. If it states no line, the
+  line is that of the branch from which threads come, or that of the function.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible

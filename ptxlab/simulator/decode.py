@@ -132,13 +132,17 @@ class Image:
         """What the checks derive from its code."""
         return ModulePlans(self.module)
 
+    @property
+    def used(self) -> list[Function]:
+        """The functions that the kernel may execute: itself, and those of the module that are no kernels."""
+        return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
+
     @cached_property
     def _variables(self) -> list[Variable]:
         """Variables of the module and its functions, without shared memory that only other kernels use."""
-        functions = [each for each in self.module.functions.values() if each is self.entry or not each.entry]
         named = {
             symbol.name
-            for function in functions
+            for function in self.used
             for instruction in function.instructions
             for operand in instruction.operands
             for symbol in symbols_of(operand)
@@ -165,6 +169,15 @@ class Image:
             for each in self._variables
             if each.space == "shared"
         ]
+
+    @property
+    def shared_arrays(self) -> dict[str, tuple[int, int]]:
+        """Where the variables in static shared memory begin and end, by their names in the PTX."""
+        return {
+            each.name: (self.symbols[each.name], self.symbols[each.name] + each.size)
+            for each in self._variables
+            if each.space == "shared" and each.count is not None
+        }
 
     def _buffer(self, variable: Variable) -> SimulatedBuffer:
         data = np.zeros(variable.size, dtype=np.uint8)

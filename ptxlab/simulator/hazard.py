@@ -198,10 +198,19 @@ def _count(number: int) -> str:
 _KINDS = (
     HazardKind(
         "out of bounds",
-        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
+        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation. Or "
+        "it leaves one array in shared memory for another, and its address comes from the name of the first",
         "an index inside, or a larger array",
         "memcheck",
         published="the CUDA programming guide; a GPU ends such kernels, or other memory changes",
+    ),
+    HazardKind(
+        "undefined behaviour",
+        "A thread comes to a trap that the compiler put in place of code without defined behaviour, or to "
+        "where it left out such code, or calls an address where no function begins; this ends the simulation",
+        "a pointer to memory that may be accessed so, or to a function",
+        "memcheck",
+        published="the C++ standard; a GPU ends such kernels",
     ),
     HazardKind(
         "misaligned",
@@ -290,6 +299,14 @@ _KINDS = (
         "a barrier of the warpgroup between the stores, with their fence.proxy.async, and wgmma",
         grade="note",
         published="flash-attention 3 has __syncwarp() alone there, since each warp uses its own rows",
+    ),
+    HazardKind(
+        "mbarrier",
+        "An mbarrier is used that was never initialised, or was invalidated, or gets more arrivals than its "
+        "phase expects, which end the simulation; or it is initialised again, or by several warps, or its "
+        "bytes are read or written as data, without mbarrier.inval",
+        "mbarrier.init by one thread, once, and mbarrier.inval before its bytes are used otherwise",
+        published='the PTX ISA, "Contents of the mbarrier object", "Lifecycle of the mbarrier object"',
     ),
     HazardKind(
         "mbarrier.init without fence",
@@ -381,10 +398,10 @@ _KINDS = (
     ),
     HazardKind(
         "lanes missing",
-        "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
-        "that its mask names",
+        "An .aligned instruction is executed without all lanes of its warp, a .sync one without lanes that "
+        "its mask names, or setmaxnreg without all warps of its warpgroup",
         "let all lanes of the warp execute it; end the kernel for none of them before",
-        published="the PTX ISA: .aligned and .sync ask for all lanes",
+        published='the PTX ISA: .aligned and .sync ask for all lanes; "setmaxnreg" for all warps',
     ),
     HazardKind(
         "not in the mask",

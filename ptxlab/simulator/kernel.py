@@ -39,8 +39,9 @@ from .distributed import simulate_on
 from .events import Observer
 from .hazard import HazardError, HazardLog
 from .memory import SHARED_START
+from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
-from .ptx.syntax import Function, Module, plain_name
+from .ptx.syntax import Function, Location, Module, plain_name
 from .result import Result
 from .simulate import Setup, simulate
 from .threads import LaunchGrid
@@ -48,6 +49,7 @@ from .threads import LaunchGrid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from .residency import Residency
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 R = TypeVar("R", bound=Result)
@@ -193,6 +195,7 @@ class Kernel(Generic[R]):
         setup = replace(setup, model=model, report=report if check else None, limit=limit, traced=traced)
         try:
             if executor is None:
+                setup = replace(setup, residency=self._residency(shape, image))
                 outcome = simulate(image, setup, observers, show)
             elif observers:
                 raise PtxlabError("observers follow blocks that run in this process; leave out the executor")
@@ -342,6 +345,27 @@ class Kernel(Generic[R]):
         used = image.dynamic_start - SHARED_START + shape.shared
         return occupancy(shape, registers(self._texts, self.name, timing.target), used, timing)
 
+    def _residency(self, shape: LaunchGrid, image: Image) -> Residency | None:
+        """How many blocks of a launch run at a time on an H200; None for kernels of others, or if all do."""
+        if self.target not in TARGETS or not assembles_for(self.target, _DEFAULT_TARGET):
+            return None
+        chip = PEAKS["H200"]
+        if shape.block_count <= chip.sms:
+            return None
+        from .profile import occupancy
+        from .residency import Residency
+        from .timing.code import registers
+        from .timing.units import find_timing
+
+        timing = find_timing(chip.name)
+        used = image.dynamic_start - SHARED_START + shape.shared
+
+        def fit(count: int | None) -> Occupancy:
+            count = registers(self._texts, self.name, timing.target) if count is None else count
+            return occupancy(shape, count, used, timing)
+
+        return Residency(timing, shape, fit)
+
     def sass(self, target: str | None = None) -> str:
         """Its machine code (SASS), for its target or another; needs no GPU.
 
@@ -470,9 +494,28 @@ def build_kernel(
         flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = read_modules((ptx, *linked))
+    module = _with_lines_of_traps(read_modules((ptx, *linked)), text, file or SOURCE_NAME)
     function = _find_kernel(module, lowered or name)
     return Kernel(result_type, module, function, target, ptx, text, flags, expression, linked)
+
+
+def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
+    """Where the compiler put nothing but a trap, it states no line: the trap gets that of its function."""
+    functions = {}
+    for name, function in module.functions.items():
+        if not any(each.by_compiler and each.location is None for each in function.instructions):
+            continue
+        begins = re.search(rf"\b{plain_name(name).rpartition('::')[2]}\s*\([^;{{}}]*\)\s*\{{", source)
+        if begins is not None:
+            location = Location(file, source.count("\n", 0, begins.start()) + 1, 0)
+            functions[name] = replace(
+                function,
+                instructions=tuple(
+                    replace(each, location=location) if each.by_compiler and each.location is None else each
+                    for each in function.instructions
+                ),
+            )
+    return replace(module, functions=module.functions | functions) if functions else module
 
 
 def _python_origin(function: Function) -> str | None:

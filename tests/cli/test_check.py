@@ -54,6 +54,19 @@ k.simulate(1, 64, np.zeros(32, np.int32))
 )
 
 
+_NULL = (
+    _HEAD
+    + '''k = ptxlab.kernel("""extern "C" __global__ void f(int* x) {
+    int* p = nullptr;
+    if (x[0] == 0)
+        *p = 1;
+    x[1] = 1;
+}""")
+k.simulate(1, 64, np.zeros(32, np.int32))
+'''
+)
+
+
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Writes a script into the working folder and gives its name."""
@@ -169,6 +182,19 @@ def test_sarif_of_a_script_that_fails(script, capfd: pytest.CaptureFixture[str])
     places = [each["locations"][0]["physicalLocation"] for each in run["results"]]
     assert {each["artifactLocation"]["uri"] for each in places} == {"my%20script.py"}
     assert [each["level"] for each in run["results"]] == ["note", "note", "error"]
+
+
+@pytest.mark.needs("cuda.core")
+def test_a_trap_of_the_compiler_is_a_finding(script, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ends the script, and it stands in the line of CUDA C++."""
+    text = script(_NULL)
+    assert main(["check", text, "--sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("undefined-behaviour", "error")
+    assert "which the compiler put in place of code" in result["message"]["text"]
+    line = Path(text).read_text().splitlines().index("        *p = 1;") + 1
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == line
 
 
 @pytest.mark.needs("cuda.core")

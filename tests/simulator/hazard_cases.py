@@ -84,6 +84,15 @@ HAZARDS = {
     "read_only": "written constants",
     "module_result": "race",
     "bulk_over_shared_loads": "missing proxy fence",
+    "init_by_warps": "mbarrier",
+    "init_again": "mbarrier",
+    "barrier_as_data": "mbarrier",
+    "never_initialised": "mbarrier",
+    "next_array": "out of bounds",
+    "one_warp_resized": "lanes missing",
+    "too_many_blocks": "deadlock",
+    "null_pointer": "undefined behaviour",
+    "no_function": "undefined behaviour",
 }
 
 
@@ -118,9 +127,12 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values[:] = 0
     if name.startswith("wgmma"):
         values = np.zeros(1024, dtype=np.float32)
-    threads = {"third_reader": 192}.get(name, 128 if name.startswith("wgmma") else 64)
-    shared = 256 if name == "past_shared" else 0
+    threads = 128 if name.startswith("wgmma") or name == "one_warp_resized" else 64
+    threads = 192 if name == "third_reader" else threads
+    shared = {"past_shared": 256, "too_many_blocks": 200 << 10}.get(name, 0)
     grid = 2 if name in _TWO_BLOCKS else 1
+    if name == "too_many_blocks":
+        grid = 140
     return grid, threads, [values.copy() for _ in range(count)], shared
 
 

@@ -80,6 +80,14 @@ class LoadUses(NamedTuple):
     lane_bits: int  # lanes whose numbers differ in these bits alone may have exchanged it
 
 
+class SharedArray(NamedTuple):
+    """An array in shared memory: its name in the PTX, and where it begins and ends."""
+
+    name: str
+    start: int
+    end: int
+
+
 class FunctionLoads:
     """The loads of a function."""
 
@@ -314,6 +322,7 @@ class ModulePlans:
         self._regions: dict[int, tuple[PtxInstruction, ...]] = {}
         self._load_uses: dict[int, LoadUses | None] = {}
         self._lock = Lock()
+        self.arrays_of: dict[int, tuple[SharedArray, ...]] = {}  # that instructions access, as far as known
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
 

@@ -254,6 +254,7 @@ class PtxInstruction:
     """One instruction; `index` is its index in the function, `line` its line in the PTX text.
 
     `parts` are those of the opcode, split at its dots; the type comes last, wherever it was written.
+    `by_compiler` marks a `trap` that the compiler put in place of code that C++ leaves undefined.
 
     >>> PtxInstruction(0, "ld.global.v4.f32", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
@@ -267,6 +268,7 @@ class PtxInstruction:
     line: int
     location: Location | None = None
     guard: Register | Negated | None = None
+    by_compiler: bool = False
     parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -441,6 +443,8 @@ class Function:
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
     defined: bool = True
     linkage: str = ""  # "visible", "extern" or "weak"
+    #: From which instruction threads come to an end without `ret`: the compiler left out what follows.
+    open_end: PtxInstruction | None = None
 
 
 #: Functions that the driver provides.

@@ -574,6 +574,94 @@ template <int distance> __device__ __forceinline__ void multiply_rows(float* x) 
 extern "C" __global__ void wgmma_own_rows(float* x) { multiply_rows<0>(x); }    // __syncwarp() alone between a warp's stores to its rows of A and wgmma
 extern "C" __global__ void wgmma_other_rows(float* x) { multiply_rows<1>(x); }  // the same with rows of the next warp
 
+// -- the life of an mbarrier --------------------------------------------------------------------------------
+
+__device__ __forceinline__ void init(u32 bar, u32 count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory");
+}
+__device__ __forceinline__ void meet(u32 bar) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory");
+    wait(bar, 0);
+}
+
+extern "C" __global__ void init_by_warps(int* x) {  // a thread of each warp initialises the mbarrier
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x IF_BROKEN(% 32) == 0) init(b, 64);
+    __syncthreads();
+    meet(b);
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void init_again(int* x) {  // each iteration initialises the mbarrier anew, without mbarrier.inval
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    for (int i = 0; i < 2; ++i) {
+        if (threadIdx.x == 0) init(b, 64);
+        __syncthreads();
+        meet(b);
+        __syncthreads();
+        IF_FIXED(if (threadIdx.x == 0) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");)
+    }
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void barrier_as_data(int* x) {  // the bytes of an mbarrier are used for data
+    __shared__ u64 s[64];
+    const u32 b = shared_address(s);
+    if (threadIdx.x == 0) init(b, 64);
+    __syncthreads();
+    meet(b);
+    __syncthreads();
+    IF_FIXED(if (threadIdx.x == 0) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");)
+    IF_FIXED(__syncthreads();)
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+
+extern "C" __global__ void never_initialised(int* x) {  // nobody initialises the mbarrier
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    IF_FIXED(if (threadIdx.x == 0) init(b, 64);)
+    __syncthreads();
+    meet(b);
+    x[threadIdx.x] = 1;
+}
+
+// -- arrays, warpgroups, blocks, and code without a meaning -------------------------------------------------
+
+extern "C" __global__ void next_array(int* x) {  // one element past the first of two arrays in shared memory
+    __shared__ int s[64], t[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    t[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x + IF_FIXED(0) IF_BROKEN(1)] + t[threadIdx.x];
+}
+
+extern "C" __global__ void one_warp_resized(int* x) {  // setmaxnreg is for all warps of a warpgroup
+    if (threadIdx.x < IF_FIXED(128) IF_BROKEN(32)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void too_many_blocks(int* x) {  // 140 blocks of 200 KiB wait for each other, and an H200 runs 132
+    if (threadIdx.x == 0) {
+        atomicAdd(x, 1);
+        while (*(volatile int*)x < IF_FIXED(blockIdx.x + 1) IF_BROKEN(gridDim.x)) {}
+    }
+}
+
+extern "C" __global__ void null_pointer(int* x) {  // a store through a null pointer, for which NVRTC puts a trap
+    int* p = IF_FIXED(x) IF_BROKEN(nullptr);
+    if (threadIdx.x == 0) *p = 5;
+}
+
+__device__ void set_first(int* x) { x[threadIdx.x] = 1; }
+extern "C" __global__ void no_function(int* x) {  // a call of what is not a function
+    void (*function)(int*) = IF_FIXED(set_first) IF_BROKEN((void (*)(int*))5);
+    function(x);
+}
+
 // -- flags, volatile memory, scopes ---------------------------------------------------------------------------
 
 extern "C" __global__ void last_block(u32* x) {  // the block that comes last adds up, and acquires nothing
