@@ -415,7 +415,9 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     >>> types_of(("atom", "global", "inc", "u32"))
     ('u32',)
     """
-    if "async" in parts or (parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)):
+    if {"async", "bulk", "multimem"} & set(parts) or (
+        parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)
+    ):
         return None  # these have other types
     same_name = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
     entries = [entry for entry in same_name if set(entry.split(".")) <= set(parts)]

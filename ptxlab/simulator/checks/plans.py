@@ -372,7 +372,9 @@ def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
         for register in registers_of(operand)
     ]
     stored: list[int] = []
-    if name in ("st", "stmatrix"):
+    if name == "st" and "bulk" in instruction.parts:
+        stored = [-1]  # zeros
+    elif name in ("st", "stmatrix"):
         items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
         stored = [item.index if isinstance(item, Register) else -1 for item in items]
     elif name in ("atom", "red"):

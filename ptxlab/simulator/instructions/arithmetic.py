@@ -31,6 +31,8 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
         raise unsupported(instruction)
     destination, *sources = instruction.operands
     parts = instruction.parts
+    if "rs" in parts and isinstance(sources[0], Vector):
+        sources[:1] = sources[0].items
     carries = "cc" in parts or parts[0] in _WITH_CARRY
     least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
     if not least <= len(sources) <= len(known.sources):
