@@ -56,6 +56,7 @@ class Setup:
     report: HazardLog | None = None  # where checks write; None if nothing is checked
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
+    assembled: bool = False  # as `Launch.assembled`
 
 
 @dataclass
@@ -158,6 +159,7 @@ class Run:
             setup.model,
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
+            assembled=setup.assembled,
         )
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:

@@ -3,6 +3,7 @@
 from ..events import Observer
 from ..hazard import HazardLog
 from .accesses import AccessCheck
+from .assembled import AssembledCheck
 from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
 from .memory_spaces import TensorCheck, TensorMapCheck
@@ -16,7 +17,9 @@ def checkers(report: HazardLog, plans: ModulePlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
     time = LogicalTime()
     values = DoubtfulValues(report, plans, time)
+    assembled = (AssembledCheck(report, plans),) if plans.rotations else ()
     return (
+        *assembled,
         AccessCheck(report, values, plans, time),
         values,
         RegisterCheck(report, plans),
