@@ -574,7 +574,7 @@ template <int distance> __device__ __forceinline__ void multiply_rows(float* x) 
 extern "C" __global__ void wgmma_own_rows(float* x) { multiply_rows<0>(x); }    // __syncwarp() alone between a warp's stores to its rows of A and wgmma
 extern "C" __global__ void wgmma_other_rows(float* x) { multiply_rows<1>(x); }  // the same with rows of the next warp
 
-extern "C" __global__ void rotated(u64* x) {  // the assembler of CUDA 12 makes a rotate of this difference
+extern "C" __global__ void rotated(u64* x) {  // a difference of shifts, of which an assembler makes a rotate
     const u64 value = x[threadIdx.x] - x[threadIdx.x + 128];
     IF_BROKEN(x[threadIdx.x] = (value << 8) - (value >> 56);)
     IF_FIXED(x[threadIdx.x] = (value << 8) + (value >> 56);)
