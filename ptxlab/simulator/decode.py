@@ -22,7 +22,7 @@ from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .ptx.dataflow import constants, repeated
-from .ptx.ptxas import contractions, modified_selections
+from .ptx.ptxas import contractions, modified_selections, rotations
 from .ptx.syntax import (
     Address,
     Function,
@@ -230,6 +230,8 @@ class Image:
         for index, sources in ({} if self.module.debug else modified_selections(function)).items():
             step = arithmetic.selection(function.instructions[index], context, sources)
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
+        for index, rotation in ({} if self.module.debug else rotations(function)).items():
+            steps[index] = arithmetic.rotated_sum(steps[index], context, rotation)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):
             instruction = function.instructions[product]
@@ -428,7 +430,9 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     >>> types_of(("atom", "global", "inc", "u32"))
     ('u32',)
     """
-    if "async" in parts or (parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)):
+    if {"async", "bulk", "multimem"} & set(parts) or (
+        parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)
+    ):
         return None  # these have other types
     same_name = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
     entries = [entry for entry in same_name if set(entry.split(".")) <= set(parts)]

@@ -16,7 +16,8 @@ from ..errors import PtxlabError
 from .ptx.syntax import PtxInstruction
 from .threads import Batch
 
-#: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need.
+#: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
+#: of which some assemblers make wrong code.
 Grade = Literal["hazard", "note"]
 
 
@@ -331,6 +332,16 @@ _KINDS = (
         "the lanes of the warp in the address: add (warp % 4 * 32) << 16",
         grade="note",
         published='the PTX ISA, "Access restrictions", asks for it; DeepGEMM leaves it out for all warps',
+    ),
+    HazardKind(
+        "the assembler's rotate",
+        "x << n minus x >> 64 - n, or their sum with a signed right shift, in 64 bits: ptxas of CUDA 12.0 to "
+        "13.2 makes a rotate of it, which is another value than PTX says",
+        "assemble with CUDA 13.3 or later, or with -O0; the simulation has PTX's value, and the chip's with "
+        "assembled=True",
+        grade="note",
+        published="github.com/garrick99/openptxas; CUDA 13.3 no longer does it",
+        seen="H200, 19,311 of 28,224 sums wrong with ptxas 12.9, 13.0 and 13.2, none with 13.3, 13.4 or -O0",
     ),
     HazardKind(
         "tensor memory kept",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from .._util.arguments import as_int, as_text, is_a, is_name
+from .._util.arguments import as_flag, as_int, as_text, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
@@ -147,6 +147,7 @@ class Kernel(Generic[R]):
         check: bool | str = True,
         trace: bool | int = False,
         limit: int | None = None,
+        assembled: bool = False,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -164,6 +165,9 @@ class Kernel(Generic[R]):
         ``check=False`` nothing is checked, which takes less time. With an executor, blocks are compared only
         with others of the same worker. `limit` is the most instructions that warps may execute: a loop that
         never ends becomes an error.
+
+        Where assemblers are known to make another value of the code than PTX says, a note has both values,
+        and `assembled=True` goes on with the chip's.
 
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
         step, which a notebook shows with a slider.
@@ -192,7 +196,14 @@ class Kernel(Generic[R]):
         report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
-        setup = replace(setup, model=model, report=report if check else None, limit=limit, traced=traced)
+        setup = replace(
+            setup,
+            model=model,
+            report=report if check else None,
+            limit=limit,
+            traced=traced,
+            assembled=as_flag(assembled, "assembled"),
+        )
         try:
             if executor is None:
                 setup = replace(setup, residency=self._residency(shape, image))

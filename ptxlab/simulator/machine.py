@@ -120,6 +120,7 @@ class Launch:
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory
     cancels: bool = False  # the kernel has clusterlaunchcontrol.try_cancel
+    assembled: bool = False  # values are those of the assembler's code where it is not what PTX says
     #: Blocks yet to begin, by their position in the order in which blocks run: from next to before last.
     next_block: int = 0
     last_block: int = 0

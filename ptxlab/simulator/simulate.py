@@ -61,6 +61,7 @@ class Setup:
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
     residency: Residency | None = None  # of blocks on a chip; None if all of them may run at a time
+    assembled: bool = False  # as `Launch.assembled`
 
 
 @dataclass
@@ -163,6 +164,7 @@ class Run:
             setup.model,
             blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
+            assembled=setup.assembled,
         )
         residency = setup.residency
         if residency is not None and residency.least < grid.block_count and _spins(image):

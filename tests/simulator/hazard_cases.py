@@ -93,6 +93,7 @@ HAZARDS = {
     "too_many_blocks": "deadlock",
     "null_pointer": "undefined behaviour",
     "no_function": "undefined behaviour",
+    "rotated": "the assembler's rotate",
 }
 
 

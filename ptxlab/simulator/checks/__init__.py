@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ..events import Observer
 from ..hazard import HazardLog
 from .accesses import AccessCheck
+from .assembled import AssembledCheck
 from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
 from .mbarriers import MbarrierLives
@@ -25,7 +26,9 @@ def checkers(
     """
     time = LogicalTime()
     values = DoubtfulValues(report, plans, time)
+    assembled = (AssembledCheck(report, plans),) if plans.rotations else ()
     return (
+        *assembled,
         AccessCheck(report, values, plans, time),
         values,
         RegisterCheck(report, plans),

@@ -26,7 +26,7 @@ class Traits:
 @cache
 def traits_of(opcode: str) -> Traits:
     """The traits of an opcode."""
-    parts = opcode.split(".")
+    parts = opcode.removeprefix("multimem.").split(".")
     completes_on_mbarrier = any(part.startswith("mbarrier::complete_tx") for part in parts)
     group = ""
     if parts[0] == "wgmma":

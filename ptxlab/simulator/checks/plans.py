@@ -20,6 +20,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, branch_targets, constants, register_bits, successors
+from ..ptx.ptxas import Rotation, rotations
 from ..ptx.syntax import (
     Address,
     Function,
@@ -323,6 +324,7 @@ class ModulePlans:
         self._load_uses: dict[int, LoadUses | None] = {}
         self._lock = Lock()
         self.arrays_of: dict[int, tuple[SharedArray, ...]] = {}  # that instructions access, as far as known
+        self._unoptimised = module.debug
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
 
@@ -330,6 +332,16 @@ class ModulePlans:
     def guesses(self) -> frozenset[int]:
         """Loads, by id, of what a compare-and-swap compares: if the value is stale, the swap fails."""
         return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
+
+    @cached_property
+    def rotations(self) -> dict[int, Rotation]:
+        """The sums, by id, that the assembler turns into a rotate; none where it does not optimise."""
+        functions = () if self._unoptimised else tuple(each.function for each in self.functions.values())
+        return {
+            id(function.instructions[index]): rotation
+            for function in functions
+            for index, rotation in rotations(function).items()
+        }
 
     @cached_property
     def blind_updates(self) -> frozenset[int]:
@@ -481,7 +493,9 @@ def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
         for register in registers_of(operand)
     ]
     stored: list[int] = []
-    if name in ("st", "stmatrix"):
+    if name == "st" and "bulk" in instruction.parts:
+        stored = [-1]  # zeros
+    elif name in ("st", "stmatrix"):
         items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
         stored = [item.index if isinstance(item, Register) else -1 for item in items]
     elif name in ("atom", "red"):

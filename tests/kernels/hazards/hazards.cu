@@ -789,6 +789,12 @@ extern "C" __global__ void bulk_over_shared_loads(u32* x) {  // loads may be und
     x[128 + threadIdx.x] = value + s[threadIdx.x];
 }
 
+extern "C" __global__ void rotated(u64* x) {  // a difference of shifts, of which an assembler makes a rotate
+    const u64 value = x[threadIdx.x] - x[threadIdx.x + 128];
+    IF_BROKEN(x[threadIdx.x] = (value << 8) - (value >> 56);)
+    IF_FIXED(x[threadIdx.x] = (value << 8) + (value >> 56);)
+}
+
 #if __CUDA_ARCH__ >= 1000
 extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody frees
     __shared__ u32 columns;
