@@ -6,11 +6,11 @@ import re
 from collections import Counter
 
 import numpy as np
-import pytest
 
 import ptxlab
 from ptxlab.simulator.ptx.ptxas import contractions
 from ptxlab.simulator.ptx.reader import read_ptx
+from tests.assembler import OLDEST
 
 _DIVIDE = "{ .reg .s32 i, j; mov.b32 i,f4; mov.b32 j,f5; div.s32 i,i,j; mov.b32 f9,i; }"
 #: Statements of f32 registers, of which f1 to f6 are loaded and those behind the bar are stored.
@@ -62,17 +62,11 @@ def _module() -> str:
 
 def test_as_the_assembler_fuses() -> None:
     """As many FFMA, FMUL and FADD as the machine code has."""
-    nvjitlink = pytest.importorskip("cuda.bindings.nvjitlink")
     from ptxlab.gpu.sass import disassemble
 
-    text = _module().encode()
-    handle = nvjitlink.create(1, ["-arch=sm_90"])
-    nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "programs")
-    nvjitlink.complete(handle)
-    code = bytearray(nvjitlink.get_linked_cubin_size(handle))
-    nvjitlink.get_linked_cubin(handle, code)
-    nvjitlink.destroy(handle)
-    sections = re.split(r"\.section\s+\.text\.(\w+)", disassemble(bytes(code)))
+    cubin = OLDEST.build(_module(), "sm_90")
+    assert isinstance(cubin, bytes), cubin
+    sections = re.split(r"\.section\s+\.text\.(\w+)", disassemble(cubin))
     listings = dict(zip(sections[1::2], sections[2::2], strict=True))
     for name, function in read_ptx(_module()).functions.items():
         fused = contractions(function)

@@ -59,7 +59,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (_move("9" * 5000), "PTX line 6: found '999.*, which has 5000 digits"),
         (_move(f"1 + 0x{'f' * 999}"), "which has 1001 digits"),
         (ptx(f".loc 1 {'9' * 5000} 1"), "which has 5000 digits"),
-        (_move("(.s64)(1e300 * 1e300)"), "a whole number, which ~ and casts take"),
+        (_move("(.s64)(1e300 * 1e300)"), "a whole number, which a cast takes"),
         (ptx(".shared .b8 s[-5];"), "PTX line 6: s has -5 elements, which is no size"),
         (ptx("", before=".global .b8 s[-5];\n"), "PTX line 4: s has -5 elements"),
         (ptx("", before=".global .b8 s[1048576][1048576][2];\n"), "s has 2 elements, which is no size"),
