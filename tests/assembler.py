@@ -66,7 +66,7 @@ def line(ins: Instruction) -> str:
 
 @dataclass(frozen=True)
 class Compiler:
-    """An assembler of one CUDA release; `build` gives the machine code of a module, or complaints about it."""
+    """An assembler of one CUDA release; `build` gives machine code of a module, or complaints about it."""
 
     release: str
     ptx_version: PtxVersion

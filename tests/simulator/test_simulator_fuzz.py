@@ -107,7 +107,7 @@ def test_damaged_ptx(text: str, sentence: str) -> None:
 def test_constants_wrap_as_in_64_bits() -> None:
     text = ptx(
         "ld.param.u64 %d1, [a]; mov.u64 %d2, 0xffffffffffffffff * 0xffffffffffffffff + ~~-(-(6)) - !1;"
-        "st.global.u64 [%d1], %d2; mov.u64 %d2, 1 + 2 * 3 << 1 | 1 == 1 ? (.s64) 2.9 : 7;"
+        "st.global.u64 [%d1], %d2; mov.u64 %d2, 1 + 2 * 3 << 1 | 1 == 1 ? (.s64) 2 : 7;"
         "st.global.u64 [%d1+8], %d2; ld.global.u32 %r1, [big]; st.global.u32 [%d1+16], %r1;",
         before=".global .f32 big = 1e300;\n",
     )
