@@ -67,6 +67,8 @@ _LIMITS = """
   memory, two blocks) and in 1.1e11 (shared memory, two warps).
 - Which flag is written and read does not count, nor whether a thread looked before a fence and a flag told
   or after: a fence that comes too late, but before the other thread reads, passes unnoticed.
+- Each launch has a heap of its own, of 8 MiB unless `heap=` says otherwise. Memory that malloc gave out in
+  an earlier launch, or to a block on another worker of an `executor`, counts as not given out.
 - Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
   written.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from .._util.arguments import as_int, as_text, is_a, is_name
+from .._util.arguments import as_int, as_text, check_bytes, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
@@ -38,6 +38,7 @@ from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
 from .hazard import HazardError, HazardLog
+from .heap import HEAP_BYTES
 from .memory import SHARED_START
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Module, plain_name
@@ -145,6 +146,7 @@ class Kernel(Generic[R]):
         check: bool | str = True,
         trace: bool | int = False,
         limit: int | None = None,
+        heap: int = HEAP_BYTES,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -162,6 +164,9 @@ class Kernel(Generic[R]):
         ``check=False`` nothing is checked, which takes less time. With an executor, blocks are compared only
         with others of the same worker. `limit` is the most instructions that warps may execute: a loop that
         never ends becomes an error.
+
+        `heap` is how many bytes `malloc` may give out, 8 MiB as on a GPU whose `cudaLimitMallocHeapSize`
+        nobody has changed. Each launch has a heap of its own, and so has each worker of an executor.
 
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
         step, which a notebook shows with a slider.
@@ -186,11 +191,17 @@ class Kernel(Generic[R]):
         if limit is not None and limit < 0:
             raise PtxlabError(f"limit={quoted(limit)}: it is 0 or more")
         traced = None if trace is False else _traced_warp(shape, trace)
+        heap = as_int(heap, "heap")
+        if heap < 0:
+            raise PtxlabError(f"heap={quoted(heap)}: it is 0 or more bytes")
+        check_bytes(2 * heap, f"heap={heap}")
         variables = tuple(image.shared_variables(shape.shared))
         report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
-        setup = replace(setup, model=model, report=report if check else None, limit=limit, traced=traced)
+        setup = replace(
+            setup, model=model, report=report if check else None, limit=limit, traced=traced, heap=heap
+        )
         try:
             if executor is None:
                 outcome = simulate(image, setup, observers, show)

@@ -72,6 +72,11 @@ HAZARDS = {
     "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
+    "freed_early": "heap memory",
+    "past_malloc": "heap memory",
+    "freed_twice": "invalid free",
+    "freed_inside": "invalid free",
+    "never_freed": "heap memory kept",
 }
 
 

@@ -5,6 +5,7 @@ from ..hazard import HazardLog
 from .accesses import AccessCheck
 from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
+from .heap_memory import HeapCheck
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .plans import ModulePlans
 from .registers import RegisterCheck
@@ -20,6 +21,7 @@ def checkers(report: HazardLog, plans: ModulePlans) -> tuple[Observer, ...]:
         AccessCheck(report, values, plans, time),
         values,
         RegisterCheck(report, plans),
+        HeapCheck(report),
         TensorCheck(report),
         TensorMapCheck(report),
     )
