@@ -90,9 +90,15 @@ __all__ = [
 ]
 
 _Options = ParamSpec("_Options")
+#: What functions of `ptxlab.views` draw.
+AnyPicture = Picture | LineChart | Timeline
 
 
-def _figure_of(view: Callable[_Options, Picture | LineChart | Timeline]) -> Callable[_Options, Figure]:
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _figure_of(view: Callable[_Options, AnyPicture]) -> Callable[_Options, Figure]:
     @wraps(view)
     def draw(*arguments: _Options.args, **options: _Options.kwargs) -> Figure:
         return view(*arguments, **options).figure()
@@ -131,7 +137,7 @@ trace = _figure_of(views.trace)
 values = _figure_of(views.values)
 
 
-def chart(picture: Picture, *, title: bool = True) -> Figure:
+def chart(picture: AnyPicture, *, title: bool = True) -> Figure:
     """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels.
 
     `title=False`, here and in every other function, leaves out the title and the notes below it, for papers
@@ -140,13 +146,13 @@ def chart(picture: Picture, *, title: bool = True) -> Figure:
     return _as_picture(picture).with_title(title).figure()
 
 
-def svg(picture: Picture, *, title: bool = True) -> str:
+def svg(picture: AnyPicture, *, title: bool = True) -> str:
     """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
     return _as_picture(picture).with_title(title).svg()
 
 
-def _as_picture(picture: object) -> Picture:
-    if not isinstance(picture, Picture):
+def _as_picture(picture: object) -> AnyPicture:
+    if not isinstance(picture, AnyPicture):
         raise PtxlabError(f"found {quoted(picture)} where a picture belongs; ptxlab.views makes them")
     return picture
 
@@ -331,7 +337,7 @@ _REMEDY = (
 )
 
 
-def save(figure: Picture | Figure, path: str | Path) -> Path:
+def save(figure: AnyPicture | Figure, path: str | Path) -> Path:
     """Write a figure, or a picture of `ptxlab.views`, as .svg, .pdf, .png or .html.
 
     Pictures and unchanged figures of ptxlab are written as they are drawn: .svg needs nothing else, .pdf has
@@ -360,7 +366,7 @@ def save(figure: Picture | Figure, path: str | Path) -> Path:
     return file
 
 
-def _content(figure: Picture | Figure, file: Path) -> str | bytes:
+def _content(figure: AnyPicture | Figure, file: Path) -> str | bytes:
     """What the file is to hold."""
     suffix = file.suffix.lower()
     source = _source(figure)
@@ -369,15 +375,21 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     if suffix == ".svg" and isinstance(source, LineChart | Timeline):
         return source.svg()
     if suffix == ".html":
-        shown = figure.figure() if isinstance(figure, Picture) else figure
-        page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+        page: str = _plotted(figure).to_html(
+            include_plotlyjs=True, full_html=True, config={"displaylogo": False}
+        )
         return page
     if not isinstance(source, Drawing):
-        return _image(figure, file)
+        return _image(_plotted(figure), file)
     require_plotly()
     from .views.plotly_figure import svg_carrier
 
     return _image(svg_carrier(source), file)
+
+
+def _plotted(figure: AnyPicture | Figure) -> Figure:
+    """A picture as a figure of Plotly."""
+    return figure.figure() if isinstance(figure, AnyPicture) else figure
 
 
 def _short(text: str) -> str:
@@ -386,10 +398,12 @@ def _short(text: str) -> str:
     return text if len(text) <= 100 else f"...{text[-60:]}"
 
 
-def _source(figure: Picture | Figure) -> object:
+def _source(figure: AnyPicture | Figure) -> object:
     """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
     if isinstance(figure, Picture):
         return figure.drawing()
+    if isinstance(figure, AnyPicture):
+        return figure
     require_plotly()
     from .views.plotly_figure import Chart
 

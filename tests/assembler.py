@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -65,11 +66,11 @@ def line(ins: Instruction) -> str:
 
 @dataclass(frozen=True)
 class Compiler:
-    """An assembler of one CUDA release; `assemble` gives its complaints about a module, or None."""
+    """An assembler of one CUDA release; `build` gives machine code of a module, or complaints about it."""
 
     release: str
     ptx_version: PtxVersion
-    assemble: Callable[[str, str], str | None]
+    build: Callable[[str, str], bytes | str]
 
     def __str__(self) -> str:
         return f"CUDA {self.release}"
@@ -79,12 +80,17 @@ class Compiler:
         """The targets that it knows."""
         return tuple(name for name, since in TARGET_VERSIONS.items() if since <= self.ptx_version)
 
+    def assemble(self, text: str, target: str) -> str | None:
+        """Its complaints about a module, or None."""
+        built = self.build(text, target)
+        return built if isinstance(built, str) else None
+
     def knows(self, form: Form) -> bool:
         """Whether its PTX ISA has the form."""
         return form.ptx_version <= self.ptx_version
 
 
-def _nvjitlink(text: str, target: str) -> str | None:
+def _nvjitlink(text: str, target: str) -> bytes | str:
     """nvJitLink assembles in this process."""
     try:
         from cuda.bindings import nvjitlink
@@ -98,7 +104,9 @@ def _nvjitlink(text: str, target: str) -> str | None:
     try:
         nvjitlink.add_data(handle, nvjitlink.InputType.PTX, code, len(code), "k")
         nvjitlink.complete(handle)
-        return None
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, cubin)
+        return bytes(cubin)
     except nvjitlink.nvJitLinkError:
         log = bytearray(nvjitlink.get_error_log_size(handle))
         nvjitlink.get_error_log(handle, log)
@@ -107,14 +115,15 @@ def _nvjitlink(text: str, target: str) -> str | None:
         nvjitlink.destroy(handle)
 
 
-def _ptxas(text: str, target: str) -> str | None:
+def _ptxas(text: str, target: str) -> bytes | str:
     """The newest ptxas, a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "k.ptx"
         file.write_text(text, encoding="ascii")
-        command = [ptxas(), f"-arch={target}", "-o", str(file.with_suffix(".cubin")), str(file)]
+        cubin = file.with_suffix(".cubin")
+        command = [ptxas(), f"-arch={target}", "-o", str(cubin), str(file)]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
-    return process.stderr if process.returncode else None
+        return process.stderr if process.returncode else cubin.read_bytes()
 
 
 @lru_cache(maxsize=1)
@@ -160,3 +169,15 @@ def refused(
     if not complaints:
         raise AssertionError(f"the assembler failed without naming a line:\n{log}")
     return {int(number) - head.count("\n") - 1: what for number, what in complaints}
+
+
+def section(cubin: bytes, name: str) -> bytes:
+    """The contents of a section of an ELF file of 64 bits."""
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    headers = [struct.unpack_from("<I4xQQQQ", cubin, table + size * number) for number in range(count)]
+    for at, _, _, offset, length in headers:
+        start = headers[names][3] + at
+        if cubin[start : cubin.index(0, start)] == name.encode():
+            return cubin[offset : offset + length]
+    raise KeyError(name)

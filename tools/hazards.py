@@ -84,6 +84,9 @@ _LIMITS = """
   ones that nothing orders are reported where the value is computed with: those of flags, which are polled or
   tested, are not. An H200 kept the order of a volatile store of data and one of a flag without a fence in
   3.0e10 tries (global memory, two blocks) and in 1.1e11 (shared memory, two warps).
+- Each launch has a heap of its own, of 8 MiB unless `heap=` says otherwise. Memory that malloc gave out in
+  an earlier launch, or to a block on another worker of an `executor`, counts as not given out. Reads of
+  memory of `malloc` that was not written are not reported.
 - Stores of equal values to the same bytes are not reported: many kernels let all threads write one result.
   Nor are loads whose values nobody uses, which compilers leave in, or lanes that have ended when others of
   their warp reach a barrier, which PTX allows since sm_70.

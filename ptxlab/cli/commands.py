@@ -21,7 +21,7 @@ _COMMON = {
     "OPERAND": "A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix, tcgen05.ld, .st)",
     "ROW": "of the element, from 0",
     "COLUMN": "of the element, from 0",
-    "--family": f"one of {listing(REGISTER_FAMILIES, 10)}, tcgen05, tcgen05.mma, tcgen05.ld, ...",
+    "FAMILY": f"one of {listing(REGISTER_FAMILIES, 10)}, tcgen05, tcgen05.mma, tcgen05.ld, ...",
     "--selector": "sparsity selector (default: 0)",
     "--swizzle": "for an operand in shared memory: swizzle mode (0, 32, 64, 128)",
     "--transposed": "for an operand in shared memory (wgmma with f16 or bf16): MN-major instead of K-major",
@@ -165,7 +165,7 @@ def integer(text: str) -> int:
 
 OVERVIEW = """\
 examples:
-  ptxlab list --family wmma                      every form of a family
+  ptxlab list wmma                               every form of a family
   ptxlab show mma.m16n8k64.s4                    all about it; a short name will do
   ptxlab where mma.m16n8k64.s4 A 9 37            lane, register and bits of A[9][37]
   ptxlab where mma.sp.m16n8k64.s4 A 9 37         the same for a sparse A
@@ -190,8 +190,9 @@ exit status: 0 the answer was written, 1 the request cannot be answered (one sen
 _COMMANDS = """\
 list = lookup.list_
 list the instructions that ptxlab knows
+  [FAMILY]
   --json
-  --family str:FAMILY
+  --family str:FAMILY -> named_family  the same as FAMILY
   --target str:TARGET  only what this target has, e.g. sm_90a
   --type str:TYPE      only this element type of A, B or D, e.g. s4
   --shape str:SHAPE    only this shape, e.g. m16n8k64 or 'm64n*k64'
@@ -202,7 +203,7 @@ examples:
   ptxlab list --count                        how many, by family and type
   ptxlab list --target sm_75 --type s4       the s4 instructions of a T4
   ptxlab list --shape 'm64n*k64' --sparse    a shape with every N
-  ptxlab list --family wgmma | head -3       one name per line in a pipe
+  ptxlab list wgmma | head -3                one name per line in a pipe
 show = lookup.show
 show everything about one instruction
   INSTRUCTION

@@ -21,6 +21,7 @@ from .parser import build
 #: better what to say about a wrong one.
 _VALUES = {
     "family": (*FAMILIES, "tcgen05"),
+    "named_family": (*FAMILIES, "tcgen05"),
     "target": TARGETS,
     "type": tuple(DTYPES),
     "swizzle": ("0", "32", "64", "128"),

@@ -54,7 +54,12 @@ _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 def list_(args: argparse.Namespace, style: Style) -> str:
     sparse = args.sparse if args.sparse or args.dense else None
-    forms, counts = views.forms(args.family, args.target, args.type, args.shape, sparse)
+    if args.family and args.named_family not in (None, args.family):
+        raise PtxlabError(
+            f"found two families, {quoted(args.family)} and {quoted(args.named_family)}; name one"
+        )
+    family = args.family or args.named_family
+    forms, counts = views.forms(family, args.target, args.type, args.shape, sparse)
     if args.json:
         return as_json(views.counts(forms) if args.count else [form.mnemonic for form in forms])
     if not forms:

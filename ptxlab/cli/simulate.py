@@ -21,7 +21,7 @@ from ..errors import PtxlabError, counted, listing, quoted
 from ..simulator.peaks import find_chip
 from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_timing
-from ..views.kernel_profile import bounds_table, profile_table, time_text
+from ..views.kernel_profile import bounds_table, least_time, profile_table, time_text
 from ..views.launch_profile import comparison, profile_facts, profile_text
 from .output import Style, as_json, as_text
 
@@ -90,7 +90,8 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     texts += [f"  {note.sentence} ({note.evidence})" for note in result.notes]
     bounds = result.bounds(chip.name)
     if bounds:
-        head = f"on an {chip.name} at least {time_text(bounds[0].seconds)}, bound by {bounds[0].resource}"
+        least, reason = least_time(bounds, chip.name)
+        head = f"on an {chip.name} at least {time_text(least)}, {reason}"
         texts += ["", head, as_text(bounds_table(bounds), style, "  ")]
     return "\n".join(texts)
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..isa.catalog import Product, mma_forms, tcgen05_forms, transfer_forms
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.form import TRANSFER_FAMILIES
 from ..isa.transfer import TransferForm
 from .forms import AnyTransfer, Explorable
@@ -41,6 +41,12 @@ def _product_words(target: str) -> list[str]:
 def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
     """Every tcgen05.mma, by its mnemonic."""
     return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Mma))
+
+
+@lru_cache(maxsize=1)
+def _other_forms() -> tuple[Tcgen05Control, ...]:
+    """What the Explorer has nothing to show of: tcgen05.alloc, .commit, .fence and the like."""
+    return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Control))
 
 
 @lru_cache(maxsize=1)
@@ -260,6 +266,8 @@ def picker_index() -> dict[str, Any]:
     >>> index = picker_index()
     >>> index["count"], len(index["rows"]), index["families"][3:7]
     (2231, 1198, ['wgmma', 'wgmma.sp', 'tcgen05.mma', 'tcgen05.mma.sp'])
+    >>> index["others"][0]   # of the catalogue, that have no matrices and no data
+    50
     >>> index["rows"][530][0], index["n_sets"][index["rows"][530][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
@@ -311,6 +319,7 @@ def picker_index() -> dict[str, Any]:
         rows.append(row(transfer, transfer.shape, transfer.type, _transfer_qualifiers(transfer)))
     return {
         "count": len(mma_forms()) + len(_tensor_forms()) + len(_transfer_forms()),
+        "others": [len(_other_forms()), list(dict.fromkeys(form.family for form in _other_forms()))],
         "families": list(families.values),
         "shapes": list(shapes.values),
         "types": list(types.values),

@@ -464,6 +464,7 @@ def _grid_data(grid: Grid) -> dict[str, Any]:
         "size": list(grid.shape),
         "axes": list(grid.axes),
         "rows": [[head.start, head.text] for head in grid.rows],
+        "row_names": [list(head.names) for head in grid.rows],
         "columns": [[head.start, head.size, head.text] for head in grid.columns],
         "cells": cells,
         "row_rules": list(grid.row_rules),

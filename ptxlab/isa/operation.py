@@ -335,8 +335,8 @@ class Operation(AnyOperation):
         checked = operand.check_registers(as_array(registers, name))
         if checked.shape != before.shape:  # an edit does not turn one operation into a batch
             raise PtxlabError(
-                f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "
-                f"which takes {before.shape}"
+                f"{name}: found shape {quoted(checked.shape)}; the registers of one instruction have the "
+                f"shape {before.shape}"
             )
         return self.with_arrays({name: checked.copy()})
 

@@ -26,6 +26,11 @@ from ..errors import PtxlabError, counted, listing
 
 __all__ = ["STRUCTURES", "Structure"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _Indices = TypeVar("_Indices", int, NDArray[np.int64])
 
 

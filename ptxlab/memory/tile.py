@@ -549,28 +549,29 @@ class Tile:
         Tile(bits=16, rows=128, k=128, major='K', swizzle=128)
         """
         where = f"layout {quoted(text)}"
-        swizzle, stated, modes = _read_cute(as_text(text, "layout"), where)
+        swizzle, chunk, stated, modes = _read_cute(as_text(text, "layout"), where)
         size = stated if bits is None else as_int(bits, "bits")
         if size is None:
-            sizes = [candidate for candidate in _CODE_TYPES if cls._fitting(candidate, swizzle, modes)]
+            sizes = [candidate for candidate in _CODE_TYPES if cls._fitting(candidate, swizzle, chunk, modes)]
             if len(sizes) > 1:
                 raise PtxlabError(f"{where}: it fits elements of {listing(sizes)} bits; say which, bits=16")
             size = sizes[0] if sizes else 16
-        tiles = cls._fitting(size, swizzle, modes)
+        tiles = cls._fitting(size, swizzle, chunk, modes)
         if not tiles:
             raise PtxlabError(
-                f"{where}: no tile of wgmma with elements of {quoted(size)} bits has it; see Tile(...).cute"
+                f"{where}: no tile of {'wgmma' if chunk == 16 else 'tcgen05'} with elements of "
+                f"{quoted(size)} bits has it; see Tile(...).cute"
             )
         return tiles[0]
 
     @classmethod
-    def _fitting(cls, bits: int, swizzle: int, modes: tuple[Modes, Modes]) -> list[Tile]:
+    def _fitting(cls, bits: int, swizzle: int, chunk: int, modes: tuple[Modes, Modes]) -> list[Tile]:
         """The tiles that have this layout, the one in its default order first."""
         rows, k = (math.prod(size for size, _ in axis) for axis in modes)
         tiles = []
         for major, order in product(_MAJORS, _ORDERS):
             try:
-                tile = cls(bits, rows, k, major, swizzle, order)
+                tile = cls(bits, rows, k, major, swizzle, order, chunk)
             except PtxlabError:
                 continue
             if [coalesced(axis) for axis in tile.modes] == [coalesced(axis) for axis in modes]:
@@ -608,8 +609,8 @@ def _swizzle_text(descriptor: Descriptor) -> str:
     return f"{descriptor.swizzle} bytes" if descriptor.swizzle else "none"
 
 
-def _read_cute(text: str, where: str) -> tuple[int, int | None, tuple[Modes, Modes]]:
-    """Swizzle in bytes, bits if the text says so, and the modes of the row and of k."""
+def _read_cute(text: str, where: str) -> tuple[int, int, int | None, tuple[Modes, Modes]]:
+    """Swizzle and its chunk in bytes, bits if the text says so, and the modes of the row and of k."""
     compact = re.sub(r"[\s_]", "", text)
     *before, layout = compact.split("o(") if "o(" in compact else ["", compact.removeprefix("(")]
     head = before[0] if before else ""
@@ -626,15 +627,19 @@ def _read_cute(text: str, where: str) -> tuple[int, int | None, tuple[Modes, Mod
             raise PtxlabError(f"{where}: sizes {sizes} and strides {strides} do not go together")
         modes.append(tuple(zip(*numbers, strict=True)))
     stated = int(bits[1]) if bits else None
-    width = 0
+    width, chunk = 0, 16
     if swizzle is not None:
         count, unit, shift = (int(number) for number in swizzle.groups())
-        if count > 3 or shift != 3 or not 0 <= unit <= 4:
-            raise PtxlabError(f"{where}: wgmma has Swizzle<0,4,3> to Swizzle<3,4,3>")
-        width = 16 << count if count else 0
-        if unit < 4:
-            stated = 8 << 4 - unit
-    return width, stated, (modes[0], modes[1])
+        chunk = 32 if shift == 2 else 16
+        bytes_unit = chunk.bit_length() - 1  # of an address in bytes; less where elements are counted
+        if count > 3 or shift not in (2, 3) or (shift == 2 and count != 2) or unit > bytes_unit:
+            raise PtxlabError(
+                f"{where}: wgmma has Swizzle<0,4,3> to Swizzle<3,4,3>, tcgen05 also Swizzle<2,5,2>"
+            )
+        width = chunk << count if count else 0
+        if unit < bytes_unit:
+            stated = 8 << bytes_unit - unit
+    return width, chunk, stated, (modes[0], modes[1])
 
 
 _LONGEST_LAYOUT = 400

@@ -172,6 +172,18 @@ class Observer:
     def printed(self, instruction: PtxInstruction, piece: Piece) -> None:
         """A thread prints bytes of its local memory, the arguments of `printf`."""
 
+    def allocated(
+        self,
+        instruction: PtxInstruction,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        sizes: NDArray[np.int64],
+    ) -> None:
+        """Threads have called `malloc`; an address is 0 where so many bytes are not free."""
+
+    def freed(self, instruction: PtxInstruction, threads: Threads, addresses: NDArray[np.uint64]) -> None:
+        """Threads call `free`; no address is 0."""
+
     def tensor_accessed(self, access: TensorAccess) -> None:
         """An instruction reads or writes tensor memory."""
 
@@ -191,3 +203,6 @@ class Observer:
 
     def end(self) -> None:
         """The batch is done."""
+
+    def finish(self) -> None:
+        """All batches are done."""

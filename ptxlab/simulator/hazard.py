@@ -214,6 +214,30 @@ _KINDS = (
         published="the C++ standard; a GPU ends such kernels",
     ),
     HazardKind(
+        "heap memory",
+        "A thread reads or writes memory that malloc gave out and free took back, or bytes of the heap that "
+        "malloc did not give out",
+        "free memory after its last use; use an index inside",
+        "memcheck",
+        published="the CUDA programming guide, dynamic global memory allocation; a GPU does not notice",
+    ),
+    HazardKind(
+        "invalid free",
+        "free is called with an address that malloc did not return, or that was freed before",
+        "free once what malloc returned",
+        "memcheck",
+        published="the CUDA programming guide: the behaviour is undefined",
+    ),
+    HazardKind(
+        "heap memory kept",
+        "Memory that malloc gave out is not freed by the end of the launch",
+        "free it; a GPU keeps it for later launches",
+        "memcheck, with --leak-check full",
+        grade="note",
+        published="the CUDA programming guide: it lives as long as the context, and later launches may use "
+        "and free it",
+    ),
+    HazardKind(
         "misaligned",
         "An address is not a multiple of what the access takes; this ends the simulation",
         "an address that is a multiple",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from .._util.arguments import as_flag, as_int, as_text, is_a, is_name
+from .._util.arguments import as_flag, as_int, as_text, check_bytes, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
@@ -38,6 +38,7 @@ from .decode import Image
 from .distributed import simulate_on
 from .events import Observer
 from .hazard import HazardError, HazardLog
+from .heap import HEAP_BYTES
 from .memory import SHARED_START
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
@@ -148,6 +149,7 @@ class Kernel(Generic[R]):
         trace: bool | int = False,
         limit: int | None = None,
         assembled: bool = False,
+        heap: int = HEAP_BYTES,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -168,6 +170,9 @@ class Kernel(Generic[R]):
 
         Where assemblers are known to make another value of the code than PTX says, a note has both values,
         and `assembled=True` goes on with the chip's.
+
+        `heap` is how many bytes `malloc` may give out, 8 MiB as on a GPU whose `cudaLimitMallocHeapSize`
+        nobody has changed. Each launch has a heap of its own, and so has each worker of an executor.
 
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
         step, which a notebook shows with a slider.
@@ -192,6 +197,10 @@ class Kernel(Generic[R]):
         if limit is not None and limit < 0:
             raise PtxlabError(f"limit={quoted(limit)}: it is 0 or more")
         traced = None if trace is False else _traced_warp(shape, trace)
+        heap = as_int(heap, "heap")
+        if heap < 0:
+            raise PtxlabError(f"heap={quoted(heap)}: it is 0 or more bytes")
+        check_bytes(2 * heap, f"heap={heap}")
         variables = tuple(image.shared_variables(shape.shared))
         report = HazardLog(
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
@@ -203,6 +212,7 @@ class Kernel(Generic[R]):
             limit=limit,
             traced=traced,
             assembled=as_flag(assembled, "assembled"),
+            heap=heap,
         )
         try:
             if executor is None:

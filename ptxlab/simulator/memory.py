@@ -17,6 +17,7 @@ from ..errors import PtxlabError
 from ..isa.tensor_memory import COLUMNS, LANES
 from .events import Access, Observer, Piece, SimulatedBuffer
 from .hazard import HazardError, Violation, hazard_of
+from .heap import HEAP_BYTES, HEAP_START, Heap
 from .ptx.syntax import PtxInstruction
 from .spinning import Probe
 from .threads import UNSIGNED, Threads
@@ -37,9 +38,6 @@ _MAX_LOCAL_BYTES = 1 << 31  # of all threads that run at a time
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later). Kernels that read a special
 #: register %reserved_smem_offset_* may access it: cooperative groups of several warps synchronise there.
 SHARED_START = 1024
-#: Where `malloc` of device code takes memory from; 8 MiB is CUDA's default.
-HEAP_START = 0x7E00_0000_0000
-HEAP_BYTES = 8 << 20
 #: The words in which `grid.sync()` of a cooperative launch counts; %envreg1 and %envreg2 hold their address.
 WORKSPACE_START = 0x7D00_0000_0000
 WORKSPACE_BYTES = 256
@@ -153,10 +151,13 @@ class Memory:
         cluster: int = 1,
         *,
         shared_start: int = SHARED_START,
+        heap: int = HEAP_BYTES,
     ) -> None:
         self._cluster = cluster
         self._shared_start = shared_start  # the first address that threads may access
-        self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self.heap = Heap(heap)
+        heap_buffer = SimulatedBuffer("the heap of malloc", HEAP_START, self.heap.data, owner="runtime")
+        self.buffers = sorted([*buffers, heap_buffer], key=lambda buffer: buffer.start)
         self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
         self._recent: dict[int, SimulatedBuffer] = {}
         self.observers = tuple(observers)
@@ -166,18 +167,8 @@ class Memory:
         self._local_size = 0
         self.local = np.zeros(0, dtype=np.uint8)
         self._lanes = 0
-        self._heap_used = 0
         self.probe: Probe | None = None  # records what threads read that may spin
         self.writes = 0  # accesses so far that may have changed memory
-
-    def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Heap memory for each thread; null pointers once the heap is full. Nothing is freed."""
-        sizes = np.where((sizes < 0) | (sizes > HEAP_BYTES), HEAP_BYTES + 16, sizes)  # never fits
-        rounded = -(-np.maximum(sizes, 1) // 16) * 16
-        ends = self._heap_used + np.cumsum(rounded)
-        fits = ends <= HEAP_BYTES
-        self._heap_used = int(ends[fits][-1]) if fits.any() else self._heap_used
-        return np.where(fits, HEAP_START + ends - rounded, 0).astype(np.uint64)
 
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""
@@ -499,6 +490,11 @@ class Memory:
         if not ends or address < 1 << 16:
             if self.is_parameter(address):
                 return "is the address of a parameter in its own space; cvta.param makes it a generic one"
+            if address == 0 and self.heap.was_full:
+                return (
+                    f"is a null pointer; malloc has returned null, as its heap of {self.heap.size} bytes was "
+                    "full: pass more as heap="
+                )
             return "is a null pointer" if address == 0 else "belongs to no array"
         distance, buffer = min(ends, key=lambda pair: pair[0])
         if distance > 1 << 20:

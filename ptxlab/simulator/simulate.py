@@ -19,11 +19,10 @@ from .checks import checkers
 from .decode import Image, address_behind
 from .events import Observer, SimulatedBuffer
 from .hazard import Hazard, HazardLog
+from .heap import HEAP_BYTES
 from .instructions.tma import encoded
 from .machine import Launch, Machine, Program
 from .memory import (
-    HEAP_BYTES,
-    HEAP_START,
     PARAM_START,
     PARAM_WINDOW,
     SHARED_START,
@@ -62,6 +61,7 @@ class Setup:
     traced: tuple[int, int] | None = None  # a block, and its warp
     residency: Residency | None = None  # of blocks on a chip; None if all of them may run at a time
     assembled: bool = False  # as `Launch.assembled`
+    heap: int = HEAP_BYTES  # bytes that malloc gives out
 
 
 @dataclass
@@ -131,14 +131,10 @@ class Run:
             listeners += checkers(setup.report, image.plans, image.shared_arrays)
         if self._trace is not None:
             listeners.append(self._trace)
+        self._observers = listeners
         maps: list[TensorMap] = []
         grid = setup.grid
         buffers = [*image.variables(), *_argument_buffers(image, setup.arguments, maps)]
-        buffers.append(
-            SimulatedBuffer(
-                "the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8), owner="runtime"
-            )
-        )
         workspace = np.zeros(WORKSPACE_BYTES, dtype=np.uint8)
         buffers.append(
             SimulatedBuffer("the workspace of grid.sync()", WORKSPACE_START, workspace, owner="runtime")
@@ -149,6 +145,7 @@ class Run:
             listeners,
             grid.cluster_size,
             shared_start=0 if image.module.reads_special("%reserved_smem_offset") else SHARED_START,
+            heap=setup.heap,
         )
         self.buffers = memory.buffers
         self._traffic.watch(memory.buffers, maps)
@@ -205,6 +202,8 @@ class Run:
     def outcome(self) -> Outcome:
         """The outcome of the blocks that have run."""
         report = self._setup.report
+        for observer in self._observers:
+            observer.finish()
         return Outcome(
             self._counts.profile(self._traffic),
             self._traffic.touched,

@@ -23,6 +23,11 @@ from .sampling import QuickStream, RandomStream
 
 __all__ = ["categories", "directed_categories", "make"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 #: A category's name is part of the key of its random streams, and golden results are recorded for what these
 #: streams give. Categories that were renamed keep their first name as the key, so that their bits stay.
 _STREAM_KEYS = {

@@ -12,7 +12,7 @@ from ..simulator import Hazard, Result
 from ..simulator.peaks import find_chip
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
-from .kernel_profile import MarginLine, amount_text, line_notes, margin, time_text
+from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
 
 _CHIP = "H200"  # whose peaks bound the time
@@ -231,11 +231,12 @@ def _bounds(result: Result) -> str:
             f"<span>{amount_text(bound)}</span></div>"
         )
     peaks = find_chip(_CHIP)
+    least, reason = least_time(bounds, peaks.name)
     note = f"Published peaks ({html.escape(peaks.source)}); no launch is faster, most are slower."
     if result.grid.block_count < peaks.sms:
         note = f"{result.grid.block_count} of {peaks.sms} SMs have a block. {note}"
     return (
-        f"<footer>On an {peaks.name} at least <b>{time_text(longest)}</b>, bound by "
-        f'<b>{bounds[0].resource}</b>:<div class="rows">{"".join(rows)}</div>'
+        f"<footer>On an {peaks.name} at least <b>{time_text(least)}</b>, {reason}:"
+        f'<div class="rows">{"".join(rows)}</div>'
         f'<div class="note">{note}</div></footer>'
     )

@@ -91,6 +91,7 @@ class Header:
     size: int
     lines: tuple[str, ...]
     edge: bool = False  # over the left edge of its columns instead of their middle
+    names: tuple[str, ...] = ()  # of the terms of a trace that a row stands for
 
     @property
     def text(self) -> str:

@@ -82,6 +82,28 @@ def bounds_table(bounds: Sequence[Bound]) -> Table:
     return Table(("bound by", "at least", "for"), tuple(rows))
 
 
+def least_time(bounds: Sequence[Bound], chip: str) -> tuple[float, str]:
+    """The seconds that a launch takes at least, and what limits it: a resource, or the launch itself.
+
+    >>> least_time([Bound("DRAM", 2e-5, 96_000_000, "bytes", 4.8e12)], "H200")
+    (2e-05, 'bound by DRAM')
+    >>> least_time([Bound("DRAM", 5e-10, 2400, "bytes", 4.8e12)], "H200")
+    (7e-07, 'the time of a launch that does nothing; of its work DRAM takes longest')
+    """
+    from ..simulator.timing.units import CHIP_TIMINGS  # with what replays instructions
+
+    longest = bounds[0]
+    measured = CHIP_TIMINGS.get(chip, CHIP_TIMINGS["H200"])
+    launch = measured.launch / 1e6
+    if longest.seconds >= launch:
+        return longest.seconds, f"bound by {longest.resource}"
+    where = "" if measured.name == chip else f" on an {measured.name}"
+    return (
+        launch,
+        f"the time of a launch that does nothing{where}; of its work {longest.resource} takes longest",
+    )
+
+
 def time_text(seconds: float) -> str:
     """A time with its unit.
 

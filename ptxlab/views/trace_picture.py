@@ -160,6 +160,7 @@ class _BitRow:
     tooltip: str = ""
     exponent: int | None = None
     terms: tuple[int, ...] = ()  # that it stands for
+    names: tuple[str, ...] = ()  # of these
 
     @property
     def drawn(self) -> bool:
@@ -189,9 +190,13 @@ def _term_rows(trace: Trace, step: Step) -> list[_BitRow]:
     for zero, group in groupby(enumerate(step.terms), lambda numbered: _is_zero(numbered[1])):
         run = dict(group)
         if zero and len(run) > 2:
-            bit_rows.append(_BitRow(f"{len(run)} terms of 0", Fraction(0), "kept", terms=tuple(run)))
-        else:
-            bit_rows += [replace(_term_row(trace, step, term), terms=(index,)) for index, term in run.items()]
+            names = tuple(term_name(trace, term) for term in run.values())
+            title = f"{len(run)} terms of 0"
+            bit_rows.append(_BitRow(title, Fraction(0), "kept", terms=tuple(run), names=names))
+            continue
+        for index, term in run.items():
+            names = (term_name(trace, term),)
+            bit_rows.append(replace(_term_row(trace, step, term), terms=(index,), names=names))
     return bit_rows
 
 
@@ -243,6 +248,7 @@ def _result_rows(trace: Trace, step: Step, final: bool) -> list[_BitRow]:
     ]
     if not final:
         return bit_rows
+    bit_rows[-1] = replace(bit_rows[-1], names=("D",))
     bit_rows.append(_number_row("exact", trace.exact, "exact", lowest_bit, all_bits=True))
     if trace.fma32 is not None:
         chain = Fraction(trace.fma32) if np.isfinite(trace.fma32) else trace.fma32
@@ -435,14 +441,16 @@ def _row_headers(bit_rows: Sequence[_BitRow]) -> tuple[Header, ...]:
     for bit_row in bit_rows:
         exponent = "" if bit_row.exponent is None else f"2^{bit_row.exponent}"
         rows.append((bit_row.name, decimal(bit_row.value, 7 if bit_row.role == "kept" else 9), exponent))
-    return _table_headers(rows)
+    return _table_headers(rows, [bit_row.names for bit_row in bit_rows])
 
 
-def _table_headers(rows: Sequence[tuple[str, str, str]]) -> tuple[Header, ...]:
+def _table_headers(
+    rows: Sequence[tuple[str, str, str]], names: Sequence[tuple[str, ...]]
+) -> tuple[Header, ...]:
     """Row headings in three columns, the first flush left."""
     first, second, third = (max(len(row[i]) for row in rows) for i in range(3))
     texts = [f"{name:<{first}} {value:>{second + 1}} {rest:>{third}}" for name, value, rest in rows]
-    return tuple(Header(i, 1, (text.replace(" ", _NOBREAK),)) for i, text in enumerate(texts))
+    return tuple(Header(i, 1, (text.replace(" ", _NOBREAK),), names=names[i]) for i, text in enumerate(texts))
 
 
 def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Header, ...]:
@@ -481,6 +489,7 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
     top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
     rows = [(term_name(trace, first), decimal(first.value), decimal(first.value))]
     tooltips = [_tooltip(trace, first)]
+    names: list[tuple[str, ...]] = [(term_name(trace, first),)]
     for start in range(0, len(products), each):
         group = products[start : start + each]
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
@@ -488,10 +497,12 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
         if each > 1:
             name = f"{name} ..{group[-1].k[0]}"
             tooltip = f"{name}: {each} terms, {part} in all"
+        names.append(tuple(term_name(trace, term) for term in group))
         rows.append((name, part, decimal(step.partial_sums[start + each])))
         tooltips.append(tooltip)
     rows.append((f"D {step.code_text}", "", decimal(step.value)))
     tooltips.append(f"D = {decimal(step.value)}")
+    names.append(("D",))
     beyond: Role = "sum" if step.rounding == "satfinite" else "lost"  # bits that a wrap drops
     cells = []
     for row, total in enumerate([sums[0], *sums[each::each]]):
@@ -509,7 +520,7 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
         shape=(len(rows), top + 1),
         cells=tuple(cells),
         hover=np.array([[tooltip] * (top + 1) for tooltip in tooltips], dtype=object),
-        rows=_table_headers(rows),
+        rows=_table_headers(rows, names),
         columns=tuple(Header(top - high, 4, (f"{high}..{high - 3}",)) for high in range(31, -1, -4)),
         axes=(axis, "bit"),
         title=title,
@@ -540,7 +551,7 @@ def _register_grid(step: Step) -> Grid:
         hover[0, start : start + size] = tooltip
         heads.append(Header(start, size, (heading if len(heading) <= 2 * size else "",)))
         start += size
-    rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),)),)
+    rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),), names=("D",)),)
     title = f"the bits of D: {result_type}"
     return Grid(
         shape=(1, result_type.bits),

@@ -193,6 +193,11 @@ def test_columns_by_mouse(picking: Picking, python: Any, page: Any) -> None:
 def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
     picking.open()
+    help = picking.panel.locator(".ptx-picker-help")
+    assert f"{picker_index()['others'][0]} more of tcgen05 have no matrices and no data" in help.inner_text()
+    picking.search.fill("tcgen05.commit")
+    expect(help).to_have_text(starting("tcgen05.commit has no matrices and no data"))
+    picking.search.fill("")
     page.keyboard.type("banana <img src=x>")
     assert "banana" in picking.panel.locator(".ptx-picker-help").inner_text() and picking.matches.count() == 0
     assert page.locator(".ptx-explorer img").count() == 0

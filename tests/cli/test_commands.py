@@ -47,6 +47,10 @@ def test_list(answer, refused) -> None:
     assert narrow and all(re.match(r"mma\.sp\S*\.m16n8k(64|128)\.\S*s4", line) for line in narrow)
     dense = answer("list", "--dense").splitlines()
     assert not [line for line in dense if re.search(r"\.sp(\.|::ordered)", line)]
+    assert (
+        answer("list", "mma") == answer("list", "--family", "mma") == answer("list", "mma", "--family", "mma")
+    )
+    assert "two families, 'mma' and 'wgmma'" in refused("list", "mma", "--family", "wgmma")
     assert "no instruction fits" in refused("list", "--family", "wgmma.sp", "--target", "sm_90")
     assert answer("list", "--family", "wgmma.sp", "--target", "sm_90", "--json") == "[]\n"
 
@@ -329,6 +333,7 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         (("sass", S4, "--target", "sm_7"), "unknown target 'sm_7'"),
         (("show", S4, "--target", "sm_7"), "unknown target 'sm_7'"),
         (("list", "--family", "hmma"), "unknown family 'hmma'"),
+        (("list", "hmma"), "unknown family 'hmma'"),
         (("list", "--target", "sm_1"), "unknown target 'sm_1'"),
         (("list", "--type", "s5"), "unknown element type 's5'; there are b1"),
         (("list", "--type", "int4"), "unknown element type 'int4'; PTX calls it s4"),
@@ -368,7 +373,7 @@ def test_what_does_not_exist_is_refused_in_one_sentence(
         (("show", S4, "--wide"), "unrecognized arguments: --wide"),
         (
             ("list", "--famly", "wmma"),
-            "unrecognized arguments: --famly wmma; did you mean --family? see ptxlab list --help",
+            "unrecognized arguments: --famly; did you mean --family? see ptxlab list --help",
         ),
         (("--wide",), "unrecognized arguments: --wide"),
         (("list", "--sparse", "--dense"), "not allowed with argument"),
@@ -538,7 +543,10 @@ def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     words = ("simulate", str(file), "--block", "64", "--arg", "zeros:f32:64")
     text = answer(*words, "--chip", "A100")
-    assert re.search(r"^ +4 +\d+ +62 +4 +1  out", text, re.MULTILINE) and "on an A100 at least" in text
+    assert re.search(r"^ +4 +\d+ +62 +4 +1  out", text, re.MULTILINE)
+    assert (
+        "on an A100 at least 700 ns, the time of a launch that does nothing on an H200; of its work" in text
+    )
     assert (
         "bank conflicts: 124 wavefronts" in text and "put __syncthreads() between line 3 and line 4" in text
     )

@@ -130,12 +130,12 @@ def _top() -> Iterator[Call]:
     kernel = ptxlab.kernel(PTX)
     yield call(
         "Kernel.simulate",
-        lambda grid, block, out, x, shared, cluster, model, check, limit, trace: kernel.simulate(
+        lambda grid, block, out, x, shared, cluster, model, check, limit, trace, heap: kernel.simulate(
             grid, block, out, x, shared=shared, cluster=cluster, model=model, show=False, check=check,
-            limit=limit, trace=trace,
+            limit=limit, trace=trace, heap=heap,
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, cluster=2, model="sm_90",
-        check="error", limit=1000, trace=1,
+        check="error", limit=1000, trace=1, heap=1024,
     )  # fmt: skip
     yield call(
         "Kernel.profile",

@@ -58,6 +58,9 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_it_is_the_catalogue_and_small() -> None:
     names = [mnemonic for mnemonic, _ in rows()]
     assert Counter(names) == Counter(ins.mnemonic for ins in EVERY) and picker_index()["count"] == len(names)
+    count, families = picker_index()["others"]  # which have neither matrices nor data
+    assert count + len(names) == len(ptxlab.catalog())
+    assert set(families) == {ins.family for ins in ptxlab.catalog() if ins not in EVERY}
     assert len(json.dumps(picker_index())) < 150_000
     assert picker_index() is picker_index()
 

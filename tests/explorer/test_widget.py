@@ -401,7 +401,7 @@ def on_screen(explorer: Any, matrix: str) -> Any:
 def test_registers_of_a_batch_are_refused() -> None:
     ex = ptxlab.explore(DENSE)
     before = {name: ex.registers[name] for name in "ABC"}
-    with pytest.raises(PtxlabError, match=r"A: found shape \(2, 32, 4\); the Explorer shows one instruction"):
+    with pytest.raises(PtxlabError, match=r"A: found shape \(2, 32, 4\); the registers of one instruction"):
         ex.registers["A"] = np.zeros((2, 32, 4), np.uint32)
     with pytest.raises(PtxlabError, match="one instruction"):
         ex.registers = {"B": before["B"], "A": np.zeros((1, 32, 4), np.uint32)}
@@ -707,6 +707,28 @@ def test_sums_that_are_not_finite_are_not_aligned_to_anything() -> None:
         titles = [grid["title"] for grid in trace["grids"]]
         assert words in titles[0]
         assert not any("aligned to" in text for text in (*sentences, *titles))
+
+
+@each(
+    "mnemonic",
+    [
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",  # a row for each term, one for those of 0
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",  # a row for 8 terms
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+    ],
+)
+def test_steps_of_a_sum_have_the_names_of_its_rows(mnemonic: str) -> None:
+    """The page lights the row whose names have the step's."""
+    ex = ptxlab.explore(mnemonic)
+    ex.A = np.where(np.arange(ex.A.shape[1]) % 8 == 3, 1, 0) * np.ones(ex.A.shape)
+    ex.view.tracing, ex.view.selected = True, {"name": "D", "row": 0, "column": 0}
+    trace = ex.view.trace
+    rows = [names for grid in trace["grids"] for names in grid["row_names"]]
+    assert all(len(grid["row_names"]) == len(grid["rows"]) for grid in trace["grids"])
+    steps = [step["name"] for step in trace["dot_product"]["steps"] if step["name"]]
+    assert len(steps) > ex.A.shape[1]
+    assert all(any(step in names for names in rows) for step in steps)
 
 
 @each(

@@ -244,10 +244,21 @@ def test_what_is_wrong_with_a_descriptor(
     assert [*tile.judge(Descriptor(*fields).code, k, address=address).problems] == problems
 
 
-@each("tile", TILES, ids=str)
+#: Tiles of tcgen05 whose swizzle moves 32 bytes at a time.
+_WIDE_CHUNKS = [
+    Tile(bits, 1024 // bits * repeats, k, "MN", 128, order, 32)
+    for bits in (8, 16, 32)
+    for repeats in (1, 2)
+    for k in (4, 8, 32)
+    for order in ("MN", "K")
+]
+
+
+@each("tile", [*TILES, *_WIDE_CHUNKS], ids=str)
 def test_cute_strings_read_back(tile: Tile) -> None:
     again = Tile.from_cute(tile.cute, tile.bits)
     np.testing.assert_array_equal(again.offsets, tile.offsets)
+    assert again.chunk == tile.chunk
     assert (again.major, again.swizzle) == (tile.major, tile.swizzle) or 8 in (tile.rows, tile.k)
     assert Tile.parse(repr(tile)) == tile
 
@@ -262,6 +273,8 @@ def test_cute_strings_read_back(tile: Tile) -> None:
         ("Sw<3,3,3> o ((_64,_2),(_8,_4)):((_1,_512),(_64,_1024))", Tile(16, 128, 32, "MN", 128)),
         ("S<1,4,3> o 0 o ((8,2),16):((16,128),1)", Tile(16, 16, 16, "K", 32)),
         ("Swizzle<0,4,3> o ((8,2),(8,2)):((8,128),(1,64))", Tile(16, 16, 16)),
+        ("Sw<2,5,2> o smem_ptr[32b](unset) o (_32,_8):(_1,_32)", Tile(32, 32, 8, "MN", 128, chunk=32)),
+        ("Sw<2,3,2> o (_32,_8):(_1,_32)", Tile(32, 32, 8, "MN", 128, chunk=32)),
     ],
 )
 def test_layouts_as_cute_prints_them(text: str, tile: Tile) -> None:
@@ -277,6 +290,9 @@ def test_layouts_as_cute_prints_them(text: str, tile: Tile) -> None:
         ("bits=16,rows=64,k=64,swizle=128", "found 'swizle=128'; a tile is spelt"),
         ("dtype=f17,rows=64,k=64", "f17"),
         ("Sw<4,4,3> o (8,64):(64,1)", "wgmma has Swizzle<0,4,3> to Swizzle<3,4,3>"),
+        ("Sw<3,5,2> o (8,64):(64,1)", "tcgen05 also Swizzle<2,5,2>"),
+        ("Sw<2,6,2> o (8,64):(64,1)", "tcgen05 also Swizzle<2,5,2>"),
+        ("Sw<2,5,2> o smem_ptr[32b](unset) o (32,8):(1,40)", "no tile of tcgen05 with elements of 32 bits"),
         ("(8,64,2):(64,1,512)", "a tile has two modes"),
         ("((8,(64)):(64,1)", "a tile has two modes"),
         ("((8,2),64):(64,1)", "do not go together"),

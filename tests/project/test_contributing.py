@@ -33,6 +33,15 @@ def test_every_tool_and_package_can_be_imported() -> None:
         importlib.import_module(name)
 
 
+def test_every_argument_is_one_of_a_function() -> None:
+    """`convergent_lanes=32` and the like; settings of the shell are in capitals."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "ptxlab").rglob("*.py")]
+    names = set(re.findall(r"`([a-z_]+)=", TEXT))
+    assert len(names) > 0
+    for name in names:
+        assert any(re.search(rf"^\s+{name}: ", source, re.MULTILINE) for source in sources), name
+
+
 def test_every_make_target_exists() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"`make (\w+)`", TEXT)) <= targets

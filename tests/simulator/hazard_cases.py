@@ -94,6 +94,11 @@ HAZARDS = {
     "null_pointer": "undefined behaviour",
     "no_function": "undefined behaviour",
     "rotated": "the assembler's rotate",
+    "freed_early": "heap memory",
+    "past_malloc": "heap memory",
+    "freed_twice": "invalid free",
+    "freed_inside": "invalid free",
+    "never_freed": "heap memory kept",
 }
 
 

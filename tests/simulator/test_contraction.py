@@ -7,11 +7,11 @@ import re
 from collections import Counter
 
 import numpy as np
-import pytest
 
 import ptxlab
 from ptxlab.simulator.ptx.ptxas import contractions, rotations
 from ptxlab.simulator.ptx.reader import read_ptx
+from tests.assembler import OLDEST
 
 _DIVIDE = "{ .reg .s32 i, j; mov.b32 i,f4; mov.b32 j,f5; div.s32 i,i,j; mov.b32 f9,i; }"
 #: Statements of f32 registers, of which f1 to f6 are loaded and those behind the bar are stored.
@@ -62,17 +62,12 @@ def _module() -> str:
 
 
 def _listings(text: str) -> dict[str, str]:
-    """The machine code of each kernel, by the assembler of CUDA 13.0."""
-    nvjitlink = pytest.importorskip("cuda.bindings.nvjitlink")
+    """The machine code of each kernel, by the oldest assembler."""
     from ptxlab.gpu.sass import disassemble
 
-    handle = nvjitlink.create(1, ["-arch=sm_90"])
-    nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text.encode(), len(text), "programs")
-    nvjitlink.complete(handle)
-    code = bytearray(nvjitlink.get_linked_cubin_size(handle))
-    nvjitlink.get_linked_cubin(handle, code)
-    nvjitlink.destroy(handle)
-    sections = re.split(r"\.section\s+\.text\.(\w+)", disassemble(bytes(code)))
+    cubin = OLDEST.build(text, "sm_90")
+    assert isinstance(cubin, bytes), cubin
+    sections = re.split(r"\.section\s+\.text\.(\w+)", disassemble(cubin))
     return dict(zip(sections[1::2], sections[2::2], strict=True))
 
 

@@ -100,6 +100,7 @@ def test_source_in_a_notebook() -> None:
     result = ptxlab.kernel(source).simulate(3, 64, np.zeros(512, np.float32), 32, shared=8192)
     page = result._repr_html_()
     assert "// &lt;b&gt;&amp;" in page and "+186" in page and "On an H200 at least" in page
+    assert "at least <b>700 ns</b>, the time of a launch that does nothing; of its work" in page
     without_style = re.sub(r"<[^>]*>", "", page.split('<div class="ptx-profile">')[1])
     assert "4 48 +186" in without_style and "6 72 +186 32" in without_style  # as on GitHub
     lines = margin(result)

@@ -59,7 +59,7 @@ def _nested(opening: str, closing: str, depth: int = 5000) -> str:
         (_move("9" * 5000), "PTX line 6: found '999.*, which has 5000 digits"),
         (_move(f"1 + 0x{'f' * 999}"), "which has 1001 digits"),
         (ptx(f".loc 1 {'9' * 5000} 1"), "which has 5000 digits"),
-        (_move("(.s64)(1e300 * 1e300)"), "a whole number, which ~ and casts take"),
+        (_move("(.s64)(1e300 * 1e300)"), "a whole number, which a cast takes"),
         (ptx(".shared .b8 s[-5];"), "PTX line 6: s has -5 elements, which is no size"),
         (ptx("", before=".global .b8 s[-5];\n"), "PTX line 4: s has -5 elements"),
         (ptx("", before=".global .b8 s[1048576][1048576][2];\n"), "s has 2 elements, which is no size"),
@@ -107,7 +107,7 @@ def test_damaged_ptx(text: str, sentence: str) -> None:
 def test_constants_wrap_as_in_64_bits() -> None:
     text = ptx(
         "ld.param.u64 %d1, [a]; mov.u64 %d2, 0xffffffffffffffff * 0xffffffffffffffff + ~~-(-(6)) - !1;"
-        "st.global.u64 [%d1], %d2; mov.u64 %d2, 1 + 2 * 3 << 1 | 1 == 1 ? (.s64) 2.9 : 7;"
+        "st.global.u64 [%d1], %d2; mov.u64 %d2, 1 + 2 * 3 << 1 | 1 == 1 ? (.s64) 2 : 7;"
         "st.global.u64 [%d1+8], %d2; ld.global.u32 %r1, [big]; st.global.u32 [%d1+16], %r1;",
         before=".global .f32 big = 1e300;\n",
     )

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -519,6 +520,29 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     refuses(r'figures need plotly.*pip install "ptxlab\[lab\]"', figures.fragment, S4, "A")
     assert figures.svg(views.fragment(S4, "A")).startswith("<svg")
+
+
+def test_charts_and_timelines_are_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`svg`, `chart` and `save` take them as well, and SVG needs no Plotly."""
+    source = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] = x[threadIdx.x] * 2 + 1; }'
+    profile = ptxlab.kernel(source).profile(1, 64, np.ones(64, np.float32))
+    pictures = views.roofline(profile), views.timeline(profile)
+    for picture in pictures:
+        assert figures.chart(picture, title=False) == picture.with_title(False).figure()
+        page = figures.save(picture, tmp_path / "x.html").read_text(encoding="utf-8")
+        assert picture.title.split("/")[0] in page and "plotly" in page
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    for picture in pictures:
+        assert picture.title in figures.svg(picture)
+        assert figures.svg(picture, title=False) == picture.with_title(False).svg() != picture.svg()
+        assert figures.save(picture, tmp_path / "x.svg").read_text(encoding="utf-8") == picture.svg()
+        refuses("figures need plotly", figures.save, picture, tmp_path / "x.html")
+
+
+@each("module", [figures, ptxlab.inputs, ptxlab.sparsity])
+def test_a_list_of_names_has_no_imports(module: ModuleType) -> None:
+    """What completion offers behind `ptxlab.figures.`."""
+    assert dir(module) == sorted(module.__all__)
 
 
 # -- bits of floats --------------------------------------------------------------------------------------

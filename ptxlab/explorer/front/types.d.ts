@@ -461,6 +461,7 @@ interface Grid {
   size: [rows: number, columns: number];
   axes: [string, string];
   rows: [start: number, text: string][];
+  row_names: string[][]; // of the terms that each row stands for
   columns: [start: number, size: number, text: string][];
   cells: [row: number, column: number, width: number, text: string, classes: string, hover: string][];
   row_rules: number[];
@@ -771,6 +772,7 @@ type PickerRow = [
 
 interface PickerIndex {
   count: number;
+  others: [count: number, families: string[]]; // of the catalogue, not in the rows: there is nothing to show
   families: string[];
   shapes: string[];
   types: string[];

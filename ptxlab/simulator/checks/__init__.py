@@ -8,6 +8,7 @@ from .accesses import AccessCheck
 from .assembled import AssembledCheck
 from .clocks import LogicalTime
 from .doubtful import DoubtfulValues
+from .heap_memory import HeapCheck
 from .mbarriers import MbarrierLives
 from .memory_spaces import TensorCheck, TensorMapCheck
 from .plans import ModulePlans
@@ -34,6 +35,7 @@ def checkers(
         RegisterCheck(report, plans),
         MbarrierLives(report),
         SharedArrays(report, plans, arrays),
+        HeapCheck(report),
         TensorCheck(report),
         TensorMapCheck(report),
     )

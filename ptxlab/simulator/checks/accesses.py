@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from ..events import Access, Observer, Piece, Synchronisation
 from ..hazard import HazardLog
+from ..heap import HEAP_START
 from ..memory import SHARED_START
-from ..threads import Batch
+from ..ptx.syntax import PtxInstruction
+from ..threads import Batch, Threads
 from .access_reports import AccessReports
 from .asynchronous_work import AsynchronousWork
 from .clocks import Clocks, LogicalTime
@@ -48,6 +50,7 @@ class AccessCheck(Observer):
         self._plans = plans
         self._time = time
         self._global_shadows: dict[int, Shadow] = {}  # by id of the buffer's bytes
+        self._heap_shadows: list[Shadow] = []  # at most one
         self._published = np.zeros(0, dtype=np.int64)  # as in `Clocks`, by blocks of earlier batches
 
     def begin(self, batch: Batch) -> None:
@@ -78,6 +81,19 @@ class AccessCheck(Observer):
         self._presence.check_ends()
         self._clusters.report_unscoped_arrivals()
         self._published = self._clocks.published()
+
+    def allocated(
+        self,
+        instruction: PtxInstruction,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        sizes: NDArray[np.int64],
+    ) -> None:
+        """What was done to memory of the heap before `free` is no concern of its next owner."""
+        for shadow in self._heap_shadows:
+            for address, size in zip(addresses.tolist(), sizes.tolist(), strict=True):
+                if address and size:
+                    shadow.forget(address - HEAP_START, address - HEAP_START + size - 1)
 
     def synchronised(self, event: Synchronisation) -> None:
         """Threads learn what others did."""
@@ -192,6 +208,8 @@ class AccessCheck(Observer):
         shadow = self._global_shadows.get(id(piece.data))
         if shadow is None:
             shadow = self._global_shadows[id(piece.data)] = Shadow(piece.data.size)
+            if piece.buffer is not None and piece.buffer.start == HEAP_START:
+                self._heap_shadows.append(shadow)
         traits, now, first = traits_of(access.instruction.opcode), self._time.now, self._clocks.first_thread
         flags = ATOMIC if strong else 0
         if access.kind == "read" and not traits.bypasses_l1:

@@ -31,6 +31,7 @@ WORK = 1 << 29  # of asynchronous work that has a column in the clocks, instead 
 FLAGS = ATOMIC | PENDING | WORK
 ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
+_RECORDS = ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load")
 _MAX_LATER = 32 << 20  # bytes of reads that are kept
 _MAX_READERS = 1 << 27  # bytes of shared memory times warps, up to which all readers are kept
 
@@ -200,6 +201,14 @@ class Shadow:
         self.idle_load = np.tile(self.idle_load, blocks)
         self.size *= blocks
 
+    def forget(self, first: int, last: int) -> None:
+        """Bytes are given to somebody else: what was done to them does not count."""
+        self.note_reads()
+        self._narrow((first | last + 1 | _LARGEST).bit_length() - 1)
+        chosen = slice(first >> self._shift, (last >> self._shift) + 1)
+        for name in _RECORDS:
+            getattr(self, name)[chosen] = 0
+
     def entries_of(self, piece: Piece, width: int) -> tuple[NDArray[np.int64], int]:
         """As `entries`, kept for a piece of an access, which may be repeated."""
         kept = piece.notes.get("entries")
@@ -221,7 +230,7 @@ class Shadow:
         """Divide entries that are wider than this."""
         if shift >= self._shift:
             return
-        for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load"):
+        for name in _RECORDS:
             setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
         self.more_readers = np.repeat(self.more_readers, 1 << self._shift - shift, axis=1)
         self._shift = shift

@@ -199,8 +199,19 @@ def _built_in(
         return content.view(np.uint64)[:, 0]
 
     def allocate(machine: Machine, frame: Frame, threads: Threads) -> None:
-        pointers = machine.memory.allocate(word(machine, frame, threads, 0).astype(np.int64))
+        sizes = word(machine, frame, threads, 0).astype(np.int64)
+        pointers = machine.memory.heap.allocate(sizes)
+        for observer in machine.observers:
+            observer.allocated(instruction, threads, pointers, sizes)
         machine.memory.set_local(threads, frame.base + context.local[results[0]], pointers)
+
+    def free(machine: Machine, frame: Frame, threads: Threads) -> None:
+        pointers = word(machine, frame, threads, 0)
+        threads, pointers = threads.where(pointers > 0), pointers[pointers > 0]
+        for observer in machine.observers:
+            observer.freed(instruction, threads, pointers)
+        for pointer in pointers.tolist():
+            machine.memory.heap.free(pointer)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         formats = word(machine, frame, threads, 0)
@@ -221,7 +232,7 @@ def _built_in(
     if name == "malloc":
         return MachineStep(instruction, allocate)
     if name == "free":
-        return _nothing(instruction, context)
+        return MachineStep(instruction, free)
     return MachineStep(instruction, execute)
 
 

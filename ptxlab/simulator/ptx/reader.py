@@ -367,7 +367,7 @@ class _Reader(ConstantReader):
                 self._takes(",")
             return values
         token = self._tokens[self._at]
-        if token.kind == "word":
+        if token.kind == "word" and token.text != "WARP_SZ":
             name = self._next().text
             if name == "generic":
                 self._expect("(")
@@ -385,8 +385,10 @@ class _Reader(ConstantReader):
             self._expect(")")
             return [*values]
         constant = self._constant()
-        if (constant.type == "int") == type_name.startswith("f"):
-            self._wrong_last("a float" if constant.type == "int" else "a whole number")
+        if constant.type == "int" and type_name[0] == "f":
+            self._wrong_last("a float")
+        if constant.type != "int" and type_name[0] not in "fb":
+            self._wrong_last("a whole number")
         return [bits_of(constant, type_name)]
 
     # -- functions -------------------------------------------------------------------------------------------

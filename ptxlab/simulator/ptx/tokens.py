@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import operator
 import re
 import struct
@@ -137,6 +136,11 @@ def string_of(literal: str) -> str:
 
 # -- constants and constant expressions. PTX ISA, "Constants" ------------------------------------------------
 
+
+class Unsigned(int):
+    """A .u64 in a constant expression, where an int is an .s64 and a float an .f64."""
+
+
 #: The operators of constant expressions, lowest precedence first (PTX ISA, "Constant Expressions").
 _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"||": lambda a, b: bool(a) or bool(b)},
@@ -148,26 +152,24 @@ _OPERATORS: tuple[dict[str, Callable[[Any, Any], int | float]], ...] = (
     {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge},
     {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
     {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": lambda a, b: _remainder(a, b)},
+    {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": operator.mod},
 )
 _LEVELS = {sign: level for level, signs in enumerate(_OPERATORS) for sign in signs}
-#: Unary operators; "(" is a cast.
-_SIGNS: dict[str, Callable[[Any], int | float]] = {
-    "~": operator.invert, "!": lambda value: int(not value), "-": operator.neg, "+": operator.pos, "(": int,
-}  # fmt: skip
+_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+#: Operators that take two floats; all others take integers only.
+_OF_FLOATS = frozenset({"+", "-", "*", "/"}) | _COMPARISONS
+#: Operators whose result is .s64, 0 or 1.
+_TRUTH = frozenset({"||", "&&"}) | _COMPARISONS
+_CASTS = {".s64": False, ".u64": True}
 _MAX_DIGITS = 1000  # of a literal
-#: Operators that take integers only.
-_INTEGER_ONLY = frozenset({"|", "^", "&", "<<", ">>", "%"})
 
 
-def _wrapped(value: int) -> int:
-    """An integer reduced to 64 bits, signed or unsigned."""
-    return value if -(1 << 63) <= value < 1 << 64 else value & (1 << 64) - 1
-
-
-def _remainder(a: int, b: int) -> int:
-    """As in C: with the sign of the dividend."""
-    return abs(a) % abs(b) * (-1 if a < 0 else 1)
+def _reduced(value: int, unsigned: bool) -> int:
+    """An integer modulo 2**64, as a .u64 or an .s64."""
+    value &= (1 << 64) - 1
+    if unsigned:
+        return Unsigned(value)
+    return value - (1 << 64) if value >> 63 else value
 
 
 def _quotient(a: int | float, b: int | float) -> int | float:
@@ -175,6 +177,40 @@ def _quotient(a: int | float, b: int | float) -> int | float:
     if isinstance(a, float) or isinstance(b, float):
         return a / b
     return (abs(a) // abs(b)) * (-1 if (a < 0) != (b < 0) else 1)
+
+
+def _unary(sign: str, value: int | float) -> int | float:
+    """A unary operator or a cast; of floats there are only signs."""
+    if sign == "-":
+        return -value if isinstance(value, float) else _reduced(-value, isinstance(value, Unsigned))
+    if sign == "+":
+        return value
+    if sign == "!":
+        return int(not value)
+    if sign == "~":
+        return _reduced(~int(value), unsigned=True)
+    return _reduced(int(value), _CASTS[sign])
+
+
+def _binary(sign: str, a: int | float, b: int | float) -> int | float:
+    """An operator between two integers or two floats.
+
+    One unsigned integer makes the other one unsigned; `%` takes both as unsigned, and a shift has the type of
+    what is shifted. CUDA 13.0 and 13.4 agree on this; the ISA's table has `%` signed and `& | ^` unsigned.
+
+    >>> _binary("/", -1, Unsigned(2)), _binary("%", -8, 3), _binary(">>", -8, Unsigned(1))
+    (9223372036854775807, 2, -4)
+    """
+    calculate = _OPERATORS[_LEVELS[sign]][sign]
+    if isinstance(a, float) or isinstance(b, float):
+        value = calculate(a, b)
+        return int(value) if sign in _TRUTH else value
+    unsigned = isinstance(a, Unsigned) or isinstance(b, Unsigned) or sign == "%"
+    if sign in ("<<", ">>"):
+        unsigned = isinstance(a, Unsigned)
+    elif unsigned:
+        a, b = _reduced(a, unsigned=True), _reduced(b, unsigned=True)
+    return _reduced(int(calculate(a, b)), unsigned and sign not in _TRUTH)
 
 
 class ConstantReader(TokenReader):
@@ -194,11 +230,11 @@ class ConstantReader(TokenReader):
         return -immediate.value if negative else immediate.value
 
     def _literal(self, token: Lexeme) -> Immediate:
-        """The value of a number. PTX ISA, "Integer Constants": they have 64 bits; ptxas takes more."""
+        """The value of a number; of an integer beyond 64 bits ptxas takes the low ones."""
         if len(token.text) > _MAX_DIGITS:
             self._fail(token.start, f"found {quoted(token.text)}, which has {len(token.text)} digits")
         immediate = _number(token.text)
-        return Immediate(_wrapped(immediate.value), immediate.type)
+        return Immediate(immediate.value & (1 << 64) - 1, immediate.type)
 
     def _constant(self) -> Immediate:
         """Read a literal or a constant expression."""
@@ -215,7 +251,7 @@ class ConstantReader(TokenReader):
         value = self._choice()
         if isinstance(value, float):
             return Immediate(struct.unpack("<Q", struct.pack("<d", value))[0], "decimal")
-        return Immediate(value)
+        return Immediate(int(value))
 
     def _offset(self) -> int:
         """Read an optional ``+`` and constant expression after a name or a register."""
@@ -228,17 +264,25 @@ class ConstantReader(TokenReader):
         if isinstance(value, float):
             self._at = start
             self._wrong("an offset")
-        return value
+        return _reduced(value, unsigned=False)
 
     def _choice(self) -> int | float:
         """Read a constant expression, perhaps ``condition ? value : value``."""
         condition = self._expression()
-        if not self._takes("?"):
+        if not self._is("?"):
             return condition
+        self._want_integers("?", condition)
+        self._next()
         first = self._choice()
         self._expect(":")
         second = self._choice()
+        self._want_integers("?", first, second)
         return first if condition else second
+
+    def _want_integers(self, sign: str, *values: int | float) -> None:
+        """Refuse floats where an operator takes whole numbers."""
+        if any(isinstance(value, float) for value in values):
+            self._wrong_last(f"a whole number, which {sign} takes,")
 
     def _expression(self, lowest: int = 0) -> int | float:
         """Read a constant expression whose operators have at least this level of precedence, as in C."""
@@ -249,18 +293,21 @@ class ConstantReader(TokenReader):
                 return value
             self._at += len(sign)
             other = self._expression(level + 1)
+            if sign not in _OF_FLOATS:
+                self._want_integers(sign, value, other)
+            if isinstance(value, float) != isinstance(other, float):
+                self._wrong_last(f"a number of the same kind as the other one of {sign} (2.0 is a float)")
             if sign in ("/", "%") and other == 0:
                 self._wrong("a constant that does not divide by 0")
-            if sign in _INTEGER_ONLY and (isinstance(value, float) or isinstance(other, float)):
-                self._wrong_last(f"a whole number, which {sign} takes,")
-            value = _OPERATORS[level][sign](value, other)
-            value = value if isinstance(value, float) else _wrapped(int(value))
+            if sign == "/" and (value, other) == (-(1 << 63), -1):
+                self._wrong("a constant whose quotient has 64 bits")
+            value = _binary(sign, value, other)
 
     def _operator(self) -> tuple[str, int]:
         """The next operator, and its level, -1 if there is none; two characters are two tokens."""
-        text = self._tokens[self._at].text
-        double = text + self._tokens[self._at + 1].text
-        sign = double if double in _LEVELS else text
+        first, second = self._tokens[self._at : self._at + 2]
+        double = first.text + second.text
+        sign = double if double in _LEVELS and second.start == first.start + 1 else first.text
         return sign, _LEVELS.get(sign, -1)
 
     def _factor(self) -> int | float:
@@ -268,8 +315,11 @@ class ConstantReader(TokenReader):
         signs = []
         while True:
             text = self._tokens[self._at].text
-            if text == "(" and self._tokens[self._at + 1].kind == "directive":  # a cast to .s64 or .u64
-                self._at += 2
+            if text == "(" and self._tokens[self._at + 1].kind == "directive":
+                self._at += 1
+                text = self._next().text
+                if text not in _CASTS:
+                    self._wrong_last("a cast to .s64 or .u64")
                 self._expect(")")
             elif text in ("~", "!", "-", "+"):
                 self._at += 1
@@ -278,12 +328,9 @@ class ConstantReader(TokenReader):
             signs.append(text)
         value = self._primary()
         for sign in reversed(signs):
-            if sign in "~(" and isinstance(value, float):
-                if sign == "~" or not math.isfinite(value):
-                    self._wrong_last("a whole number, which ~ and casts take,")
-                value = int(value)
-            value = _SIGNS[sign](value)
-            value = value if isinstance(value, float) else _wrapped(value)
+            if sign not in "+-":
+                self._want_integers("a cast" if sign in _CASTS else sign, value)
+            value = _unary(sign, value)
         return value
 
     def _primary(self) -> int | float:
@@ -299,7 +346,8 @@ class ConstantReader(TokenReader):
             self._wrong_last("a constant")
         immediate = self._literal(token)
         if immediate.type == "int":
-            return immediate.value
+            # PTX ISA, "Integer Constants": signed, unless U says otherwise or the value needs 64 bits
+            return _reduced(immediate.value, token.text.endswith("U") or immediate.value >> 63 == 1)
         form = ("<I", "<f") if immediate.type == "f32" else ("<Q", "<d")
         return float(struct.unpack(form[1], struct.pack(form[0], immediate.value))[0])
 
@@ -335,7 +383,7 @@ def _negated(immediate: Immediate) -> Immediate:
 def bits_of(constant: Immediate, type_name: str) -> int:
     """The bits of a constant in an initialiser."""
     bits = type_bits(type_name) or 8
-    if constant.type == "decimal" and bits == 32:
+    if constant.type in ("decimal", "f64") and bits == 32:
         value = struct.unpack("<d", struct.pack("<Q", constant.value))[0]
         return int(struct.unpack("=I", bytes(ctypes.c_float(value)))[0])  # beyond the largest it is infinity
     return constant.value & (1 << bits) - 1

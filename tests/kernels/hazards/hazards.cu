@@ -834,3 +834,50 @@ extern "C" __global__ void first_lanes(u32* x) {  // tensor memory of warp 1, by
     if (threadIdx.x < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");
 }
 #endif
+
+// -- the heap of malloc --------------------------------------------------------------------------------------
+
+extern "C" __global__ void freed_early(u32* x) {  // memory of malloc, read after free
+    volatile u32* own = (volatile u32*)malloc(64);
+    own[3] = x[threadIdx.x];
+    IF_BROKEN(free((void*)own);)
+    x[threadIdx.x] = own[3] + 1;
+    IF_FIXED(free((void*)own);)
+}
+
+extern "C" __global__ void past_malloc(u32* x) {  // an element behind those that malloc gave out
+    IF_BROKEN(const u32 count = 16;)
+    IF_FIXED(const u32 count = 17;)
+    volatile u32* own = (volatile u32*)malloc(count * sizeof(u32));
+    own[16] = x[threadIdx.x];
+    x[threadIdx.x] = own[16] + 1;
+    free((void*)own);
+}
+
+extern "C" __global__ void freed_twice(u32* x) {  // memory of a block, freed by each warp
+    __shared__ u32* all;
+    if (threadIdx.x == 0) all = (u32*)malloc(256);
+    __syncthreads();
+    all[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = all[63 - threadIdx.x];
+    __syncthreads();
+    IF_BROKEN(if (threadIdx.x % 32 == 0) free(all);)
+    IF_FIXED(if (threadIdx.x == 0) free(all);)
+}
+
+extern "C" __global__ void freed_inside(u32* x) {  // a pointer that has moved is freed
+    u32* own = (u32*)malloc(64);
+    u32* next = own;
+    for (u32 i = 0; i < 4; ++i) *next++ = x[threadIdx.x + i * 64];
+    x[threadIdx.x] = next[-1];
+    IF_BROKEN(free(next);)
+    free(own);
+}
+
+extern "C" __global__ void never_freed(u32* x) {  // memory that some threads do not free
+    u32* own = (u32*)malloc(64);
+    own[0] = x[threadIdx.x];
+    IF_BROKEN(if (own[0] % 2))
+    free(own);
+}

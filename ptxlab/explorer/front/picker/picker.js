@@ -314,21 +314,27 @@ export class Picker {
     this.scrolled = false;
     this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
     this.list.hidden = !lines.length;
-    this.help.textContent = this.helpText(matches, lines, words);
+    this.help.textContent = this.helpText(search, matches, lines, words, asked);
     this.highlight(this.active > 0);
   }
 
-  /** @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words */
-  helpText(matches, lines, words) {
+  /** @param {Search} search @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words @param {boolean} asked */
+  helpText(search, matches, lines, words, asked) {
+    const [count, families] = search.index.others;
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
+      const other = families.find((family) =>
+        unknown.some((word) => `${word}.`.startsWith(`${family}.`) || family.endsWith(`.${word}`)),
+      );
+      if (other) return `${other} has no matrices and no data, so there is nothing to show of it.`;
       if (PASTED.test(this.input.value)) return "Press Enter to look this up as PTX or as a CUTLASS atom.";
       if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
       return "Nothing matches: remove a word, or a choice in a column.";
     }
     const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
     const more = hidden ? `and ${hidden.toLocaleString("en")} more · ` : "";
-    return `${more}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close`;
+    const others = asked ? "" : ` · ${count} more of tcgen05 have no matrices and no data`;
+    return `${more}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close${others}`;
   }
 
   /** @param {Search} search @param {Match} line @param {number} index @param {SearchWord[]} words */

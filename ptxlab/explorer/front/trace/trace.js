@@ -98,7 +98,7 @@ export class TracePanel {
     if (this.lit === name) return;
     this.lit = name;
     for (const node of this.body.querySelectorAll(".ptx-trace-label"))
-      node.classList.toggle("now", Boolean(name) && rowName(node) === name);
+      node.classList.toggle("now", Boolean(namesOfLabel.get(node)?.includes(name)));
   }
 
   // A chip: the steps before the one at which the two part are folded.
@@ -120,13 +120,8 @@ export class TracePanel {
   }
 }
 
-// "A[3][0] B[0][5]" of a row's label, in which value and exponent follow.
-/** @param {Element} label */
-const rowName = ({ textContent }) =>
-  (textContent ?? "")
-    .replaceAll("\u00a0", " ")
-    .split(/ {2,}| 0x/)[0]
-    .trim();
+/** The names of the terms that the label of a row stands for. @type {WeakMap<Element, string[]>} */
+const namesOfLabel = new WeakMap();
 
 /** @param {Matrix} D @param {number} row @param {number} column */
 function whatIsExplained(D, row, column) {
@@ -139,7 +134,7 @@ function whatIsExplained(D, row, column) {
 
 /** @param {HTMLElement} parent @param {Grid} grid @param {number | null} part the row at which two chips part */
 function drawGrid(parent, grid, part = null, heading = grid.title) {
-  const { size, axes, rows, columns, cells, row_rules: across, column_rules: down } = grid;
+  const { size, axes, rows, row_names: names, columns, cells, row_rules: across, column_rules: down } = grid;
   if (heading) make("div", "ptx-trace-title", parent).textContent = heading;
   const table = make("div", "ptx-trace-grid", parent);
   table.style.setProperty("--columns", String(size[1]));
@@ -157,7 +152,9 @@ function drawGrid(parent, grid, part = null, heading = grid.title) {
     return node;
   };
   if (axes[0]) put("span", "ptx-trace-label", `${axes[0]} `, -1, -1).classList.add("right");
-  for (const [row, text] of rows) put("span", "ptx-trace-label", text.trimEnd(), row, -1);
+  rows.forEach(([row, text], index) =>
+    namesOfLabel.set(put("span", "ptx-trace-label", text.trimEnd(), row, -1), names[index]),
+  );
   for (const [start, width, text] of columns) {
     const head = put("span", "ptx-trace-head", text, -1, start, width);
     const [first, ...rest] = text.split("..");
