@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["load_ipython_extension"]
 
 _FILE = "cell"  # the file name in the compiler's messages
-_MAX_LINE = 100_000  # characters of a cell's first line, since shlex takes quadratic time
+_MAX_LINE = 10_000  # characters of a magic's line; IPython takes quadratic time to expand variables in it
+_NO_FRAME = 1 << 30  # a depth of the stack at which no function has variables of its own
 _MAX_NAMES = 100  # offered by completion; if more match, only their next part is
 _NAME = re.compile(r"(?:(?P<variable>[A-Za-z_]\w*)=(?!=))?(?P<kernel>.+)", re.DOTALL)
 _QUOTED = re.compile(r"""["']\s*([a-z][\w.:]*)$""")
@@ -38,14 +39,17 @@ _STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Add %%cuda, %%ptx, %ptx and completion to IPython; ``%load_ext ptxlab`` calls it."""
     from IPython.core.completer import context_matcher
+    from IPython.core.magic import no_var_expand
 
+    @no_var_expand
     def cuda(line: str, cell: str) -> None:
-        _define(shell, "cuda", line, cell)
+        _define(shell, "cuda", _expanded(shell, "%%cuda", line), cell)
 
+    @no_var_expand
     def ptx(line: str, cell: str | None = None) -> KernelListings | None:
         if cell is None:
-            return _listings(shell, line)
-        _define(shell, "ptx", line, cell)
+            return _listings(shell, _expanded(shell, "%ptx", line))
+        _define(shell, "ptx", _expanded(shell, "%%ptx", line), cell)
         return None
 
     cuda.__doc__, ptx.__doc__ = _CUDA_HELP, _PTX_HELP
@@ -117,6 +121,16 @@ def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str
     return names
 
 
+def _expanded(shell: InteractiveShell, magic: str, line: str) -> str:
+    """The line of a magic with the values of the notebook's variables, as in -DTILE={tile}."""
+    if len(line) > _MAX_LINE:
+        raise PtxlabError(
+            f"{magic}: its line has {len(line):,} characters, and may have {_MAX_LINE:,}; "
+            "macros can stand in the cell"
+        )
+    return shell.var_expand(line, _NO_FRAME)
+
+
 @dataclass
 class _Options:
     """The options of a cell's first line, and those to pass to NVRTC."""
@@ -127,11 +141,6 @@ class _Options:
 
 
 def _options(magic: str, line: str) -> _Options:
-    if len(line) > _MAX_LINE:
-        raise PtxlabError(
-            f"%%{magic}: its line has {len(line):,} characters, and may have {_MAX_LINE:,}; "
-            "macros can stand in the cell"
-        )
     try:
         words = iter(shlex.split(line))
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, jupyter
 from ptxlab.simulator.kernel import Kernel
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
@@ -139,8 +139,8 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         ("%ptx proxy", "'proxy' is no kernel; "),
         ("%ptx holder", "'holder' is no kernel; "),
         (
-            f"%%cuda -D{'x' * 100_000}\n__global__ void f() {{}}",
-            "its line has 100,009 characters, and may have 100,000",
+            f"%%cuda -D{'x' * 10_000}\n__global__ void f() {{}}",
+            "has 10,002 characters, and may have 10,000",
         ),
         (
             "%%cuda -I. --time=t.csv\n__global__ void f() {}",
@@ -175,10 +175,15 @@ def test_kernels_however_their_lines_are_written(shell: Any, text: str, shown: l
     assert "print" in listings._repr_html_()
 
 
-def test_a_long_line_of_options(shell: Any) -> None:
-    macros = " ".join(f"-DA{number}={number}" for number in range(4000))
-    assert shell.run_cell(f"%%cuda {macros}\n__global__ void many(int* x) {{ *x = A3999; }}").success
-    assert "3999" in shell.user_ns["many"].ptx
+def test_options_with_variables_of_the_notebook(shell: Any) -> None:
+    shell.run_cell("tile, line = 41001, 3")
+    assert shell.run_cell("%%cuda -DTILE={tile + line}\n__global__ void f(int* x) { *x = TILE; }").success
+    assert "41004" in shell.user_ns["f"].ptx
+
+
+def test_many_options_are_read_in_linear_time() -> None:
+    words = [f"-DA{number}={number}" for number in range(20_000)]
+    assert jupyter._options("cuda", " ".join(words)).flags == words
 
 
 def test_ptx_and_sass_beside_the_source(shell: Any) -> None:
