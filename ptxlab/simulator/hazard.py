@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .ptx.syntax import PtxInstruction
+from .ptx.syntax import PtxInstruction, lines_of
 from .threads import Batch
 
 #: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
@@ -535,7 +535,7 @@ class HazardLog:
         remark: str = "",
     ) -> None:
         self._remark = f" ({remark})" if remark else ""
-        self._lines = source.splitlines()
+        self._lines = lines_of(source)
         self._language = language  # of `SPELLINGS`
         self._is_ptx = is_ptx
         self._shared = shared  # names, addresses and sizes of variables
