@@ -17,16 +17,18 @@ from typing import Any
 
 from ptxlab._util.files import write_atomically
 
-from . import gpuverify, indigo, ours
+from . import gpuverify, indigo, ours, scor
 from .runs import Run
 
 
 def main() -> None:
     parser = argparse.ArgumentParser("python -m tools.suites", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--ours", action="store_true", help="the kernels of this project that are right")
-    for name in ("gpuverify", "indigo"):
+    for name in ("gpuverify", "scor", "indigo"):
         parser.add_argument(f"--{name}", type=Path, metavar="PATH", help="a copy of the suite")
-    parser.add_argument("--graphs", default=indigo.GRAPH, help="graphs for Indigo's codes, with commas between")
+    parser.add_argument(
+        "--graphs", default=indigo.GRAPH, help="graphs for Indigo's codes, with commas between"
+    )
     parser.add_argument("--clean", action="store_true", help="only what the suites call right")
     parser.add_argument("--only", default="", metavar="WORDS", help="only kernels with this in their name")
     parser.add_argument("--to", type=Path, metavar="FILE", help="keep every run there, as JSON")
@@ -50,12 +52,17 @@ def _runs(options: argparse.Namespace) -> Iterator[Run]:
         yield from ours.runs(options.only)
     if options.gpuverify:
         yield from gpuverify.runs(options.gpuverify, options.only, options.clean)
+    if options.scor:
+        yield from scor.runs(options.scor, options.only, options.clean)
     if options.indigo:
         yield from indigo.runs(options.indigo, options.only, tuple(options.graphs.split(",")), options.clean)
 
 
 def _show(row: dict[str, Any]) -> None:
-    print(f"{row['suite']} {row['name']}: {row['verdict']}" + (f" ({row['bug']})" if row["bug"] else ""), flush=True)
+    print(
+        f"{row['suite']} {row['name']}: {row['verdict']}" + (f" ({row['bug']})" if row["bug"] else ""),
+        flush=True,
+    )
     for sentence in (*row.get("hazards", ()), *row.get("notes", ()), *filter(None, [row.get("refusal")])):
         print(f"    {sentence}")
 

@@ -20,7 +20,9 @@ _THREADS = 64
 _SOURCE = re.compile(r"^__(?:device|global)__.*?^}", re.MULTILINE | re.DOTALL)
 
 
-def runs(folder: Path, words: str = "", graphs: tuple[str, ...] = (GRAPH,), clean: bool = False) -> Iterator[Run]:
+def runs(
+    folder: Path, words: str = "", graphs: tuple[str, ...] = (GRAPH,), clean: bool = False
+) -> Iterator[Run]:
     """Each code on each graph; with `clean` those without a bug alone."""
     root = next(path for path in (folder / "indigo", folder) if (path / "indigo_sources").is_dir())
     for file in sorted((root / "indigo_sources").glob("*/*.cu")):

@@ -17,7 +17,9 @@ TYPES: dict[str, Any] = {
     "unsigned long": np.uint64, "ulong": np.uint64, "long long": np.int64, "unsigned long long": np.uint64,
     "float": np.float32, "double": np.float64, "half": np.float16,
 }  # fmt: skip
-_QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|static|struct|__global|global)\b")
+_QUALIFIERS = re.compile(
+    r"\b(const|volatile|restrict|__restrict__|__restrict|static|struct|__global|global)\b"
+)
 
 
 class Parameter(NamedTuple):
@@ -51,6 +53,8 @@ def parameters_of(text: str) -> list[Parameter]:
     """Those of a list such as ``float* x, int n``."""
     found = []
     for part in split_arguments(text):
+        pointer = re.fullmatch(r"(.*?)\(\s*\*\s*(\w+)\s*\)\s*\[.*", part)  # to an array
+        part = f"{pointer[1]}* {pointer[2]}" if pointer else part
         plain = " ".join(_QUALIFIERS.sub(" ", part.split("=")[0]).split())
         match = re.fullmatch(r"(.*?)([\s*&]*)(\w+)\s*((?:\[[^\]]*\])*)", plain)
         if match is None:
@@ -81,3 +85,12 @@ def scalar_for(parameter: Parameter, value: int) -> Any:
     """The number as the parameter's type."""
     kind, count = element_of(parameter.type) or (np.int32, 1)
     return np.array([value] * count, dtype=kind).tobytes() if count > 1 else np.array(value).astype(kind)[()]
+
+
+def closing(text: str, start: int) -> int:
+    """Where the bracket closes that was opened before `start`."""
+    depth, place = 1, start
+    while depth and place < len(text):
+        depth += (text[place] == "(") - (text[place] == ")")
+        place += 1
+    return place - 1

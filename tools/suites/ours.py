@@ -25,7 +25,7 @@ from tests.course import RIGHT
 from tests.gemm.test_attention import problem as attention_problem
 from tests.gemm.test_gemm import CASES as RUNGS
 from tests.gemm.test_gemm import problem as gemm_problem
-from tests.simulator import hazard_cases
+from tests.simulator import hazard_cases, test_published_hazards
 from tests.simulator.kernel_cases import CASES as KERNELS
 from tools import probe_hazards
 
@@ -83,10 +83,14 @@ def _programs() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"tests/kernels {name}", lambda name=name: _kernel(name)
     for name in hazard_cases.HAZARDS:
         yield f"hazards, fixed {name}", lambda name=name: _fixed(name)
+    for name in test_published_hazards.CASES:
+        yield f"published, fixed {name}", lambda name=name: test_published_hazards.simulated(name, True)
     for name in probe_hazards.KIND_OF:
         yield (
             f"probes, fixed {name}",
-            lambda name=name: probe_hazards.kernel(name, True).simulate(2, 128, *probe_hazards.arguments(2, 2)),
+            lambda name=name: probe_hazards.kernel(name, True).simulate(
+                2, 128, *probe_hazards.arguments(2, 2)
+            ),
         )
     for name in sorted(RECORDED):
         yield f"tests/adapters {name}", lambda name=name: _recorded(name)
@@ -105,7 +109,10 @@ def _programs() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name, answers in RIGHT.items():
         for number, answer in enumerate(answers):
             if isinstance(answer, str) and ";" in answer:
-                yield f"answer {name} {number}", lambda name=name, answer=answer: lessons.exercise(name).check(answer)
+                yield (
+                    f"answer {name} {number}",
+                    lambda name=name, answer=answer: lessons.exercise(name).check(answer),
+                )
 
 
 def _kernel(name: str) -> Any:

@@ -30,6 +30,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     refusal: str = ""
+    true_report: bool = False  # about a kernel that the suite calls right
     seconds: float = 0.0
 
     @property
@@ -59,5 +60,9 @@ class Run:
 
     def as_row(self) -> dict[str, Any]:
         """For a file: what is empty is left out."""
-        row = {name: value for name, value in asdict(self).items() if value not in ([], "", 0.0) or name == "bug"}
+        row = {
+            name: value
+            for name, value in asdict(self).items()
+            if value not in ([], "", 0.0, False) or name == "bug"
+        }
         return {**row, "verdict": self.verdict}
