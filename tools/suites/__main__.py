@@ -1,0 +1,85 @@
+"""Run the kernels of published suites on the simulator, and compare what it says with what the suite says.
+
+python -m tools.suites --gpuverify PATH --indigo PATH --ours [--clean] [--only WORDS] [--to FILE] [--since FILE]
+
+Each PATH is a copy of the suite; nothing is fetched. What differs from the suite is printed; `--to` keeps all
+runs in a file, and `--since` prints what is not as in such a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ptxlab._util.files import write_atomically
+
+from . import gpuverify, indigo, ours, scor
+from .runs import Run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m tools.suites", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--ours", action="store_true", help="the kernels of this project that are right")
+    for name in ("gpuverify", "scor", "indigo"):
+        parser.add_argument(f"--{name}", type=Path, metavar="PATH", help="a copy of the suite")
+    parser.add_argument(
+        "--graphs", default=indigo.GRAPH, help="graphs for Indigo's codes, with commas between"
+    )
+    parser.add_argument("--clean", action="store_true", help="only what the suites call right")
+    parser.add_argument("--only", default="", metavar="WORDS", help="only kernels with this in their name")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="keep every run there, as JSON")
+    parser.add_argument("--since", type=Path, metavar="FILE", help="print what differs from these runs")
+    options = parser.parse_args()
+    rows = []
+    for run in _runs(options):
+        rows.append(run.as_row())
+        if not options.since and (run.notes or run.verdict not in ("clean", "found")):
+            _show(rows[-1])
+    if options.to:
+        write_atomically(options.to, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    if options.since:
+        _compare(json.loads(options.since.read_text(encoding="utf-8")), rows)
+    for (suite, verdict), count in sorted(Counter((row["suite"], row["verdict"]) for row in rows).items()):
+        print(f"{suite}: {count} {verdict}")
+
+
+def _runs(options: argparse.Namespace) -> Iterator[Run]:
+    if options.ours:
+        yield from ours.runs(options.only)
+    if options.gpuverify:
+        yield from gpuverify.runs(options.gpuverify, options.only, options.clean)
+    if options.scor:
+        yield from scor.runs(options.scor, options.only, options.clean)
+    if options.indigo:
+        yield from indigo.runs(options.indigo, options.only, tuple(options.graphs.split(",")), options.clean)
+
+
+def _show(row: dict[str, Any]) -> None:
+    print(
+        f"{row['suite']} {row['name']}: {row['verdict']}" + (f" ({row['bug']})" if row["bug"] else ""),
+        flush=True,
+    )
+    for sentence in (*row.get("hazards", ()), *row.get("notes", ()), *filter(None, [row.get("refusal")])):
+        print(f"    {sentence}")
+
+
+def _compare(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    """Kernels whose verdict, kinds of hazards or number of notes are not what they were."""
+
+    def said(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["verdict"], row.get("kinds", []), len(row.get("notes", ()))
+
+    earlier = {(row["suite"], row["name"]): row for row in before}
+    for row in after:
+        old = earlier.get((row["suite"], row["name"]))
+        if old is None or said(old) != said(row):
+            print(f"\nwas {old['verdict'] if old else 'not run'} {(old or {}).get('kinds', '')}, now:")
+            _show(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Indigo 1.3, as HiRace's artifact has it: the names of the codes say what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ptxlab
+
+from .runs import LIMIT, Run
+
+SUITE = "Indigo 1.3"
+#: On which the codes run, if nothing else is said: its every race occurs there.
+GRAPH = "DAG_100n_200e"
+_THREADS = 64
+_SOURCE = re.compile(r"^__(?:device|global)__.*?^}", re.MULTILINE | re.DOTALL)
+
+
+def runs(
+    folder: Path, words: str = "", graphs: tuple[str, ...] = (GRAPH,), clean: bool = False
+) -> Iterator[Run]:
+    """Each code on each graph; with `clean` those without a bug alone."""
+    root = next(path for path in (folder / "indigo", folder) if (path / "indigo_sources").is_dir())
+    for file in sorted((root / "indigo_sources").glob("*/*.cu")):
+        bug = _claim(file.stem)
+        if words in file.stem and not (clean and bug):
+            for graph in graphs:
+                run = Run(SUITE, f"{file.stem} {graph}", bug)
+                yield run.do(lambda file=file, graph=graph: _simulated(file, root / "input" / f"{graph}.egr"))
+
+
+def _claim(name: str) -> str:
+    if re.search("atomicBug|guardBug|raceBug|syncBug", name):
+        return "race"
+    return "out of bounds" if "boundsBug" in name else ""
+
+
+def _simulated(file: Path, graph: Path) -> Any:
+    text = file.read_text(encoding="utf-8")
+    functions = list(_SOURCE.finditer(text))
+    start = text[: functions[0].start()].count("\n") + 1
+    body = text[functions[0].start() : functions[-1].end()]
+    kernel = ptxlab.kernel(f"typedef int data_t;\n#line {start}\n{body}\n", "test_kernel")
+    nodes, edges, nindex, nlist = read_graph(graph)
+    rng = np.random.default_rng(0)
+    length = max(nodes, edges, 1)
+    data = [rng.integers(0, high, length).astype(np.int32) for high in (nodes, max(edges, 1))]
+    data[0][0] = data[1][0] = 0
+    return kernel.simulate(_blocks(file.parent.name, file.stem, nodes), _THREADS, nindex, nlist, *data, nodes,
+                           limit=LIMIT, show=False)  # fmt: skip
+
+
+def _blocks(pattern: str, code: str, nodes: int) -> int:
+    """As many as the code's own check asks for; persistent ones have a loop over vertices, and get a third."""
+    threads = nodes * {"warp": 32, "block": _THREADS}.get(pattern.rsplit("_", 1)[1], 1)
+    blocks = -(-threads // _THREADS)
+    return max(blocks // 3, 2) if "persistent" in code else blocks
+
+
+def read_graph(file: Path) -> tuple[int, int, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Nodes, edges, where the neighbours of each node begin, and the neighbours."""
+    words = np.fromfile(file, dtype="<i4")
+    nodes, edges = map(int, words[:2])
+    return nodes, edges, words[2 : nodes + 3].copy(), words[nodes + 3 : nodes + 3 + edges].copy()
