@@ -147,36 +147,6 @@ CASES = {
     "clean_registers_by_role": Case("", 1, 256),
 }
 
-#: Not found yet, and why.
-PENDING = {
-    **dict.fromkeys(
-        ("lock_acquire_unfenced", "message_read_early", "relaxed_flag", "acquire_of_block"),
-        "M1: a flag is read without acquiring what it released",
-    ),
-    **dict.fromkeys(("other_flag", "one_flag_for_all"), "M7: which flag it is does not count"),
-    **dict.fromkeys(
-        ("into_a_variable", "unset_into_a_variable"), "M2: variables of the module are not handed back"
-    ),
-    **dict.fromkeys(
-        ("filled_after_loads", "filled_after_stores"), "M3: a bulk copy over what the generic proxy touched"
-    ),
-    **dict.fromkeys(
-        ("volatile_exchange", "volatile_counter", "volatile_and_atomic", "warp_synchronous"),
-        "M4: volatile on both sides",
-    ),
-    "scope_then_narrower": "M5: mixed scopes are seen in one order",
-    "halves_of_a_warp": "M6: two masks count as one",
-    **dict.fromkeys(("named_for_some", "named_for_the_third"), "M8: two readers are remembered"),
-    **dict.fromkeys(
-        ("initialised_by_two", "initialised_again", "mbarrier_as_data", "never_initialised"),
-        "M9: the life of an mbarrier",
-    ),
-    "written_and_read_only": "M10: ld.global.nc of what was written",
-    "too_many_blocks": "M11: blocks that do not fit wait for each other",
-    "next_array": "M13: the bounds of an array",
-    "registers_of_one_warp": "M14: setmaxnreg by a part of a warpgroup",
-}
-
 
 @cache
 def _compiled(fixed: bool) -> Any:
@@ -208,11 +178,11 @@ def test_published_patterns(name: str) -> None:
     """The broken kernel has a finding of its kind; the right one has none."""
     kind = CASES[name].kind
     assert _findings(name, True) == []
-    if not kind or name in PENDING:
+    if not kind:
         return
     found = {finding.kind for finding in _findings(name, False)}
     assert found and (kind == "*" or found & set(kind.split("|"))), found
 
 
 def test_every_kernel_has_a_case() -> None:
-    assert set(_compiled(True).module.entries) == set(CASES) and set(PENDING) <= set(CASES)
+    assert set(_compiled(True).module.entries) == set(CASES)

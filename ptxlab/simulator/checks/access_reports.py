@@ -410,11 +410,12 @@ class AccessReports:
         self._add(touch, replace(account(threads), threads=threads), account)
 
     def unfenced_store(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
-        """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
+        """An asynchronous access to bytes that an ordinary store wrote, without a proxy fence."""
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
+        verb = "overwrites" if touch.access.kind == "write" else "reads"
         what = (
-            f"{{who}}: {name} reads {self.log.shared_place(*span)}, which {line_text(other)} wrote "
+            f"{{who}}: {name} {verb} {self.log.shared_place(*span)}, which {line_text(other)} wrote "
             f"through the generic proxy ({other.opcode})"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"

@@ -147,7 +147,7 @@ class AccessCheck(Observer):
             return
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
             self._check_written(touch, before)
-        if access.kind != "write" and access.proxy == "async":
+        if access.proxy == "async":
             self._proxies.check_stores(touch, before)
         if access.kind == "read":
             self._note_shared_read(touch)

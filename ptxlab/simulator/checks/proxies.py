@@ -53,8 +53,14 @@ class ProxyFences:
             self._global_fence[event.threads] = self._time.now
 
     def check_stores(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
-        """Report ordinary stores to shared memory that an asynchronous read has no fence after."""
+        """Report ordinary stores to shared memory that an asynchronous access has no fence after.
+
+        One that overwrites them may come first, unless somebody has read what was stored.
+        """
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
+        if touch.access.kind == "write" and plain.any():
+            read = np.max([readers[touch.entries] for readers in touch.shadow.readers()], axis=0)
+            plain &= read >> TIME_SHIFT & TIME < before >> TIME_SHIFT & TIME
         if not plain.any():
             return
         self._blocks.require_same_clocks()
