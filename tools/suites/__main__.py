@@ -31,7 +31,9 @@ def main() -> None:
     parser.add_argument("--ours", action="store_true", help="the kernels of this project that are right")
     for name in ("gpuverify", "scor", "indigo", *_SAMPLES):
         parser.add_argument(f"--{name}", type=Path, metavar="PATH", help="a copy of the suite")
-    parser.add_argument("--graphs", default=indigo.GRAPH, help="graphs for Indigo's codes, by commas")
+    parser.add_argument(
+        "--graphs", default=",".join(indigo.GRAPHS), help="graphs for Indigo's codes, by commas"
+    )
     parser.add_argument("--clean", action="store_true", help="only what the suites call right")
     parser.add_argument("--only", default="", metavar="WORDS", help="only kernels with this in their name")
     parser.add_argument("--to", type=Path, metavar="FILE", help="keep every run there, as JSON")

@@ -17,15 +17,16 @@ OWN = "ptxlab"
 #: Suite -> where it is, which commit of it was read, and the option that runs it.
 SOURCES = {
     "Indigo 1.3": ("JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f9", "--indigo"),
+    "Indigo 1.3, a graph of 5 nodes": ("JohnJacobsonIII/HiRace-Artifact-SC24", "44a935f9", "--indigo"),
     "ScoR microbenchmarks": ("csl-iisc/ScoR", "6dc3507e", "--scor"),
     "ScoR microbenchmarks without volatile": ("csl-iisc/ScoR", "6dc3507e", "--scor"),
     "ScoR applications": ("csl-iisc/ScoR", "6dc3507e", ""),
-    "ScoR applications without volatile": ("csl-iisc/ScoR", "6dc3507e", ""),
     "GPUVerify, CUDA": ("mc-imperial/gpuverify", "49219770", "--gpuverify"),
     "GPUVerify, OpenCL": ("mc-imperial/gpuverify", "49219770", "--gpuverify"),
     "compute-sanitizer samples": ("NVIDIA/compute-sanitizer-samples", "1e1fab8e", "--sanitizer"),
     "Faial's tutorial": ("cogumbreiro/faial-tutorial", "c28d430c", "--faial"),
     "GKLEE's kernels, with Simulee": ("shadowmydx/Simulee", "980e236a", "--simulee"),
+    "GKLEE, Faial, Simulee: more kernels": ("Geof23/Gklee", "58c3c599", ""),
 }
 
 _INTRODUCTION = """# Published suites
@@ -163,6 +164,7 @@ def _listed(suite: str, reasons: dict[str, list[str]] | int) -> list[str]:
         return []
     lines = []
     for reason, names in reasons.items():
+        names = list(dict.fromkeys(name.split(" ")[0] for name in names)) if "Indigo" in suite else names
         shown = [f"`{name}`" for name in names[:8]] + (
             [f"and {len(names) - 8} more"] if len(names) > 8 else []
         )
