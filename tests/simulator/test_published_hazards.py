@@ -145,6 +145,13 @@ CASES = {
     "clean_volatile_own": Case(""),
     "clean_shuffled_halves": Case("", 1, 32),
     "clean_registers_by_role": Case("", 1, 256),
+    "clean_fence_by_the_leader": Case(""),
+    "clean_variable_not_written": Case(""),
+    "clean_flags_by_lane": Case("", 4, 32),
+    "clean_flag_in_turn": Case("", 2, 1),
+    "clean_value_with_its_flag": Case("", 2, 1),
+    "clean_look_back_in_a_word": Case("", 4, 1),
+    "clean_rows_of_one_array": Case(""),
 }
 
 

@@ -1,39 +1,49 @@
 """Run the kernels of published suites on the simulator, and compare what it says with what the suite says.
 
-python -m tools.suites --gpuverify PATH --indigo PATH --ours [--clean] [--only WORDS] [--to FILE] [--since FILE]
+python -m tools.suites --gpuverify PATH --indigo PATH --ours [--clean] [--only WORDS] [--to FILE]
 
 Each PATH is a copy of the suite; nothing is fetched. What differs from the suite is printed; `--to` keeps all
-runs in a file, and `--since` prints what is not as in such a file.
+runs in a file, `--since` prints what is not as in such a file, and `--record` writes the page of such files,
+docs/reference/suites.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ptxlab
 from ptxlab._util.files import write_atomically
 
-from . import gpuverify, indigo, ours, scor
+from . import gpuverify, indigo, ours, page, samples, scor
 from .runs import Run
+
+_SAMPLES = dict(zip(("sanitizer", "faial", "simulee"), samples.SAMPLES, strict=True))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser("python -m tools.suites", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--ours", action="store_true", help="the kernels of this project that are right")
-    for name in ("gpuverify", "scor", "indigo"):
+    for name in ("gpuverify", "scor", "indigo", *_SAMPLES):
         parser.add_argument(f"--{name}", type=Path, metavar="PATH", help="a copy of the suite")
     parser.add_argument(
-        "--graphs", default=indigo.GRAPH, help="graphs for Indigo's codes, with commas between"
+        "--graphs", default=",".join(indigo.GRAPHS), help="graphs for Indigo's codes, by commas"
     )
     parser.add_argument("--clean", action="store_true", help="only what the suites call right")
     parser.add_argument("--only", default="", metavar="WORDS", help="only kernels with this in their name")
     parser.add_argument("--to", type=Path, metavar="FILE", help="keep every run there, as JSON")
     parser.add_argument("--since", type=Path, metavar="FILE", help="print what differs from these runs")
+    parser.add_argument("--record", type=Path, nargs="+", metavar="FILE", help="write the page of these runs")
     options = parser.parse_args()
+    if options.record:
+        kept = [row for file in options.record for row in json.loads(file.read_text(encoding="utf-8"))]
+        page.record(kept, _version())
+        return
     rows = []
     for run in _runs(options):
         rows.append(run.as_row())
@@ -47,6 +57,13 @@ def main() -> None:
         print(f"{suite}: {count} {verdict}")
 
 
+def _version() -> str:
+    """That of this checkout: the package's, and its commit."""
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    return f"{ptxlab.__version__} ({commit})" if commit else ptxlab.__version__
+
+
 def _runs(options: argparse.Namespace) -> Iterator[Run]:
     if options.ours:
         yield from ours.runs(options.only)
@@ -54,15 +71,16 @@ def _runs(options: argparse.Namespace) -> Iterator[Run]:
         yield from gpuverify.runs(options.gpuverify, options.only, options.clean)
     if options.scor:
         yield from scor.runs(options.scor, options.only, options.clean)
+    for option, suite in _SAMPLES.items():
+        if folder := getattr(options, option):
+            yield from samples.runs(suite, folder, options.only, options.clean)
     if options.indigo:
         yield from indigo.runs(options.indigo, options.only, tuple(options.graphs.split(",")), options.clean)
 
 
 def _show(row: dict[str, Any]) -> None:
-    print(
-        f"{row['suite']} {row['name']}: {row['verdict']}" + (f" ({row['bug']})" if row["bug"] else ""),
-        flush=True,
-    )
+    claim = f" ({row['bug']})" if row["bug"] else ""
+    print(f"{row['suite']} {row['name']}: {row['verdict']}{claim}", flush=True)
     for sentence in (*row.get("hazards", ()), *row.get("notes", ()), *filter(None, [row.get("refusal")])):
         print(f"    {sentence}")
 

@@ -12,14 +12,13 @@ LENGTH = 1 << 18
 
 TYPES: dict[str, Any] = {
     "char": np.int8, "signed char": np.int8, "unsigned char": np.uint8, "uchar": np.uint8, "bool": np.uint8,
-    "short": np.int16, "unsigned short": np.uint16, "ushort": np.uint16, "int": np.int32, "signed": np.int32,
-    "unsigned": np.uint32, "unsigned int": np.uint32, "uint": np.uint32, "long": np.int64, "size_t": np.uint64,
-    "unsigned long": np.uint64, "ulong": np.uint64, "long long": np.int64, "unsigned long long": np.uint64,
+    "short": np.int16, "unsigned short": np.uint16, "ushort": np.uint16,
+    "int": np.int32, "signed": np.int32, "unsigned": np.uint32, "unsigned int": np.uint32, "uint": np.uint32,
+    "long": np.int64, "unsigned long": np.uint64, "ulong": np.uint64, "size_t": np.uint64,
+    "long long": np.int64, "unsigned long long": np.uint64,
     "float": np.float32, "double": np.float64, "half": np.float16,
 }  # fmt: skip
-_QUALIFIERS = re.compile(
-    r"\b(const|volatile|restrict|__restrict__|__restrict|static|struct|__global|global)\b"
-)
+_QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict(__)?|static|struct|(__)?global)\b")
 
 
 class Parameter(NamedTuple):
@@ -94,3 +93,21 @@ def closing(text: str, start: int) -> int:
         depth += (text[place] == "(") - (text[place] == ")")
         place += 1
     return place - 1
+
+
+_HOST = re.compile(r"cuda[A-Z]\w*\s*\(|<<<|std::|\bint\s+main\b|\bprintf\b.*host")
+
+
+def device_part(text: str) -> str:
+    """The text without `#include` and without what runs on the host, line for line."""
+    plain = without_comments(text)
+    kept, chunk, depth = [], [], 0
+    for line in plain.splitlines():
+        chunk.append(line)
+        depth += line.count("{") - line.count("}")
+        ends = depth == 0 and (line.rstrip().endswith(("}", ";", "};")) or line.lstrip().startswith("#"))
+        if ends or not "".join(chunk).strip():
+            dropped = _HOST.search("\n".join(chunk)) or re.match(r"\s*#\s*include", line)
+            kept += [""] * len(chunk) if dropped else chunk
+            chunk = []
+    return "\n".join(kept)

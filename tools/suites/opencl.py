@@ -7,16 +7,14 @@ import re
 from .launches import closing, split_arguments, without_comments
 
 _DIMENSIONS = {
-    "get_local_id": "threadIdx", "get_group_id": "blockIdx", "get_local_size": "blockDim", "get_num_groups": "gridDim",
+    "get_local_id": "threadIdx", "get_group_id": "blockIdx",
+    "get_local_size": "blockDim", "get_num_groups": "gridDim",
 }  # fmt: skip
 _ATOMICS = {
     "add": "atomicAdd", "sub": "atomicSub", "xchg": "atomicExch", "min": "atomicMin", "max": "atomicMax",
     "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor", "cmpxchg": "atomicCAS",
 }  # fmt: skip
-_VECTORS = (
-    "|".join(f"{sign}{kind}" for sign in ("", "u") for kind in ("char", "short", "int", "long"))
-    + "|float|double"
-)
+_VECTORS = "u?char|u?short|u?int|u?long|float|double"
 
 #: What kernels may call. A copy by the group is one by its threads, each of which
 #: copies what another will use.
@@ -41,8 +39,8 @@ typedef int event_t;
 template <class T> __device__ T mul24(T a, T b) { return a * b; }
 """
     + "".join(
-        f"__device__ unsigned long {name}(unsigned d) {{ return d == 0 ? {register}.x : d == 1 ? {register}.y : "
-        f"{register}.z; }}\n"
+        f"__device__ unsigned long {name}(unsigned d) "
+        f"{{ return d == 0 ? {register}.x : d == 1 ? {register}.y : {register}.z; }}\n"
         for name, register in _DIMENSIONS.items()
     )
     + "".join(
@@ -75,7 +73,8 @@ __device__ void wait_group_events(int, event_t*) { __syncthreads(); }
 """
 )
 
-#: What a kernel finds in its local memory, and what is made of it afterwards: stores that nobody reads do not count.
+#: What a kernel finds in its local memory, and what is made of it afterwards: stores that nobody reads do
+#: not count.
 _BEFORE = """extern __shared__ ulonglong2 ptxlab_local[];
 unsigned ptxlab_thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 unsigned ptxlab_threads = blockDim.x * blockDim.y * blockDim.z;
@@ -84,7 +83,8 @@ __syncthreads();
 """
 _AFTER = """__syncthreads();
 unsigned long ptxlab_sum = 0;
-for (unsigned i = ptxlab_thread; i < SIZE; i += ptxlab_threads) ptxlab_sum += ptxlab_local[i].x + ptxlab_local[i].y;
+for (unsigned i = ptxlab_thread; i < SIZE; i += ptxlab_threads)
+  ptxlab_sum += ptxlab_local[i].x + ptxlab_local[i].y;
 ptxlab_sums[blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)][ptxlab_thread] = ptxlab_sum;
 """
 
@@ -128,9 +128,7 @@ def _wrapper(plain: str, match: re.Match[str], size: int) -> str:
         if parameter == "void":
             continue
         if parameter in local:
-            kind = re.sub(
-                r"__local|\bconst\b|\bvolatile\b|\brestrict\b|__restrict|\*.*|\[.*", " ", parameter
-            ).split()
+            kind = re.sub(r"\b(__local|const|volatile|restrict|__restrict)\b|[*[].*", " ", parameter).split()
             kind = kind[:-1] if "*" not in parameter else kind
             offset = size // len(local) * local.index(parameter)
             passed.append(f"({' '.join(kind)}*)(ptxlab_local + {offset})")

@@ -7,6 +7,7 @@ sparse products, and what the lessons and right answers to them simulate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -80,39 +81,29 @@ def _launches(name: str, program: Callable[[], Any]) -> list[Run]:
 
 def _programs() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in KERNELS:
-        yield f"tests/kernels {name}", lambda name=name: _kernel(name)
+        yield f"tests/kernels {name}", partial(_kernel, name)
     for name in hazard_cases.HAZARDS:
-        yield f"hazards, fixed {name}", lambda name=name: _fixed(name)
+        yield f"hazards, fixed {name}", partial(_fixed, name)
     for name in test_published_hazards.CASES:
-        yield f"published, fixed {name}", lambda name=name: test_published_hazards.simulated(name, True)
+        yield f"published, fixed {name}", partial(test_published_hazards.simulated, name, True)
     for name in probe_hazards.KIND_OF:
-        yield (
-            f"probes, fixed {name}",
-            lambda name=name: probe_hazards.kernel(name, True).simulate(
-                2, 128, *probe_hazards.arguments(2, 2)
-            ),
-        )
+        yield f"probes, fixed {name}", partial(_probe, name)
     for name in sorted(RECORDED):
-        yield f"tests/adapters {name}", lambda name=name: _recorded(name)
+        yield f"tests/adapters {name}", partial(_recorded, name)
     for number, form, constants, size in RUNGS:
-        yield f"gemm {number} {form or ''}", lambda a=(number, form, constants, size): _rung(*a)
+        yield f"gemm {number} {form or ''}", partial(_rung, number, form, constants, size)
     for name, (form, constants) in _SPARSE.items():
-        yield f"sparse {name}", lambda form=form, constants=constants: _sparse(form, constants)
+        yield f"sparse {name}", partial(_sparse, form, constants)
     for number, constants in attention_lesson.SMALL.items():
-        yield f"attention {number}", lambda number=number, constants=constants: _attention(number, constants)
+        yield f"attention {number}", partial(_attention, number, constants)
     yield "lesson epilogue", epilogue.compared
     for stages, tiles in ((1, 3), (2, 5), (3, 7)):
-        yield (
-            f"lesson mbarriers {stages} {tiles}",
-            lambda stages=stages, tiles=tiles: mbarriers.recorded(mbarriers.WHOLE_RING, stages, tiles),
-        )
+        whole = partial(mbarriers.recorded, mbarriers.WHOLE_RING, stages, tiles)
+        yield f"lesson mbarriers {stages} {tiles}", whole
     for name, answers in RIGHT.items():
         for number, answer in enumerate(answers):
             if isinstance(answer, str) and ";" in answer:
-                yield (
-                    f"answer {name} {number}",
-                    lambda name=name, answer=answer: lessons.exercise(name).check(answer),
-                )
+                yield f"answer {name} {number}", partial(lessons.exercise(name).check, answer)
 
 
 def _kernel(name: str) -> Any:
@@ -125,19 +116,23 @@ def _fixed(name: str) -> Any:
     return hazard_cases.variant(name, True).simulate(grid, block, *arguments, shared=shared, show=False)
 
 
+def _probe(name: str) -> Any:
+    return probe_hazards.kernel(name, True).simulate(2, 128, *probe_hazards.arguments(2, 2), show=False)
+
+
 def _recorded(name: str) -> Any:
     case = RECORDED[name]
     kernel = ptxlab.kernel((FOLDER / f"{name}.ptx").read_text(encoding="utf-8"))
     return kernel.simulate(case.grid, case.block, *case.arguments(), shared=case.shared, show=False)
 
 
-def _rung(number: int, form: str | None, constants: dict[str, int], size: tuple[int, int, int]) -> Any:
+def _rung(number: int, form: str | None, constants: dict[str, Any], size: tuple[int, int, int]) -> Any:
     rung = gemm.rung(number, form, **constants)
     a, b, _ = gemm_problem(rung.form, *size)
     return rung.simulate(a, b, processors=4)
 
 
-def _sparse(form: str, constants: dict[str, int]) -> Any:
+def _sparse(form: str, constants: dict[str, Any]) -> Any:
     rng = np.random.default_rng(3)
     left, right = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((70, 160), (160, 70)))
     left[:, ::2] = 0  # 2:4

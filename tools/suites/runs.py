@@ -18,8 +18,8 @@ LIMIT = 3_000_000
 class Run:
     """A kernel and its launch.
 
-    `bug` is what the suite says is wrong, "" of a kernel that is right, and None where it makes no such claim,
-    for the reason in `remark`. `hazards` and `notes` are sentences, `refusal` that of another error.
+    `bug` is what the suite says is wrong, "" of a kernel that is right, and None where it makes no such
+    claim, for the reason in `remark`. `hazards` and `notes` are sentences, `refusal` that of another error.
     """
 
     suite: str
@@ -36,11 +36,12 @@ class Run:
     @property
     def verdict(self) -> str:
         """found, missed, clean, report, refused, or not judged."""
-        if self.hazards:
-            return "report" if self.bug == "" else "not judged" if self.bug is None else "found"
-        if self.refusal:
+        if self.refusal and not self.hazards:
             return "refused"
-        return "clean" if self.bug == "" else "not judged" if self.bug is None else "missed"
+        if self.bug is None:
+            return "not judged"
+        right, wrong = ("report", "found") if self.hazards else ("clean", "missed")
+        return wrong if self.bug else right
 
     def do(self, simulate: Callable[[], Any]) -> Run:
         """Run it; `simulate` compiles the kernel, too."""
@@ -60,9 +61,5 @@ class Run:
 
     def as_row(self) -> dict[str, Any]:
         """For a file: what is empty is left out."""
-        row = {
-            name: value
-            for name, value in asdict(self).items()
-            if value not in ([], "", 0.0, False) or name == "bug"
-        }
+        row = {name: value for name, value in asdict(self).items() if value or name == "bug"}
         return {**row, "verdict": self.verdict}

@@ -1089,3 +1089,64 @@ extern "C" __global__ void __launch_bounds__(256) clean_registers_by_role(int* x
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");
     o[T] = x[T];
 }
+KERNEL(clean_fence_by_the_leader) {  // after the barrier, the thread that copies has the proxy fence for all
+    __shared__ __align__(128) int s[64];
+    __shared__ u64 full;
+    s[T] = x[T];
+    if (T == 0) init(&full, 1);
+    __syncthreads();
+    const int before = s[63 - T];
+    __syncthreads();
+    if (T == 0) {
+        FENCE_PROXY;
+        expect(&full, 256);
+        load_bulk(s, x + 64, 256, &full);
+    }
+    wait(&full, 0);
+    o[T] = s[T] + before;
+}
+__device__ int zeros[64];
+KERNEL(clean_variable_not_written) { o[T] = zeros[T] + x[T]; }  // variables of the module start as zeros
+KERNEL(clean_flags_by_lane) {  // each lane waits for another block's flag, and then one reads what all stored
+    if (B < 3) {
+        o[B] = x[B];
+        store_release(f + B, 1);
+    } else {
+        if (T < 3) while (load_acquire(f + T) == 0) {}
+        __syncwarp();
+        if (T == 0) o[64] = o[0] + o[1] + o[2];
+    }
+}
+KERNEL(clean_flag_in_turn) {  // two blocks hand one word to and fro
+    for (int i = 0; i < 3; ++i) {
+        while (load_acquire(f) != 2 * i + B) {}
+        o[0] += x[B + 1];
+        store_release(f, 2 * i + B + 1);
+    }
+}
+KERNEL(clean_value_with_its_flag) {  // NCCL's: a value and its flag in one volatile access
+    int value = 0, flag = 0;
+    if (B == 0) asm volatile("st.volatile.global.v2.u32 [%0], {%1, 1};" :: "l"(f), "r"(x[7]) : "memory");
+    else {
+        do asm volatile("ld.volatile.global.v2.u32 {%0, %1}, [%2];" : "=r"(value), "=r"(flag) : "l"(f) : "memory");
+        while (flag == 0);
+        o[0] = value;
+    }
+}
+KERNEL(clean_look_back_in_a_word) {  // CUB's: sum and state in one word
+    u64* words = (u64*)f;
+    u64 before = 1;
+    if (B) {
+        do asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(before) : "l"(words + B - 1) : "memory");
+        while ((before & 1) == 0);
+    }
+    const u64 sum = (before >> 32) + x[B];
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"(words + B), "l"(sum << 32 | 1) : "memory");
+    o[B] = (int)sum;
+}
+KERNEL(clean_rows_of_one_array) {  // a two-dimensional array, by one index
+    __shared__ int s[8][8];
+    s[T / 8][T % 8] = x[T];
+    __syncthreads();
+    o[T] = (&s[0][0])[63 - T];
+}
