@@ -1,4 +1,4 @@
-# Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv; packages come through uv, or through pip.
+# Three commands: `make try`, `make lab` and `make test`. They need Python 3.11+ with venv; packages come through uv, or through pip.
 PYTHON ?= python3
 VENV   ?= .venv
 # for two cores: tests in a browser, and those that start processes, mostly wait
@@ -15,10 +15,14 @@ PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 # linters and numba beside each other, then the tests, and mypy beside both; JavaScript is checked while pip installs
 TOGETHER = $(MAKE) --no-print-directory -j 5 types
-.PHONY: help lab test browser exhaustive check lint javascript types loops bytecode format docs web chips homework slides matrix release clean
+.PHONY: help try lab test browser exhaustive check lint javascript types loops bytecode format docs web chips homework slides matrix release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+# OFFLINE=1 and PYODIDE=https://... as for `make web`; without them Python is brought along if its parts are here
+try: $(VENV)/try.stamp  ## build the browser edition and open it: the Explorer with Python in a tab (Ctrl+C ends it)
+	@$(RUN) -m tools.try_page $(if $(OFFLINE),--offline,$(if $(PYODIDE),--pyodide $(PYODIDE))) $(TRY_ARGS)
 
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
 	JUPYTER_CONFIG_PATH="$(CURDIR)/ptxlab/cli/jupyter$${JUPYTER_CONFIG_PATH:+$(if $(WINDOWS),;,:)$$JUPYTER_CONFIG_PATH}" $(RUN) -m jupyterlab --notebook-dir=notebooks \
@@ -96,7 +100,8 @@ matrix: | $(RUN)  ## the quick tests on each Python, with oldest packages and wi
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || { $(RUN) -m ensurepip && $(RUN) -m pip install --quiet uv; }
 	$(RUN) -m tools.matrix $(ROWS)
 
-release: $(VENV)/release.stamp  ## rehearse a release: site, build, install, README's commands, lab, tests; say what is left to do
+release: $(VENV)/release.stamp  ## rehearse a release: what documents say once it is published, site, build, install, README's commands, lab, tests; say what is left to do
+	$(RUN) -m tools.address --published
 	$(RUN) -m tools.site
 	rm -rf dist
 	$(RUN) -m build --no-isolation
@@ -117,6 +122,7 @@ else
 	$(PYTHON) -m venv --clear $(VENV)
 endif
 
+$(VENV)/try.stamp: EXTRAS =
 $(VENV)/lab.stamp: EXTRAS = lab,cuda13,fast
 $(VENV)/lab.stamp: COMPILE = --compile-bytecode
 $(VENV)/test.stamp: EXTRAS = test
@@ -124,12 +130,12 @@ $(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
 $(VENV)/%.stamp: pyproject.toml ptxlab/_version.py | $(RUN)
 ifneq ($(UV),)
-	$(UV) pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"
+	$(UV) pip install --quiet $(COMPILE) --python $(RUN) -e ".$(if $(EXTRAS),[$(EXTRAS)])"
 else
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
 	@$(RUN) -m pip install --quiet --disable-pip-version-check uv || true  # installs several times as fast as pip
-	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"; then :; else \
-	  echo "$(RUN) -m pip install -e .[$(EXTRAS)]"; \
-	  $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"; fi
+	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet $(COMPILE) --python $(RUN) -e ".$(if $(EXTRAS),[$(EXTRAS)])"; then :; else \
+	  echo "$(RUN) -m pip install -e .$(if $(EXTRAS),[$(EXTRAS)])"; \
+	  $(RUN) -m pip install --quiet --disable-pip-version-check -e ".$(if $(EXTRAS),[$(EXTRAS)])"; fi
 endif
 	@touch $@

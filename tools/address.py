@@ -1,9 +1,10 @@
 """Write the repository's address and the version wherever documents and notebooks repeat them.
 
 A fork changes `Repository` under `[project.urls]` in pyproject.toml; then `python -m tools.address` rewrites
-the first code cell of each notebook, and the links to Colab, Binder and the repository. A release is
-`python -m tools.address --release`: the version loses its .dev0, if it has one, and the changelog gets
-today's date.
+the first code cell of each notebook, and the links to Colab, Binder and the repository. These links, and what
+is offered from a package index, stand in documents only if `published` under `[tool.ptxlab]` is true, which
+`--published` and `--no-published` set. A release is `python -m tools.address --release`: it is published, the
+version loses its .dev0, if it has one, and the changelog gets today's date.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pathlib import Path
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 
-__all__ = ["FOLDED", "address", "changes", "first_cell", "release", "rewrite", "urls"]
+from .publication import rendered
+
+__all__ = ["FOLDED", "address", "changes", "first_cell", "is_published", "release", "rewrite", "urls"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Metadata of the first code cell: JupyterLab shows one line of it, as most readers have ptxlab already.
@@ -27,6 +30,7 @@ FOLDED = {"jupyter": {"source_hidden": True}}
 _INSTALL = re.compile(r'ptxlab(?:\[[\w,]+\])? @ git\+(https://[^\s"\'`\\#@]+)')
 _COLAB = re.compile(r"(?<=colab\.research\.google\.com/github/)[\w.-]+/[\w.-]+")
 _PAGE = re.compile(r"https://[\w-]+\.github\.io/[\w.-]+/(?=try/)")
+_STATED = re.compile(r"^(?:repository-code|  homepage): https://github\.com/([\w.-]+/[\w.-]+)$", re.MULTILINE)
 _BINDER = re.compile(r"(?<=mybinder\.org/v2/gh/)[\w.-]+/[\w.-]+")
 
 
@@ -44,6 +48,12 @@ def address() -> str:
     return stated
 
 
+def is_published() -> bool:
+    """Whether there is a release, as `published` under `[tool.ptxlab]` in pyproject.toml says."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return bool(project["tool"]["ptxlab"]["published"])
+
+
 def urls(repository: str) -> dict[str, str]:
     """The other addresses under [project.urls]."""
     owner, name = repository.removeprefix("https://github.com/").split("/")
@@ -54,15 +64,20 @@ def urls(repository: str) -> dict[str, str]:
     }
 
 
-def first_cell(version: str, source: str) -> str:
+def first_cell(version: str, source: str, published: bool | None = None) -> str:
     """The first code cell of every notebook: it installs on Colab only, and says what and from where.
 
     On Colab it gets the release that the notebook belongs to. A version that is not released comes from the
-    repository: among the released packages, somebody else could offer one of that name.
+    repository: among the released packages, somebody else could offer one of that name. Before anything is
+    published, by default what pyproject.toml says, it installs nothing anywhere.
 
-    >>> print(first_cell("0.1.0", "https://github.com/ptxlab/ptxlab").splitlines()[-2].strip())
+    >>> print(first_cell("0.1.0", "https://github.com/ptxlab/ptxlab", True).splitlines()[-2].strip())
     %pip install -q "ptxlab[lab]==0.1.0"
     """
+    if not (is_published() if published is None else published):
+        return """\
+# If ptxlab is missing: `make lab`, in a clone of its repository, installs it and opens this notebook.
+import ptxlab"""
     if "dev" in version or "+" in version:
         requirement = f"ptxlab[lab] @ git+{source}"
         origin = f"ptxlab {version} (not released yet) from {source}"
@@ -120,24 +135,38 @@ def rewrite(text: str, new: str, old: str | None = None) -> str:
     return text
 
 
-def changes(version: str | None = None) -> dict[Path, str]:
-    """New contents of the documents that do not have the address of pyproject.toml, or the version."""
+def changes(version: str | None = None, published: bool | None = None) -> dict[Path, str]:
+    """New contents of the documents that do not have the address of pyproject.toml, or the version.
+
+    `published`, by default what pyproject.toml says, is written there as well.
+    """
     version = version or __version__
     new = address()
+    published = is_published() if published is None else published
     texts = {path: path.read_text(encoding="utf-8") for path in documents()}
     stated = [match[1] for text in texts.values() for match in _INSTALL.finditer(text)]
     stated += [f"https://github.com/{match[0]}" for text in texts.values() for match in _COLAB.finditer(text)]
+    stated += [
+        f"https://github.com/{match[1]}" for text in texts.values() for match in _STATED.finditer(text)
+    ]
     old = next((other for other in stated if other != new), None)
     rewritten = {path: rewrite(text, new, old) for path, text in texts.items()}
-    cell = first_cell(version, new)
+    cell = first_cell(version, new, published)
     released = version.removesuffix(".dev0")
-    for path, text in rewritten.items():
+    site = urls(new)["Documentation"]
+    for path in rewritten:
+        file = path.relative_to(ROOT).as_posix()
+        text = rewritten[path] = rendered(
+            file, rewritten[path], published=published, repository=new, site=site
+        )
         if path.suffix == ".ipynb":
             rewritten[path] = _with_first_cell(text, cell)
         if path.suffix in (".cff", ".yaml"):
             rewritten[path] = re.sub(r'^( *version: "?)\d[\w.]*', rf"\g<1>{released}", text, flags=re.M)
     project = ROOT / "pyproject.toml"
     texts[project] = rewritten[project] = project.read_text(encoding="utf-8")
+    setting = f"published = {str(published).lower()}"
+    rewritten[project] = re.sub(r"^published = \w+", setting, rewritten[project], flags=re.M)
     for label, url in urls(new).items():
         line = f'{label} = "{url}"'
         rewritten[project] = re.sub(rf'^{label} = ".*"$', line, rewritten[project], flags=re.M)
@@ -150,7 +179,7 @@ def release() -> dict[Path, str]:
     Released versions have no .dev0; the first cells of notebooks then install that release.
     """
     version = __version__.removesuffix(".dev0")
-    changed = changes(version)
+    changed = changes(version, published=True)
     source = ROOT / "ptxlab" / "_version.py"
     changed[source] = source.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{version}"')
     changelog = ROOT / "CHANGELOG.md"
@@ -162,10 +191,16 @@ def release() -> dict[Path, str]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.address", description=__doc__.splitlines()[0])
-    parser.add_argument("--release", action="store_true", help="no .dev0; the changelog has today's date")
+    state = parser.add_mutually_exclusive_group()
+    state.add_argument(
+        "--release", action="store_true", help="published; no .dev0; the changelog has today's date"
+    )
+    state.add_argument(
+        "--published", action=argparse.BooleanOptionalAction, help="whether there is a release"
+    )
     options = parser.parse_args(argv)
     try:
-        changed = release() if options.release else changes()
+        changed = release() if options.release else changes(published=options.published)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

@@ -34,8 +34,8 @@ from .transfer import TransferOperation
 
 MAX_FILLS = 128  # of a recipe; operands of later random fills are stored as data
 _PREFIX = "ptxlab:"
-#: The page with Python in it, on the site; PTXLAB_PAGE names another, e.g. for a class without internet.
-PAGE = "https://ptxlab.github.io/ptxlab/try/"
+#: Where `make try` opens it; PTXLAB_PAGE names another place, e.g. for a class without internet.
+PAGE = "http://127.0.0.1:8437/try/"
 _ADDRESS = re.compile(r"^https?://[^\s#]*#")  # of a page, before the link
 _ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register, the second is written now
 _LONGEST_LINK = 1 << 22  # letters
@@ -60,7 +60,7 @@ def page_address(link: str) -> str:
     """Where a browser opens a link: the site's page, or the one that PTXLAB_PAGE names.
 
     >>> page_address("ptxlab:bXYZ")
-    'https://ptxlab.github.io/ptxlab/try/#ptxlab:bXYZ'
+    'http://127.0.0.1:8437/try/#ptxlab:bXYZ'
     """
     return f"{os.environ.get('PTXLAB_PAGE') or PAGE}#{link}"
 
