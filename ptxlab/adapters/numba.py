@@ -596,8 +596,6 @@ def install() -> Callable[[], None]:
             (dispatcher_type, "call", call),
             (for_all, "__call__", call_for_all),
             (dispatcher_type, "compile", compile_signature),
-            (dispatcher_type, "overloads", property(overloads, set_overloads)),  # Numba's is an instance's
-            (dispatcher_type, "disable_compile", disable_compile),
             # simulated grids are usually small
             (numba_dispatcher.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0),
             (numba_dispatcher, "get_current_device", _current_device),  # it decides the target
@@ -605,5 +603,9 @@ def install() -> Callable[[], None]:
             (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_add_axis", _broadcast),
-        ]
+        ],
+        added=[
+            (dispatcher_type, "overloads", property(overloads, set_overloads)),  # instances have their own
+            (dispatcher_type, "disable_compile", disable_compile),  # inherited
+        ],
     )

@@ -169,11 +169,12 @@ def version_errors(framework: str) -> Iterator[None]:
         ) from error
 
 
-def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
+def replaced(
+    changes: Sequence[tuple[Any, str, Any]], added: Sequence[tuple[Any, str, Any]] = ()
+) -> Callable[[], None]:
     """Replace attributes, given as owner, name and value; returns a function that restores them.
 
-    What an object inherits, or lacks, it inherits or lacks again. Whoever does not hold `CHANGING` until they are
-    restored may undo the changes of another thread.
+    Attributes that are `added` an owner may inherit or lack, and then does so again.
     """
     before: list[tuple[Any, str, Any, int]] = []
 
@@ -185,8 +186,10 @@ def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
 
     with CHANGING:
         try:
-            for owner, name, value in changes:
-                before.append((owner, name, owner.__dict__.get(name, _ABSENT), _call_slot(owner, name)))
+            for number, (owner, name, value) in enumerate((*changes, *added)):
+                is_change = number < len(changes)
+                former = owner.__dict__[name] if is_change else owner.__dict__.get(name, _ABSENT)
+                before.append((owner, name, former, _call_slot(owner, name)))
                 _set(owner, name, value, _call_slot(type("Python", (), {name: value}), name))
         except BaseException:
             restore()
@@ -196,7 +199,7 @@ def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
 
 @contextmanager
 def replacing(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Replace attributes inside the block, where no other thread replaces or restores any."""
+    """Replace attributes inside the block, during which no other thread replaces or restores any."""
     with CHANGING:
         restore = replaced(changes)
         try:

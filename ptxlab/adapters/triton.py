@@ -39,7 +39,15 @@ from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
-from .session import Session, check_attributes, current_session, open_session, replaced, replacing, version_errors
+from .session import (
+    Session,
+    check_attributes,
+    current_session,
+    open_session,
+    replaced,
+    replacing,
+    version_errors,
+)
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
