@@ -48,7 +48,7 @@ _LIBRARIES: list[ctypes.c_void_p] = []  # they must outlive the host code
 
 
 class _Call(threading.local):
-    """The call of host code in this thread: its arrays by address, and errors of launches until it returns."""
+    """The call of host code in this thread: its arrays by address, and errors until it returns."""
 
     def __init__(self) -> None:
         self.arrays: dict[int, np.ndarray[Any, Any]] = {}

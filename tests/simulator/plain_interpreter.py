@@ -123,14 +123,15 @@ def result(opcode: str, kind: str, mods: list[str], x: list[int]) -> int:
     table: dict[str, Callable[[], int]] = {
         "mov": lambda: x[0], "add": lambda: x[0] + x[1], "sub": lambda: x[0] - x[1],
         "and": lambda: x[0] & x[1], "or": lambda: x[0] | x[1], "xor": lambda: x[0] ^ x[1],
-        "not": lambda: ~x[0], "neg": lambda: -x[0], "abs": lambda: abs(n[0]), "min": lambda: min(n), "max": lambda: max(n),
+        "not": lambda: ~x[0], "neg": lambda: -x[0], "abs": lambda: abs(n[0]),
+        "min": lambda: min(n), "max": lambda: max(n),
         "shl": lambda: _shift(kind, x[0], x[1], True), "shr": lambda: _shift(kind, x[0], x[1], False),
         "div": lambda: _quotient(n[0], n[1]), "rem": lambda: n[0] - n[1] * _quotient(n[0], n[1]),
         "popc": lambda: x[0].bit_count(), "clz": lambda: width(kind) - x[0].bit_length(),
         "brev": lambda: int(f"{x[0]:0{width(kind)}b}"[::-1], 2), "prmt": lambda: _permuted(*x),
         "bfe": lambda: _extracted(x[0], x[1], x[2], kind), "bfi": lambda: _inserted(*x),
-        "lop3": lambda: sum((x[3] >> (4 * (x[0] >> bit & 1) + 2 * (x[1] >> bit & 1) + (x[2] >> bit & 1)) & 1) << bit
-                            for bit in range(32)),
+        "lop3": lambda: sum((x[3] >> (4 * (x[0] >> i & 1) + 2 * (x[1] >> i & 1) + (x[2] >> i & 1)) & 1) << i
+                            for i in range(32)),
         "selp": lambda: x[0] if x[2] else x[1],
     }  # fmt: skip
     if opcode in ("mul", "mad"):
@@ -214,7 +215,7 @@ class Thread:
 def run(body: str, threads: int, memory: dict[str, bytearray], stride: int) -> list[dict[str, int]]:
     """The registers of each thread of a block after the lines of a kernel; `memory` is changed in place.
 
-    %d8 is the address of a thread's own data in global memory, `stride` bytes after that of the thread before.
+    %d8 is the address of a thread's own data in global memory, `stride` bytes after that of the one before.
     """
     lines = [match.groups(default="") for match in map(_LINE.match, body.splitlines()) if match]
     every = [Thread(index, memory, stride) for index in range(threads)]

@@ -161,7 +161,8 @@ def _program(rng: random.Random) -> str:
         lines += [f"{label}:" for where, label in waiting if where == count]
         reads = rng.choice(_R)
         lines += [
-            f"st.shared.b32 [%r8], {rng.choice(_R)};", "bar.sync 0;", f"xor.b32 %r9, %r8, {4 * rng.randrange(8)};",
+            f"st.shared.b32 [%r8], {rng.choice(_R)};", "bar.sync 0;",
+            f"xor.b32 %r9, %r8, {4 * rng.randrange(8)};",
             f"ld.shared.{rng.choice(('b32', 'u8', 's8', 'u16', 's16'))} {reads}, [%r9];", "bar.sync 0;",
         ]  # fmt: skip
     return "\n".join(lines)
