@@ -74,6 +74,8 @@ class Recorder(Observer):
         self._phases: dict[tuple[Any, ...], int] = defaultdict(int)
         self._barriers: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0), np.zeros(0))
         self._tma_threads: NDArray[Any] = np.zeros(0, dtype=np.int64)  # threads that copied last
+        #: What `cp.async` has read last: in which visit, which threads, which lines.
+        self._sources: tuple[int, NDArray[Any], NDArray[Any]] = -1, np.zeros(0), np.zeros(0)
         self._batch: Batch | None = None
         self._round = self._visit = 0
         self._last: tuple[Threads | None, list[int]] = (None, [])
@@ -171,12 +173,17 @@ class Recorder(Observer):
             use = bank_use(parts, access.kind, access.proxy, width)
             if number in self._counters:
                 use = BankUse("load")  # ATOMS.POPC.INC: lanes that add one to the same word share an access
-            self._count_wavefronts(access, width, use, touches, starts, ends, threads, addresses & -width)
+            taken = self._wavefronts(access, width, use, starts, ends, threads, addresses & -width)
+            for touch, count in zip(touches, taken, strict=True):
+                touch.wavefronts += count
             return
+        if parts[:2] == ("cp", "async"):
+            self._sources = self._visit, threads, addresses >> 7
         if access.space == "local":  # words of the lanes are interleaved
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
         sectors = np.stack([addresses, addresses + access.width - 1]) >> 5
-        cached = access.kind == "read" and parts[0] == "ld" and PAST_L1.isdisjoint(parts)
+        loads = parts[0] == "ld" or parts[:2] == ("cp", "async")  # with .ca; .cg goes past L1
+        cached = access.kind == "read" and loads and PAST_L1.isdisjoint(parts)
         for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
             touch.sectors.append(np.unique(sectors[:, first:last]))
             touch.bytes += access.width * (last - first)
@@ -187,26 +194,42 @@ class Recorder(Observer):
                     here = lanes[words >> 5 == sector]
                     touch.updates.append((sector, int(here.sum()), int(here.max())))
 
-    @staticmethod
-    def _count_wavefronts(
+    def _wavefronts(
+        self,
         access: Access,
         width: int,
         use: BankUse | None,
-        touches: list[Touch],
         starts: NDArray[Any],
         ends: NDArray[Any],
         threads: NDArray[Any],
         addresses: NDArray[Any],
-    ) -> None:
+    ) -> list[int]:
+        """The wavefronts of each warp's access to shared memory."""
+        sizes = ends - starts
         if use is None:
-            for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
-                touch.wavefronts += least_wavefronts(access.width * (last - first))
-            return
-        rows = np.full((len(touches), 32), -1, dtype=np.int64)
-        rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
-        taken = wavefronts(rows, width, use)
-        for touch, count in zip(touches, taken[:, 0].tolist(), strict=True):
-            touch.wavefronts += count
+            return [least_wavefronts(access.width * int(count)) for count in sizes]
+        warp = np.repeat(np.arange(len(starts)), sizes)
+        rows, part = np.arange(len(starts)), warp
+        if access.instruction.parts[:2] == ("cp", "async") and width < 16:
+            # Lines of global memory arrive one after the other, and each is stored on its own.
+            pairs, part = np.unique(
+                np.stack([warp, self._lines_copied(threads)]), axis=1, return_inverse=True
+            )
+            rows, part = pairs[0], part.reshape(-1)
+        lanes = np.full((len(rows), 32), -1, dtype=np.int64)
+        lanes[part, threads & 31] = addresses
+        taken = np.zeros(len(starts), dtype=np.int64)
+        np.add.at(taken, rows, wavefronts(lanes, width, use)[:, 0])
+        return [int(count) for count in taken]
+
+    def _lines_copied(self, threads: NDArray[Any]) -> NDArray[np.int64]:
+        """The line that each thread's `cp.async` has just read; -1 if it reads nothing."""
+        visit, readers, lines = self._sources
+        result = np.full(len(threads), -1, dtype=np.int64)
+        if visit == self._visit:
+            _, ours, theirs = np.intersect1d(threads, readers, return_indices=True)
+            result[ours] = lines[theirs]
+        return result
 
     def copied(
         self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str

@@ -44,6 +44,7 @@ class Rates(NamedTuple):
     dram_spread: float
     tma_load: float  # cycles of TMA for a sector that it loads
     tma_store: float  # and for one that it stores
+    copy: float  # cycles of L1 for cp.async of a warp, beside its sectors or wavefronts
     issue: float = 1.0  # cycles that an instruction occupies its sub-partition's issue slot
 
 
@@ -76,7 +77,7 @@ def replay(
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
      mbarrier_latency, block_start, block_end, queue, load_queue, products_queue, dispatch,
-     l2_spread, dram_spread, tma_load, tma_store, issue) = rates  # fmt: skip
+     l2_spread, dram_spread, tma_load, tma_store, copy, issue) = rates  # fmt: skip
     slots = cluster * held * warps
     place = np.zeros(slots, np.int64)  # step of each warp
     last = np.zeros(slots, np.int64)
@@ -299,9 +300,12 @@ def replay(
             if kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
                 if kind != BULK and kind != BULK_STORE:
                     start = max(now, l1_free[sm])
-                    l1_free[sm] = start + max(1.0, sectors / 4)
+                    takes = max(1.0, sectors / 4)
+                    if kind == COPY:  # what arrives is stored through the same path
+                        takes = max(takes, wavefronts) + copy
+                    l1_free[sm] = start + takes
                     if sm == 0:
-                        busy[9] += max(1.0, sectors / 4)
+                        busy[9] += takes
                 else:
                     start = max(now, tma_free[sm])
                     takes = sectors * (tma_load if kind == BULK else tma_store)
