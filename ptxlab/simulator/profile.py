@@ -93,7 +93,6 @@ def profile(
         max(chip.least, active / chip.sms), min(64, (chip.mixed_rate if writes else chip.dram_rate) / active),
         chip.barrier, chip.mbarrier, chip.block_start, chip.block_end, chip.queue, chip.load_queue,
         chip.products_queue, chip.dispatch, chip.l2_spread, chip.dram_spread, chip.tma_load, chip.tma_store,
-        chip.copy,
     )  # fmt: skip
     simulated = clusters if together else len(warps)
     speeds = measured(chip=chip.measured)

@@ -79,7 +79,7 @@ class _Row(NamedTuple):
     reads: float = 7
     waits: float = 0
     group: float = 0  # or the kind of an event
-    amount: float = 0  # groups that a wait leaves
+    amount: float = 0  # groups that a wait leaves, or cycles of shared memory that wgmma takes
     is_long: float = 0  # whether waiting for it is a long scoreboard stall
 
 
@@ -303,7 +303,7 @@ class Expansion:
         parts = self.instructions[each.origin].parts
         if each.name == "UBLKCP":
             kind = BULK if "mbarrier::complete_tx::bytes" in parts else BULK_STORE
-        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0
+        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0.0
         form = self._form(each)
         if (form is not None and each.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")) or kind == WGMMA:
             interval, latency = self._matrix_timing(form, kind == WGMMA, each.opcode, interval, latency)
@@ -312,6 +312,8 @@ class Expansion:
             latency = self.chip.l1_latency
         elif kind == EVENT:
             group, latency = self._event_kind(each.origin), 12
+        elif kind == WGMMA:
+            count = _operand_cycles(each)
         kind_and_group = self._group_of(each.origin)
         if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
             kind, group = kind_and_group
@@ -434,6 +436,19 @@ class Expansion:
         if first >= 0:
             block_runs.append((first, previous + 1))
         return block_runs
+
+
+def _operand_cycles(each: MachineInstruction) -> float:
+    """Cycles of shared memory that one of the four warps of a `wgmma` takes: B has N rows of 32 bytes.
+
+    A has 64 of them, if it is not in registers; for a sparse A the rows of B have 64 bytes.
+    """
+    shape = _WGMMA_SHAPE.search(each.opcode)
+    if shape is None:
+        return 0.0
+    b = int(shape[1]) * (2 if ".SP" in each.opcode else 1)
+    a = 64 if each.operands.partition(",")[2].lstrip().startswith("gdesc") else 0
+    return (a + b) * 32 / 128 / 4
 
 
 def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:

@@ -44,7 +44,6 @@ class Rates(NamedTuple):
     dram_spread: float
     tma_load: float  # cycles of TMA for a sector that it loads
     tma_store: float  # and for one that it stores
-    copy: float  # cycles of L1 for cp.async of a warp, beside its sectors or wavefronts
     issue: float = 1.0  # cycles that an instruction occupies its sub-partition's issue slot
 
 
@@ -77,7 +76,7 @@ def replay(
     warps, cluster, held, samples, total, event_count, room = shape
     (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
      mbarrier_latency, block_start, block_end, queue, load_queue, products_queue, dispatch,
-     l2_spread, dram_spread, tma_load, tma_store, copy, issue) = rates  # fmt: skip
+     l2_spread, dram_spread, tma_load, tma_store, issue) = rates  # fmt: skip
     slots = cluster * held * warps
     place = np.zeros(slots, np.int64)  # step of each warp
     last = np.zeros(slots, np.int64)
@@ -272,6 +271,9 @@ def replay(
                 busy[unit] += op[row, 2]
             if kind == WGMMA:
                 products_end[sm, part] = unit_free[sm, part, unit]
+                shared_free[sm] = max(now, shared_free[sm]) + op[row, 9]
+                if sm == 0:
+                    busy[8] += op[row, 9]
         else:
             unit_free[sm, part, unit] = now + 2
         blocked[slot] = -1
@@ -300,12 +302,9 @@ def replay(
             if kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
                 if kind != BULK and kind != BULK_STORE:
                     start = max(now, l1_free[sm])
-                    takes = max(1.0, sectors / 4)
-                    if kind == COPY:  # what arrives is stored through the same path
-                        takes = max(takes, wavefronts) + copy
-                    l1_free[sm] = start + takes
+                    l1_free[sm] = start + max(1.0, sectors / 4)
                     if sm == 0:
-                        busy[9] += takes
+                        busy[9] += max(1.0, sectors / 4)
                 else:
                     start = max(now, tma_free[sm])
                     takes = sectors * (tma_load if kind == BULK else tma_store)
@@ -339,10 +338,13 @@ def replay(
                     stored[slot] = max(stored[slot], store_free[sm] + 100)
                 if kind in (COPY, BULK, BULK_STORE):
                     group = 0 if kind == COPY else 2
+                    if kind == COPY:  # what arrives is stored in shared memory
+                        shared_free[sm] = max(now, shared_free[sm]) + wavefronts
+                        finish = max(finish, shared_free[sm])
+                        if sm == 0:
+                            busy[8] += wavefronts
                     group_end[slot, group] = max(group_end[slot, group], finish)
                     signal = finish
-                    if kind == COPY:
-                        shared_free[sm] = max(now, shared_free[sm]) + wavefronts
                     finish = now + 20
             elif kind == EVENT and links[touched, 3] > links[touched, 2]:
                 blocked[slot] = touched

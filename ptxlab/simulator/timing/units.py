@@ -78,7 +78,6 @@ _LAUNCHES = "measured: launches of kernels that do nothing, spin, load or store"
 _STRIDES = "measured: loads and stores with strides of 1 to 32 words, 1 and 132 SMs"
 _CHASE = "measured: a chain of dependent loads"
 _PUBLISHED = "published: CUDA C++ Programming Guide, compute capability 9.0"
-_COPIES = "measured: cp.async of 4 and 8 bytes with 1 to 32 wavefronts, 1 and 132 SMs"
 _STALLS = "measured: stalls of single machine instructions, Nsight Compute"
 _FITTED = "fitted to the calibrating half of benchmarks.predict"
 
@@ -130,8 +129,6 @@ class ChipTiming:
     tma_load: float = _row(
         0.25, "assumed: a line of 128 bytes a cycle; 105 bytes were measured"
     )  # of a sector
-    #: Cycles of L1 for a warp's cp.async, beside its lines or, if these are more, its wavefronts.
-    copy: float = _row(1, _COPIES)
     tma_store: float = _row(1, "measured: tensor stores of 8 to 256 rows, one SM")
     l1_kept: float = _row(0.8, _FITTED)  # fraction of L1 that holds useful data
     l2_kept: float = _row(0.6, _FITTED)
