@@ -338,11 +338,11 @@ def replay(
                     stored[slot] = max(stored[slot], store_free[sm] + 100)
                 if kind in (COPY, BULK, BULK_STORE):
                     group = 0 if kind == COPY else 2
-                    if kind == COPY:  # what arrives is stored in shared memory
-                        shared_free[sm] = max(now, shared_free[sm]) + wavefronts
-                        finish = max(finish, shared_free[sm])
-                        if sm == 0:
-                            busy[8] += wavefronts
+                    passes = wavefronts if kind == COPY else sectors / 4  # through shared memory
+                    shared_free[sm] = max(now, shared_free[sm]) + passes
+                    finish = max(finish, shared_free[sm])
+                    if sm == 0:
+                        busy[8] += passes
                     group_end[slot, group] = max(group_end[slot, group], finish)
                     signal = finish
                     finish = now + 20
