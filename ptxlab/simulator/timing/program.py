@@ -36,6 +36,7 @@ from .replay import (
     WAIT,
     WGMMA,
 )  # fmt: skip
+from .residence import Residence
 from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
@@ -532,13 +533,13 @@ class Cache:
     DRAM delivers two sectors at a time.
     """
 
-    def __init__(self, chip: ChipTiming, l1: float, l2: float, from_dram: float, shared: float) -> None:
+    def __init__(self, chip: ChipTiming, l1: float, l2: float, residence: Residence, shared: float) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
-        The fraction `from_dram` of its first touches goes to DRAM; L2's time for reads is multiplied by
+        `residence` knows which of its first touches go to DRAM; L2's time for reads is multiplied by
         `shared`, since several SMs read the same.
         """
-        self._chip, self._from_dram, self._shared = chip, from_dram, shared
+        self._chip, self._residence, self._shared = chip, residence, shared
         self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
@@ -551,12 +552,16 @@ class Cache:
         sectors = np.concatenate(touch.sectors).tolist()
         writes = touch.kind == "write"
         if touch.box_bytes:
-            missed = sum(self._l2.find((writes, box), number) is None for box in sectors)
+            missed = sum(
+                self._residence.from_dram(box, writes)
+                for box in sectors
+                if self._l2.find((writes, box), number) is None
+            )
             count = len(sectors) * touch.box_bytes / 32
             rate = self._chip.full_store * 4 if writes else self._line * self._shared
-            return count, count / 4 * rate, missed * touch.box_bytes // 32 * self._from_dram, -1
+            return count, count / 4 * rate, missed * touch.box_bytes / 32, -1
         past: list[int] = []
-        fetched, fresh = -1, 0
+        fetched, fresh = -1, 0.0
         for sector in sectors:
             if touch.cached:
                 source = self._l1.find(sector, number)
@@ -565,7 +570,7 @@ class Cache:
                     continue
             past.append(sector)
             if self._l2.find((writes, sector >> 1), number) is None:
-                fresh += 2
+                fresh += 2 * self._residence.from_dram(sector, writes)
         lines = len({sector >> 2 for sector in past})
         chip = self._chip
         if touch.kind == "read":
@@ -575,7 +580,7 @@ class Cache:
             each = chip.full_store if whole and writes else chip.store_sector
             cycles = each * len(past) + (0 if whole and writes else chip.store_line) * lines
         looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
-        return float(max(len(sectors), 4 * looked_up)), cycles, fresh * self._from_dram, fetched
+        return float(max(len(sectors), 4 * looked_up)), cycles, fresh, fetched
 
     @property
     def _line(self) -> float:

@@ -46,9 +46,15 @@ class Touch:
     kind: str = ""  # of the access to global memory: "read", "write" or "atomic"
     updates: list[tuple[int, int, int]] = field(default_factory=list)  # sector, lanes, most of them at a word
     cached: bool = False  # whether L1 keeps it
+    first: bool = False  # whether L2 evicts it first
     signals: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
     visit: int = 0
+
+
+def map_of_box(key: int) -> int | None:
+    """The number of the tensor map that a box belongs to; None for a sector."""
+    return (key - _BOX) >> 40 if key >= _BOX else None
 
 
 class Recorder(Observer):
@@ -60,9 +66,14 @@ class Recorder(Observer):
     """
 
     def __init__(
-        self, numbers: dict[int, int], widths: dict[int, int] | None = None, counters: Set[int] = frozenset()
+        self,
+        numbers: dict[int, int],
+        widths: dict[int, int] | None = None,
+        counters: Set[int] = frozenset(),
+        evicted: Set[int] = frozenset(),
     ) -> None:
         self.numbers = numbers
+        self._evicted = evicted  # instructions whose data L2 evicts first
         self._widths = widths or {}  # bytes of joined accesses to shared memory
         self._counters = counters  # instructions that add one there
         self.streams: dict[int, list[list[int]]] = defaultdict(list)
@@ -70,6 +81,7 @@ class Recorder(Observer):
         self.signals: list[int] = []
         self.forms: dict[int, ProductForm] = {}
         self.maps: list[TensorMap] = []
+        self._map_numbers: dict[tuple[Any, ...], int] = {}
         self._events: dict[tuple[Any, ...], int] = {}
         self._phases: dict[tuple[Any, ...], int] = defaultdict(int)
         self._barriers: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0), np.zeros(0))
@@ -188,6 +200,7 @@ class Recorder(Observer):
             touch.sectors.append(np.unique(sectors[:, first:last]))
             touch.bytes += access.width * (last - first)
             touch.kind, touch.cached = access.kind, cached or access.space == "local"
+            touch.first = number in self._evicted
             if access.kind == "atomic":
                 words, lanes = np.unique(addresses[first:last], return_counts=True)
                 for sector in np.unique(words >> 5).tolist():
@@ -235,7 +248,7 @@ class Recorder(Observer):
         self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
         """Threads copy boxes: those whose access to shared memory came just before."""
-        map_number = next((number for number, each in enumerate(self.maps) if each is tensor), len(self.maps))
+        map_number = self._map_numbers.setdefault(_content(tensor), len(self.maps))
         if map_number == len(self.maps):
             self.maps.append(tensor)
         threads = self._tma_threads
@@ -249,7 +262,7 @@ class Recorder(Observer):
         boxes = _BOX + (map_number << 40) + elements
         for warp, box in set(zip(warps.tolist(), boxes.tolist(), strict=True)):
             touch = self._touch(warp, number)
-            touch.kind, touch.box_bytes = kind, size
+            touch.kind, touch.box_bytes, touch.first = kind, size, number in self._evicted
             if not any((each == box).any() for each in touch.sectors):
                 touch.sectors.append(np.array([box]))
 
@@ -350,6 +363,14 @@ class Recorder(Observer):
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Warps execute a matrix instruction."""
         self.forms[self.numbers[id(instruction)]] = operands.ins
+
+
+def _content(tensor: TensorMap) -> tuple[Any, ...]:
+    """What tells tensor maps apart: blocks that make a map in their own memory may make the same one."""
+    array = tensor.array
+    if not isinstance(array, np.ndarray):
+        return (id(tensor),)
+    return array.__array_interface__["data"][0], array.shape, array.strides, tensor.box
 
 
 def _sleeps(instruction: PtxInstruction) -> bool:
