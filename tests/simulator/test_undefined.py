@@ -29,6 +29,12 @@ _HEAD = """\
     " [%0], [%1], 64, [%2];" :: "r"(b - 32), "l"(x), "r"(b) : "memory");
 #define WAIT(parity) asm volatile("{ .reg .pred p;\\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [%0]," \\
     " %1; @!p bra W; }" :: "r"(b), "n"(parity) : "memory");
+#define BULK(to, size) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
+    " [%0], [%1], %3, [%2];" \\
+    :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(x), "r"(b), "n"(size) : "memory");
+#define ASYNC(to, size) asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" \\
+    :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(x), "n"(size) : "memory");
+#define ASYNC_WAIT asm volatile("cp.async.wait_all;" ::: "memory");
 #define RESIZE(how) asm volatile("setmaxnreg." #how ".sync.aligned.u32 40;" ::: "memory");
 #define ALL __syncthreads();
 typedef unsigned long long u64;
@@ -39,7 +45,7 @@ __device__ __noinline__ int get(int* p, int i) { return p[i]; }
 #: Before the body of each kernel.
 _BEGIN = """extern "C" __global__ void k{}(int* x) {{ const int t = threadIdx.x;
 extern __shared__ __align__(128) int dynamic[];
-__shared__ __align__(128) u64 s[64]; __shared__ int u[64], v[64];
+__shared__ __align__(128) u64 s[64]; __shared__ __align__(128) int u[64], v[64];
 const unsigned b = (unsigned)__cvta_generic_to_shared(s + 4);
 """
 
@@ -93,6 +99,13 @@ _ARRAYS: dict[str, tuple[int, str]] = {
     ),
     "u[t] = t; v[t] = t; ALL atomicAdd(&u[x[t + 32] & 127], 1);": (
         1, "lanes 0-31 update 4 bytes at byte 256 of u",
+    ),
+    "u[t] = t; v[t] = t; ALL if (t == 0) { ASYNC(u + 60, 16) ASYNC_WAIT } ALL x[t] = u[t] + v[t];": (0, ""),
+    "u[t] = t; v[t] = t; ALL if (t == 0) {\nASYNC(u + 64, 16) ASYNC_WAIT } ALL x[t] = u[t] + v[t];": (
+        2, "lane 0 writes 16 bytes at byte 256 of u",
+    ),
+    "v[t] = t; ALL if (t == 0) { INIT(1) FENCE EXPECT\nBULK(u, 512) } ALL WAIT(0) ALL x[t] = u[t] + v[t];": (
+        2, "lane 0 writes 16 bytes at byte 256 of u, which has 256 bytes, in v",
     ),
     # Nobody says which array a pointer from elsewhere is for, nor how long dynamic memory is.
     "u[t] = t; v[t] = t; ALL x[t] = get(u, t + 1) + get(v, 63 - t);": (0, ""),

@@ -46,6 +46,8 @@ class SharedArrays(Observer):
         """Compare the addresses of an access with the arrays that it may be for."""
         if access.space != "shared" or not self._arrays:
             return
+        if access.kind == "mbarrier" and access.instruction.parts[0] != "mbarrier":
+            return  # another operand
         limits = self._plans.arrays_of.get(id(access.instruction))
         if limits is None:
             limits = self._find_limits(access.instruction)
@@ -121,10 +123,15 @@ def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[Sh
 def _target(instruction: PtxInstruction) -> Address | None:
     """The address of an access that may be to shared memory; None for other instructions."""
     parts = instruction.parts
-    copies = parts[:2] == ("cp", "async") and parts[2] in ("ca", "cg")
-    if not copies and (parts[0] not in _ACCESSES or space_of(instruction) not in ("", "shared")):
+    addresses = [each for each in instruction.operands if isinstance(each, Address)]
+    if parts[:2] == ("cp", "async") and "mbarrier" not in parts:
+        spaces = [part.partition("::")[0] for part in parts if part.startswith(("shared", "global"))]
+        if spaces.count("shared") != 1:  # between blocks
+            return None
+        return addresses[spaces.index("shared")]
+    if parts[0] not in _ACCESSES or space_of(instruction) not in ("", "shared"):
         return None
-    return next((each for each in instruction.operands if isinstance(each, Address)), None)
+    return addresses[0] if addresses else None
 
 
 def _held(operand: Operand, held: list[int], symbols: dict[str, int]) -> int:
