@@ -22,11 +22,10 @@ _HEAD = """\
 #define INIT(n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory");
 #define INVAL asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");
 #define ARRIVE asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
+#define DROP asm volatile("mbarrier.arrive_drop.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
 #define MANY asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 40;" :: "r"(b) : "memory");
 #define EXPECT asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 64;" :: "r"(b) : "memory");
 #define FENCE asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#define COPY asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
-    " [%0], [%1], 64, [%2];" :: "r"(b - 32), "l"(x), "r"(b) : "memory");
 #define WAIT(parity) asm volatile("{ .reg .pred p;\\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [%0]," \\
     " %1; @!p bra W; }" :: "r"(b), "n"(parity) : "memory");
 #define BULK(to, size) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
@@ -59,6 +58,9 @@ _LIVES: dict[str, tuple[int, str]] = {
     "if (t == 0) INIT(64)\nALL if (t == 32) INIT(64)": (2, "initialised, and which nobody has invalidated"),
     "if (t == 0) { INIT(1) INVAL\nINIT(64) }\nALL ARRIVE WAIT(0)": (0, ""),
     "if (t == 0) { INIT(64)\nINIT(64) }": (2, "initialises the mbarrier at shared bytes 32..39 of s"),
+    # It is there even when nobody is expected any more.
+    "if (t == 0) INIT(64)\nALL DROP WAIT(0) ALL if (t == 0) INVAL": (0, ""),
+    "if (t == 0) INIT(64)\nALL DROP WAIT(0) ALL\nARRIVE": (3, "more arrivals than its phase expects"),
     # What its bytes are before it begins and after it has ended does not matter.
     "s[t] = 0; ALL if (t == 0) INIT(64)\nALL ARRIVE WAIT(0) ALL if (t == 0) INVAL ALL s[t] = t;": (0, ""),
     "if (t == 0) INIT(64)\nALL s[t] = 1;": (
@@ -71,7 +73,9 @@ _LIVES: dict[str, tuple[int, str]] = {
     "if (t == 0) INIT(64)\nALL if (t < 32) ((int4*)s)[t] = make_int4(t, t, t, t);": (
         2, "lane 2 writes .* 32..47",
     ),
-    "if (t == 0) { INIT(1) FENCE EXPECT\nCOPY }": (2, "writes shared bytes 32..47 of s, where"),
+    "if (t == 0) { INIT(1) const unsigned c = b + 64; { const unsigned b = c; INIT(1) FENCE EXPECT\n"
+    "BULK(s, 64) } }": (2, "writes shared bytes 32..47 of s, where"),
+    "s[t] = t; ALL\nARRIVE": (2, "which was never initialised, or was overwritten"),
     # An arrival where no mbarrier is ends the simulation, a wait does not.
     "ARRIVE": (1, "uses the mbarrier s .* which was never initialised"),
     "if (t == 0) EXPECT": (1, "which was never initialised"),
