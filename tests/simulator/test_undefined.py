@@ -213,6 +213,15 @@ extern "C" __global__ void fill(int* x)
     p[threadIdx.x] = x[0];
 }
 """
+_PASSED = """__constant__ int table[4];
+__device__ __noinline__ void set(int* p) {
+    p[threadIdx.x] = 1;
+}
+extern "C" __global__ void k(int* x) {
+    set(x);
+    set((int*)table);
+}
+"""
 _OWN = """extern "C" __global__ void k(int* x) {
     if (x[0] == 0) __trap();
     if (x[0] == 1) asm volatile("membar.gl; trap;");
@@ -228,6 +237,12 @@ def test_a_trap_without_a_line_has_that_of_its_function() -> None:
     assert (hazard.kind, hazard.line, hazard.text) == (
         "undefined behaviour", 3, 'extern "C" __global__ void fill(int* x)',
     )  # fmt: skip
+
+
+def test_a_write_to_constant_memory_that_the_compiler_does_not_see() -> None:
+    with pytest.raises(HazardError, match="ptxlab.cu:3: .* the variable table, which is read-only") as error:
+        ptxlab.kernel(_PASSED).simulate(1, 4, np.ones(4, np.int32))
+    assert [hazard.kind for hazard in error.value.hazards] == ["undefined behaviour"]
 
 
 @each("value, line", [(0, 2), (1, 3)])
