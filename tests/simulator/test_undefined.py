@@ -92,6 +92,13 @@ _ARRAYS: dict[str, tuple[int, str]] = {
     ),
     "v[t] = 0; u[t] = 0; ALL\nx[t] = v[t - 1] + u[t];": (2, "reads 4 bytes at the byte 4 before v"),
     "u[t] = t; v[t] = t; ALL for (int i = 1; i < 9; ++i) x[t] += u[(t + i - 1) % 64] + v[63 - t];": (0, ""),
+    # What is loaded there counts if it matters.
+    "v[t] = 1; u[t] = 2; ALL int w = *(volatile int*)(v + t - 1);\n"
+    "x[t] = (x[99] > 99 ? w : 0) + u[t];": (0, ""),
+    "v[t] = 1; u[t] = 2; ALL int w = *(volatile int*)(v + t - 1);\n"
+    "x[t] = (x[99] > 9 ? w : 0) + u[t];": (
+        1, "lane 0 reads 4 bytes at the byte 4 before v, .*, and line .* hands it back",
+    ),
     # The address is computed from the name of either.
     "int* p = x[0] ? u : v; p[t] = t; ALL x[t] = p[63 - t];": (0, ""),
     "int* p = x[9] ? u : v; int* q = x[9] ? v : u; for (int i = 0; i < x[3]; ++i) {\n"

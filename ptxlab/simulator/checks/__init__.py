@@ -30,7 +30,7 @@ def checkers(
         values,
         RegisterCheck(report, plans),
         MbarrierLives(report),
-        SharedArrays(report, plans, arrays),
+        SharedArrays(report, values, plans, arrays),
         TensorCheck(report),
         TensorMapCheck(report),
     )
