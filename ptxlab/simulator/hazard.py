@@ -208,7 +208,8 @@ _KINDS = (
     HazardKind(
         "undefined behaviour",
         "A thread comes to a trap that the compiler put in place of code without defined behaviour, or to "
-        "where it left out such code, or calls an address where no function begins; this ends the simulation",
+        "where it left out such code, or calls an address where no function begins, or writes to "
+        "__constant__ memory; this ends the simulation",
         "a pointer to memory that may be accessed so, or to a function",
         "memcheck",
         published="the C++ standard; a GPU ends such kernels",

@@ -22,13 +22,18 @@ _HEAD = """\
 #define INIT(n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory");
 #define INVAL asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");
 #define ARRIVE asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
+#define DROP asm volatile("mbarrier.arrive_drop.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
 #define MANY asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 40;" :: "r"(b) : "memory");
 #define EXPECT asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 64;" :: "r"(b) : "memory");
 #define FENCE asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#define COPY asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
-    " [%0], [%1], 64, [%2];" :: "r"(b - 32), "l"(x), "r"(b) : "memory");
 #define WAIT(parity) asm volatile("{ .reg .pred p;\\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [%0]," \\
     " %1; @!p bra W; }" :: "r"(b), "n"(parity) : "memory");
+#define BULK(to, size) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" \\
+    " [%0], [%1], %3, [%2];" \\
+    :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(x), "r"(b), "n"(size) : "memory");
+#define ASYNC(to, size) asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" \\
+    :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(x), "n"(size) : "memory");
+#define ASYNC_WAIT asm volatile("cp.async.wait_all;" ::: "memory");
 #define RESIZE(how) asm volatile("setmaxnreg." #how ".sync.aligned.u32 40;" ::: "memory");
 #define ALL __syncthreads();
 typedef unsigned long long u64;
@@ -39,7 +44,7 @@ __device__ __noinline__ int get(int* p, int i) { return p[i]; }
 #: Before the body of each kernel.
 _BEGIN = """extern "C" __global__ void k{}(int* x) {{ const int t = threadIdx.x;
 extern __shared__ __align__(128) int dynamic[];
-__shared__ __align__(128) u64 s[64]; __shared__ int u[64], v[64];
+__shared__ __align__(128) u64 s[64]; __shared__ __align__(128) int u[64], v[64];
 const unsigned b = (unsigned)__cvta_generic_to_shared(s + 4);
 """
 
@@ -53,6 +58,9 @@ _LIVES: dict[str, tuple[int, str]] = {
     "if (t == 0) INIT(64)\nALL if (t == 32) INIT(64)": (2, "initialised, and which nobody has invalidated"),
     "if (t == 0) { INIT(1) INVAL\nINIT(64) }\nALL ARRIVE WAIT(0)": (0, ""),
     "if (t == 0) { INIT(64)\nINIT(64) }": (2, "initialises the mbarrier at shared bytes 32..39 of s"),
+    # It is there even when nobody is expected any more.
+    "if (t == 0) INIT(64)\nALL DROP WAIT(0) ALL if (t == 0) INVAL": (0, ""),
+    "if (t == 0) INIT(64)\nALL DROP WAIT(0) ALL\nARRIVE": (3, "more arrivals than its phase expects"),
     # What its bytes are before it begins and after it has ended does not matter.
     "s[t] = 0; ALL if (t == 0) INIT(64)\nALL ARRIVE WAIT(0) ALL if (t == 0) INVAL ALL s[t] = t;": (0, ""),
     "if (t == 0) INIT(64)\nALL s[t] = 1;": (
@@ -65,7 +73,9 @@ _LIVES: dict[str, tuple[int, str]] = {
     "if (t == 0) INIT(64)\nALL if (t < 32) ((int4*)s)[t] = make_int4(t, t, t, t);": (
         2, "lane 2 writes .* 32..47",
     ),
-    "if (t == 0) { INIT(1) FENCE EXPECT\nCOPY }": (2, "writes shared bytes 32..47 of s, where"),
+    "if (t == 0) { INIT(1) const unsigned c = b + 64; { const unsigned b = c; INIT(1) FENCE EXPECT\n"
+    "BULK(s, 64) } }": (2, "writes shared bytes 32..47 of s, where"),
+    "s[t] = t; ALL\nARRIVE": (2, "which was never initialised, or was overwritten"),
     # An arrival where no mbarrier is ends the simulation, a wait does not.
     "ARRIVE": (1, "uses the mbarrier s .* which was never initialised"),
     "if (t == 0) EXPECT": (1, "which was never initialised"),
@@ -82,6 +92,13 @@ _ARRAYS: dict[str, tuple[int, str]] = {
     ),
     "v[t] = 0; u[t] = 0; ALL\nx[t] = v[t - 1] + u[t];": (2, "reads 4 bytes at the byte 4 before v"),
     "u[t] = t; v[t] = t; ALL for (int i = 1; i < 9; ++i) x[t] += u[(t + i - 1) % 64] + v[63 - t];": (0, ""),
+    # What is loaded there counts if it matters.
+    "v[t] = 1; u[t] = 2; ALL int w = *(volatile int*)(v + t - 1);\n"
+    "x[t] = (x[99] > 99 ? w : 0) + u[t];": (0, ""),
+    "v[t] = 1; u[t] = 2; ALL int w = *(volatile int*)(v + t - 1);\n"
+    "x[t] = (x[99] > 9 ? w : 0) + u[t];": (
+        1, "lane 0 reads 4 bytes at the byte 4 before v, .*, and line .* hands it back",
+    ),
     # The address is computed from the name of either.
     "int* p = x[0] ? u : v; p[t] = t; ALL x[t] = p[63 - t];": (0, ""),
     "int* p = x[9] ? u : v; int* q = x[9] ? v : u; for (int i = 0; i < x[3]; ++i) {\n"
@@ -93,6 +110,13 @@ _ARRAYS: dict[str, tuple[int, str]] = {
     ),
     "u[t] = t; v[t] = t; ALL atomicAdd(&u[x[t + 32] & 127], 1);": (
         1, "lanes 0-31 update 4 bytes at byte 256 of u",
+    ),
+    "u[t] = t; v[t] = t; ALL if (t == 0) { ASYNC(u + 60, 16) ASYNC_WAIT } ALL x[t] = u[t] + v[t];": (0, ""),
+    "u[t] = t; v[t] = t; ALL if (t == 0) {\nASYNC(u + 64, 16) ASYNC_WAIT } ALL x[t] = u[t] + v[t];": (
+        2, "lane 0 writes 16 bytes at byte 256 of u",
+    ),
+    "v[t] = t; ALL if (t == 0) { INIT(1) FENCE EXPECT\nBULK(u, 512) } ALL WAIT(0) ALL x[t] = u[t] + v[t];": (
+        2, "lane 0 writes 16 bytes at byte 256 of u, which has 256 bytes, in v",
     ),
     # Nobody says which array a pointer from elsewhere is for, nor how long dynamic memory is.
     "u[t] = t; v[t] = t; ALL x[t] = get(u, t + 1) + get(v, 63 - t);": (0, ""),
@@ -196,6 +220,15 @@ extern "C" __global__ void fill(int* x)
     p[threadIdx.x] = x[0];
 }
 """
+_PASSED = """__constant__ int table[4];
+__device__ __noinline__ void set(int* p) {
+    p[threadIdx.x] = 1;
+}
+extern "C" __global__ void k(int* x) {
+    set(x);
+    set((int*)table);
+}
+"""
 _OWN = """extern "C" __global__ void k(int* x) {
     if (x[0] == 0) __trap();
     if (x[0] == 1) asm volatile("membar.gl; trap;");
@@ -211,6 +244,12 @@ def test_a_trap_without_a_line_has_that_of_its_function() -> None:
     assert (hazard.kind, hazard.line, hazard.text) == (
         "undefined behaviour", 3, 'extern "C" __global__ void fill(int* x)',
     )  # fmt: skip
+
+
+def test_a_write_to_constant_memory_that_the_compiler_does_not_see() -> None:
+    with pytest.raises(HazardError, match="ptxlab.cu:3: .* the variable table, which is read-only") as error:
+        ptxlab.kernel(_PASSED).simulate(1, 4, np.ones(4, np.int32))
+    assert [hazard.kind for hazard in error.value.hazards] == ["undefined behaviour"]
 
 
 @each("value, line", [(0, 2), (1, 3)])

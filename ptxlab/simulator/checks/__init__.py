@@ -34,7 +34,7 @@ def checkers(
         values,
         RegisterCheck(report, plans),
         MbarrierLives(report),
-        SharedArrays(report, plans, arrays),
+        SharedArrays(report, values, plans, arrays),
         HeapCheck(report),
         TensorCheck(report),
         TensorMapCheck(report),

@@ -18,6 +18,7 @@ from ..hazard import HazardLog, Violation
 from ..instructions.loads import space_of
 from ..ptx.syntax import Address, Function, Operand, PtxInstruction, Register, Symbol, Vector, plain_name
 from ..threads import Batch
+from .doubtful import DoubtfulValues
 from .plans import ModulePlans, SharedArray
 
 #: What a register may hold, as bits; 0: a number. From the third bit on: an address in that array.
@@ -27,14 +28,22 @@ _FIRST = 4
 _VERBS = {"read": "read{s}", "write": "write{s}"}
 _UNIONS = ("mov", "cvt", "cvta", "selp", "slct", "shfl")  # the result is one of the sources
 _SUMS = ("add", "and", "or", "xor", "lop3", "min", "max")  # at most one source is an address
-_ACCESSES = ("ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "mbarrier")
+_LOADS = ("ld", "ldu", "ldmatrix")  # what they load counts if it matters
+_ACCESSES = (*_LOADS, "st", "atom", "red", "stmatrix", "mbarrier")
 
 
 class SharedArrays(Observer):
     """Looks for accesses that leave the array from whose name their address is computed."""
 
-    def __init__(self, report: HazardLog, plans: ModulePlans, arrays: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        report: HazardLog,
+        values: DoubtfulValues,
+        plans: ModulePlans,
+        arrays: Mapping[str, tuple[int, int]],
+    ) -> None:
         self._report = report
+        self._values = values
         self._plans = plans
         self._arrays = [SharedArray(name, *ends) for name, ends in arrays.items()]
 
@@ -46,6 +55,8 @@ class SharedArrays(Observer):
         """Compare the addresses of an access with the arrays that it may be for."""
         if access.space != "shared" or not self._arrays:
             return
+        if access.kind == "mbarrier" and access.instruction.parts[0] != "mbarrier":
+            return  # another operand
         limits = self._plans.arrays_of.get(id(access.instruction))
         if limits is None:
             limits = self._find_limits(access.instruction)
@@ -80,12 +91,16 @@ class SharedArrays(Observer):
         size = near.end - near.start
         beyond = next((each for each in self._arrays if each.start <= last and start < each.end), None)
         other = "" if beyond is None or beyond in limits else f", in {plain_name(beyond.name)}"
-        self._report.add(self._batch, Violation(
+        violation = Violation(
             "out of bounds", access.instruction, access.threads[outside],
             f"{{who}} {_VERBS.get(access.kind, 'update{s}')} {access.width} bytes at {place}, which has "
             f"{size} bytes{other}",
             space="shared", addresses=(start, last),
-        ))  # fmt: skip
+        )  # fmt: skip
+        if access.instruction.parts[0] in _LOADS:
+            self._values.doubt(violation)
+        else:
+            self._report.add(self._batch, violation)
 
 
 # -- which arrays an address may be in -----------------------------------------------------------------------
@@ -121,10 +136,15 @@ def _limits(function: Function, arrays: list[SharedArray]) -> dict[int, tuple[Sh
 def _target(instruction: PtxInstruction) -> Address | None:
     """The address of an access that may be to shared memory; None for other instructions."""
     parts = instruction.parts
-    copies = parts[:2] == ("cp", "async") and parts[2] in ("ca", "cg")
-    if not copies and (parts[0] not in _ACCESSES or space_of(instruction) not in ("", "shared")):
+    addresses = [each for each in instruction.operands if isinstance(each, Address)]
+    if parts[:2] == ("cp", "async") and "mbarrier" not in parts:
+        spaces = [part.partition("::")[0] for part in parts if part.startswith(("shared", "global"))]
+        if spaces.count("shared") != 1:  # between blocks
+            return None
+        return addresses[spaces.index("shared")]
+    if parts[0] not in _ACCESSES or space_of(instruction) not in ("", "shared"):
         return None
-    return next((each for each in instruction.operands if isinstance(each, Address)), None)
+    return addresses[0] if addresses else None
 
 
 def _held(operand: Operand, held: list[int], symbols: dict[str, int]) -> int:

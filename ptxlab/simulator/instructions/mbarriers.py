@@ -1,8 +1,7 @@
 """mbarriers: arrivals, bytes and phases. PTX ISA, "mbarrier".
 
 An mbarrier is opaque to programs. Here its 64 bits are: arrivals still expected (20), arrivals of each phase
-(20), bytes still expected (22, with sign), and the phase (1, at the top). A valid one expects an arrival or
-more in each phase.
+(20), bytes still expected (22, with sign), a one if it is valid, and the phase (1, at the top).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ _COUNT_BITS = 20
 _COUNT = (1 << _COUNT_BITS) - 1
 _TX_SHIFT, _TX = 40, (1 << 22) - 1
 _TX_SIGN = 1 << 21
+_VALID = np.uint64(1 << 62)
 _PHASE = np.uint64(63)  # the position of its bit
 _INVALIDATED = np.uint64(1 << _TX_SHIFT)  # what mbarrier.inval leaves
 
@@ -66,7 +66,7 @@ class BarrierState(NamedTuple):
     def words(self) -> NDArray[Any]:
         """The mbarriers as in memory."""
         low = self.pending | self.expected << _COUNT_BITS | (self.bytes & _TX) << _TX_SHIFT
-        return np.asarray(low.astype(np.uint64) | self.phase.astype(np.uint64) << _PHASE)
+        return np.asarray(low.astype(np.uint64) | _VALID | self.phase.astype(np.uint64) << _PHASE)
 
 
 class BarrierChange(NamedTuple):
@@ -123,9 +123,11 @@ def _changed(words: NDArray[Any], change: BarrierChange) -> NDArray[Any]:
 
 def why_invalid(word: int) -> str:
     """Why 8 bytes are no mbarrier, in words; empty if they may be one."""
-    if word >> _COUNT_BITS & _COUNT:
+    if word & int(_VALID):
         return ""
-    return "was invalidated" if word == int(_INVALIDATED) else "was never initialised"
+    if word == int(_INVALIDATED):
+        return "was invalidated"
+    return "was never initialised, or was overwritten" if word else "was never initialised"
 
 
 #: What is right where no mbarrier is.
@@ -147,7 +149,7 @@ def update_barriers(
     def update(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        invalid = np.flatnonzero(BarrierState.of(words).expected == 0)
+        invalid = np.flatnonzero(words & _VALID == 0)
         if len(invalid):
             users = ours[which == invalid[0]]
             name = _name(machine, int(places[users[0]]))
