@@ -17,7 +17,7 @@ from .syntax import Immediate, type_bits
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+      (?P<skip>\s+|//[^\n]*|/\*.*?\*/|\.source_begin\b.*?\.source_end\b)
     | (?P<unclosed>/\*)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
