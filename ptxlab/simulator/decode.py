@@ -17,7 +17,7 @@ from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
 from .events import SimulatedBuffer
 from .instructions import arithmetic
-from .instructions.builders import Context, IllegalError, builder_of
+from .instructions.builders import Context, IllegalError, builder_of, unsupported
 from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
@@ -237,6 +237,13 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
+#: Qualifiers and types of PTX 9.1 to 9.4 that are not simulated, or how they begin.
+_NOT_SIMULATED = (
+    "pzo", "scaled::", "s2f6x2", "ue5m3x2", "multicast::cluster::32b", "phase_type::", "override", "report",
+    "mbarrier::report", "im2col_no_offs::w",
+)  # fmt: skip
+
+
 def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """A decoded instruction; one that is not simulated is an error only if a thread reaches it.
 
@@ -245,6 +252,9 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     check_legal(instruction, context.module)
     try:
         build = builder_of(instruction.parts) or arithmetic.scalar
+        for part in instruction.parts if instruction.parts[0] != "fabric" else ():
+            if part.startswith(_NOT_SIMULATED):
+                raise unsupported(instruction, f".{part} of {instruction.opcode}")
         step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)
     except IllegalError:
         raise
@@ -405,7 +415,7 @@ _TYPES = {
     **dict.fromkeys(("redux.min", "redux.max"), "u32 s32 f32"),
     **dict.fromkeys(("redux.and", "redux.or", "redux.xor"), "b32"),
     **dict.fromkeys(("atom.add", "red.add"), "u32 s32 u64 f32 f64"),
-    **dict.fromkeys(("atom.add.noftz", "red.add.noftz"), "f16 f16x2 bf16 bf16x2"),
+    **dict.fromkeys(("atom.add.noftz", "red.add.noftz"), "f16 f16x2 bf16 bf16x2 f32"),
     **dict.fromkeys(("atom.min", "atom.max", "red.min", "red.max"), "u32 s32 u64 s64"),
     **dict.fromkeys(("atom.and", "atom.or", "atom.xor", "red.and", "red.or", "red.xor"), "b32 b64"),
     **dict.fromkeys(("atom.inc", "atom.dec", "red.inc", "red.dec"), "u32"),
