@@ -193,28 +193,29 @@ def test_stochastic_rounding_in_a_kernel() -> None:
 
 #: PTX ISA 9.4, "Instructions", by its sections; what several sections have is named once.
 _TEXT = """
-add sub mul mad clmad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi szext bmsk dp4a
-dp2a add.cc addc sub.cc subc mad.cc madc testp copysign fma rcp rcp.approx.ftz.f64 sqrt rsqrt
-rsqrt.approx.ftz.f64 sin cos lg2 ex2 tanh set setp selp slct and or xor not cnot lop3 shf shl shr
-mov shfl shfl.sync prmt ld ld.global.nc ldu st st.async multimem.st.async st.bulk multimem.ld_reduce
-multimem.st multimem.red prefetch prefetchu applypriority applypriority.async.bulk applypriority.async.bulk.tensor discard
-createpolicy isspacep cvta cvt cvt.pack mapa getctarank cp.async cp.async.commit_group cp.async.wait_group
-cp.async.wait_all cp.async.bulk cp.reduce.async.bulk cp.async.bulk.prefetch multimem.cp.async.bulk
-multimem.cp.reduce.async.bulk cp.async.bulk.tensor cp.reduce.async.bulk.tensor cp.async.bulk.prefetch.tensor
-cp.async.bulk.commit_group cp.async.bulk.wait_group tensormap.replace spcompress spdecompress
-fabric.try_get fabric.try_put fabric.try_red fabric.try_pullred fabric.submit fabric.wait
-tex tld4 txq istypep suld sust sured suq bra brx.idx call ret exit
-bar barrier bar.warp.sync barrier.cluster membar fence atom red red.async multimem.red.async vote vote.sync
-match.sync activemask redux.sync griddepcontrol elect.sync mbarrier.init mbarrier.inval mbarrier.expect_tx
-mbarrier.complete_tx mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait
-mbarrier.pending_count mbarrier.check_layout cp.async.mbarrier.arrive tensormap.cp_fenceproxy
-clusterlaunchcontrol.try_cancel clusterlaunchcontrol.query_cancel
-wmma.load wmma.store wmma.mma mma mma.sp ldmatrix stmatrix movmatrix wgmma.mma_async wgmma.mma_async.sp
-wgmma.fence wgmma.commit_group wgmma.wait_group tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit
-tcgen05.ld tcgen05.ld.red tcgen05.st tcgen05.wait tcgen05.cp tcgen05.shift tcgen05.mma tcgen05.mma.sp
-tcgen05.mma.ws tcgen05.mma.ws.sp tcgen05.fence tcgen05.commit
-stacksave stackrestore alloca vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2
-vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4 brkpt nanosleep pmevent trap setmaxnreg
+ add sub mul mad clmad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi szext bmsk
+dp4a dp2a add.cc addc sub.cc subc mad.cc madc testp copysign fma rcp rcp.approx.ftz.f64 sqrt rsqrt
+rsqrt.approx.ftz.f64 sin cos lg2 ex2 tanh set setp selp slct and or xor not cnot lop3 shf shl shr mov
+shfl shfl.sync prmt ld ld.global.nc ldu st st.async multimem.st.async st.bulk multimem.ld_reduce
+multimem.st multimem.red prefetch prefetchu applypriority applypriority.async.bulk
+applypriority.async.bulk.tensor discard createpolicy isspacep cvta cvt cvt.pack mapa getctarank cp.async
+cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk cp.reduce.async.bulk
+cp.async.bulk.prefetch multimem.cp.async.bulk multimem.cp.reduce.async.bulk cp.async.bulk.tensor
+cp.reduce.async.bulk.tensor cp.async.bulk.prefetch.tensor cp.async.bulk.commit_group
+cp.async.bulk.wait_group tensormap.replace spcompress spdecompress fabric.try_get fabric.try_put
+fabric.try_red fabric.try_pullred fabric.submit fabric.wait tex tld4 txq istypep suld sust sured suq bra
+brx.idx call ret exit bar barrier bar.warp.sync barrier.cluster membar fence atom red red.async
+multimem.red.async vote vote.sync match.sync activemask redux.sync griddepcontrol elect.sync
+mbarrier.init mbarrier.inval mbarrier.expect_tx mbarrier.complete_tx mbarrier.arrive mbarrier.arrive_drop
+mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count mbarrier.check_layout
+cp.async.mbarrier.arrive tensormap.cp_fenceproxy clusterlaunchcontrol.try_cancel
+clusterlaunchcontrol.query_cancel wmma.load wmma.store wmma.mma mma mma.sp ldmatrix stmatrix movmatrix
+wgmma.mma_async wgmma.mma_async.sp wgmma.fence wgmma.commit_group wgmma.wait_group tcgen05.alloc
+tcgen05.dealloc tcgen05.relinquish_alloc_permit tcgen05.ld tcgen05.ld.red tcgen05.st tcgen05.wait
+tcgen05.cp tcgen05.shift tcgen05.mma tcgen05.mma.sp tcgen05.mma.ws tcgen05.mma.ws.sp tcgen05.fence
+tcgen05.commit stacksave stackrestore alloca vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2
+vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4 brkpt nanosleep pmevent
+trap setmaxnreg
 """
 _INDEX = _TEXT.split()
 
