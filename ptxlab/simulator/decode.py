@@ -252,7 +252,7 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     check_legal(instruction, context.module)
     try:
         build = builder_of(instruction.parts) or arithmetic.scalar
-        for part in instruction.parts if instruction.parts[0] != "fabric" else ():
+        for part in instruction.parts if instruction.parts[0] not in ("fabric", "tcgen05") else ():
             if part.startswith(_NOT_SIMULATED):
                 raise unsupported(instruction, f".{part} of {instruction.opcode}")
         step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)

@@ -294,3 +294,37 @@ def test_sums_of_subnormal_numbers() -> None:
         out[:] = 1
         _kernel(f"mov.b32 f0, 2; {opcode} [d1], f0;").simulate(1, 64, given, out)
         assert set(out.tolist()) == {expected}
+
+
+# -- tcgen05.alloc.exclusive ---------------------------------------------------------------------------------
+
+_ALLOCATE = """{first}
+tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [r1], {columns};
+bar.warp.sync -1; ld.shared.u32 r3, [r1]; bar.warp.sync -1; st.global.u32 [d1], r3;
+tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 r3, {columns};"""
+
+
+@pytest.mark.parametrize("columns", [32, 96, 480, 512])
+def test_exclusive_allocations_take_any_multiple_of_32(columns: int) -> None:
+    given, out = _arrays()
+    out[:] = 9
+    body = _ALLOCATE.format(first="", columns=columns)
+    assert _kernel(body + body).simulate(1, 32, given, out).hazards == [] and not out[:32].any()
+
+
+@pytest.mark.parametrize(
+    ("target", "columns", "first", "message"),
+    [
+        ("sm_100a", 100, "", "asks for 100 columns; it takes multiples of 32 up to 512, and all"),
+        ("sm_100a", 576, "", "asks for 576 columns; it takes multiples of 32 up to 512"),
+        ("sm_107a", 576, "", "tensor memory of more than 512 columns is not simulated yet"),
+        (
+            "sm_100a", 96, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [r1], 32;",
+            "asks for 96 columns; it takes multiples of 32 up to 512, and all must be free",
+        ),
+    ],
+)  # fmt: skip
+def test_exclusive_allocations_that_are_refused(target: str, columns: int, first: str, message: str) -> None:
+    text = _HEAD.format(version="9.4").replace("sm_100a", target)
+    kernel = ptxlab.kernel(text + _ALLOCATE.format(first=first, columns=columns) + "\nret; }")
+    assert message in refusal(kernel.simulate, 1, 32, *_arrays())
