@@ -35,6 +35,7 @@ _ADAPTERS = {
     "warp": "warp",
     "tilelang": "tilelang",
     "cupy": "cupy",
+    "cuda.tile": "cutile",
 }
 _SESSIONS: list[Session[Any]] = []  # the open ones, the newest last
 _RESTORERS: dict[str, Callable[[], None]] = {}  # by framework: undoes the changes of its adapter
@@ -285,9 +286,7 @@ def _frameworks() -> list[str]:
     imported = [name for name in _ADAPTERS if name in sys.modules]
     if imported:
         return imported
-    specs = {name: find_spec(name.partition(".")[0]) for name in _ADAPTERS}
-    # A folder without __init__.py has no origin: it may be a framework's examples next to the program.
-    installed = [name for name, spec in specs.items() if spec is not None and spec.origin is not None]
+    installed = [name for name in _ADAPTERS if _is_installed(name)]
     for name in installed:
         try:
             import_module(name)
@@ -296,10 +295,23 @@ def _frameworks() -> list[str]:
         imported.append(name)
     if not imported:
         raise PtxlabError(
-            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang or CuPy is "
-            "installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang or cupy"
+            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang, CuPy or "
+            "cuTile is installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang, "
+            "cupy or cuda-tile[tileiras]"
         )
     return imported
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a module can be found.
+
+    A folder without __init__.py has no origin: it may be a framework's examples next to the program. So is
+    NVIDIA's `cuda`, with which several packages share their modules.
+    """
+    spec = find_spec(name.partition(".")[0])
+    if spec is not None and spec.origin is None and "." in name:
+        spec = find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def _target_and_chip(chip: str) -> tuple[str, str]:

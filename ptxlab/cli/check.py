@@ -1,6 +1,6 @@
 """The command `check`: simulates every launch of a script or of a pytest run, and reports what is wrong.
 
-Launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy are simulated as in `ptxlab.simulating`, and so
+Launches of Triton, Numba, CuTe DSL, Warp, TileLang, CuPy and cuTile are simulated as in `simulating`, and so
 is `Kernel.launch`: the same file runs with and without a GPU.
 """
 

@@ -108,6 +108,7 @@ ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
     ("alloca|stacksave|stackrestore", _ANY, (7, 3)),
     # atomic operations
     ("atom .b128", "sm_90", (8, 3)),
+    ("atom|red .noftz.f32", "sm_90", (9, 4)),
     ("atom|red .bf16|.bf16x2", "sm_90", (7, 8)),
     ("atom|red .v2|.v4|.v8", "sm_90", (8, 1)),
     # caches

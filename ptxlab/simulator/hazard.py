@@ -344,11 +344,12 @@ _KINDS = (
     ),
     HazardKind(
         "tcgen05.ld without wait",
-        "Registers of a tcgen05.ld are used, and there was no tcgen05.wait::ld",
-        "tcgen05.wait::ld after tcgen05.ld, before its registers are used",
+        "Tensor memory is overwritten that a tcgen05.ld reads, and its warp has not executed "
+        "tcgen05.wait::ld; that the same thread uses what was loaded needs no wait, and is none",
+        "tcgen05.wait::ld after tcgen05.ld, before its columns are written again",
         grade="note",
-        published='the PTX ISA, "tcgen05.wait", asks for it; CuTe DSL 4.8.1 leaves it out in its own GEMMs '
-        "for Blackwell",
+        published='the PTX ISA, "Register dependencies, same thread", asks for it; CuTe DSL 4.8.1 and cuTile '
+        "1.7 leave out the wait before the registers are used",
     ),
     HazardKind(
         "lanes of warp 0",

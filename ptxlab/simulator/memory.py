@@ -623,9 +623,14 @@ class TensorMemory:
         self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
         self.taken = np.zeros((blocks, COLUMNS // ALLOCATION_UNIT), dtype=np.bool_)
 
-    def allocate(self, block: int, columns: int) -> int | None:
-        """The first of `columns` adjacent columns that are free, or None if there are none."""
+    def allocate(self, block: int, columns: int, exclusive: bool = False) -> int | None:
+        """The first of `columns` adjacent columns that are free, or None if there are none.
+
+        An exclusive allocation is the only one.
+        """
         units = columns // ALLOCATION_UNIT
+        if exclusive and self.taken[block].any():
+            return None
         for first in range(0, COLUMNS // ALLOCATION_UNIT - units + 1, units):
             if not self.taken[block, first : first + units].any():
                 self.taken[block, first : first + units] = True

@@ -68,7 +68,7 @@ HAZARDS = {
     "columns_kept": "tensor memory kept",
     "remote_data": "narrow scope",
     "bulk_over_loads": "missing proxy fence",
-    "loaded_early": "tcgen05.ld without wait",
+    "loaded_late": "tcgen05.ld without wait",
     "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
@@ -108,7 +108,7 @@ _TWO_BLOCKS = {
 }  # fmt: skip
 
 
-_TENSOR_MEMORY = {"columns_kept", "loaded_early", "first_lanes"}
+_TENSOR_MEMORY = {"columns_kept", "loaded_late", "first_lanes"}
 
 
 @cache

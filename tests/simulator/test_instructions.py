@@ -1,14 +1,18 @@
-"""Instructions of later targets: `st.bulk`, `multimem`, stochastic rounding."""
+"""The index of PTX 9.4, and instructions of later targets: `st.bulk`, `multimem`, stochastic rounding."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.numerics import scalar
 from ptxlab.numerics.scalar.formats import FORMATS
+from ptxlab.simulator.instructions.builders import builder_of
+from ptxlab.simulator.ptx.syntax import PtxInstruction
 from tests.cases import refusal
 from tools.record.scalar import get
 
@@ -183,3 +187,144 @@ def test_stochastic_rounding_in_a_kernel() -> None:
     assert "lacks cvt.rs.satfinite.e2m1x4.f32; targets that have it: sm_100a, sm_103a, sm_107a" in refusal(
         ptxlab.kernel(ptx).simulate, 1, 64, given, out
     )
+
+
+# -- the index of PTX 9.4: every instruction is simulated, or refused by its name ----------------------------
+
+#: PTX ISA 9.4, "Instructions", by its sections; what several sections have is named once.
+_TEXT = """
+ add sub mul mad clmad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi szext bmsk
+dp4a dp2a add.cc addc sub.cc subc mad.cc madc testp copysign fma rcp rcp.approx.ftz.f64 sqrt rsqrt
+rsqrt.approx.ftz.f64 sin cos lg2 ex2 tanh set setp selp slct and or xor not cnot lop3 shf shl shr mov
+shfl shfl.sync prmt ld ld.global.nc ldu st st.async multimem.st.async st.bulk multimem.ld_reduce
+multimem.st multimem.red prefetch prefetchu applypriority applypriority.async.bulk
+applypriority.async.bulk.tensor discard createpolicy isspacep cvta cvt cvt.pack mapa getctarank cp.async
+cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk cp.reduce.async.bulk
+cp.async.bulk.prefetch multimem.cp.async.bulk multimem.cp.reduce.async.bulk cp.async.bulk.tensor
+cp.reduce.async.bulk.tensor cp.async.bulk.prefetch.tensor cp.async.bulk.commit_group
+cp.async.bulk.wait_group tensormap.replace spcompress spdecompress fabric.try_get fabric.try_put
+fabric.try_red fabric.try_pullred fabric.submit fabric.wait tex tld4 txq istypep suld sust sured suq bra
+brx.idx call ret exit bar barrier bar.warp.sync barrier.cluster membar fence atom red red.async
+multimem.red.async vote vote.sync match.sync activemask redux.sync griddepcontrol elect.sync
+mbarrier.init mbarrier.inval mbarrier.expect_tx mbarrier.complete_tx mbarrier.arrive mbarrier.arrive_drop
+mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count mbarrier.check_layout
+cp.async.mbarrier.arrive tensormap.cp_fenceproxy clusterlaunchcontrol.try_cancel
+clusterlaunchcontrol.query_cancel wmma.load wmma.store wmma.mma mma mma.sp ldmatrix stmatrix movmatrix
+wgmma.mma_async wgmma.mma_async.sp wgmma.fence wgmma.commit_group wgmma.wait_group tcgen05.alloc
+tcgen05.dealloc tcgen05.relinquish_alloc_permit tcgen05.ld tcgen05.ld.red tcgen05.st tcgen05.wait
+tcgen05.cp tcgen05.shift tcgen05.mma tcgen05.mma.sp tcgen05.mma.ws tcgen05.mma.ws.sp tcgen05.fence
+tcgen05.commit stacksave stackrestore alloca vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2
+vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4 brkpt nanosleep pmevent
+trap setmaxnreg
+"""
+_INDEX = _TEXT.split()
+
+#: Those that are not simulated, with a line of each.
+_REFUSED = {
+    "tex": "tex.2d.v4.f32.f32 {f0, f1, f2, f3}, [T, {f4, f5}]",
+    "tld4": "tld4.r.2d.v4.f32.f32 {f0, f1, f2, f3}, [T, {f4, f5}]",
+    "txq": "txq.width.b32 r3, [T]",
+    "istypep": "istypep.texref p0, d1",
+    "suld": "suld.b.1d.b32.trap {r3}, [S, {r4}]",
+    "sust": "sust.b.1d.b32.trap [S, {r4}], {r3}",
+    "sured": "sured.b.add.1d.u32.trap [S, {r4}], r3",
+    "suq": "suq.width.b32 r3, [S]",
+    "fabric.try_get": "fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric"
+    ".relaxed.sys.b128 [r0], [r1, d1], 256, [r2]",
+    "fabric.try_put": "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric"
+    ".relaxed.sys.b128 [r1, d1], [r0], 256, [r2]",
+    "fabric.try_red": "fabric.try_red.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric"
+    ".relaxed.sys.add.u32 [r1, d1], [r0], 256, [r2]",
+    "fabric.try_pullred": "fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes"
+    ".mbarrier::report::fabric.relaxed.sys.add.f32.sync [r0], [r1, d1], 256, [r2], 0xFFFFFFFF",
+    "fabric.submit": "fabric.submit",
+    "fabric.wait": "fabric.wait.sync_restrict::reads",
+    "spcompress": "spcompress.b8.b2.sp::2:4.x1 {r0}, {r1}, {r2, r3}, r4",
+    "spdecompress": "spdecompress.b8.b2.sp::2:4.x1 {r2, r3}, {r0}, {r1}",
+    "mbarrier.check_layout": "mbarrier.check_layout.layout::v1.shared::cta.b64 p0, [r1]",
+    "shfl": "shfl.idx.b32 r3, r1, 0, 31",
+    "vote": "vote.all.pred p0, p1",
+}
+
+
+def test_every_instruction_of_ptx_is_simulated_or_refused() -> None:
+    assert len(_INDEX) == len(set(_INDEX))
+    for name in _INDEX:
+        parts = PtxInstruction(0, name, (), 1).parts
+        built = builder_of(parts) is not None or parts[0] in scalar.names()
+        assert built or name in _REFUSED, name
+    assert _REFUSED.keys() <= set(_INDEX)
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_is_not_simulated_is_refused_by_its_name(name: str) -> None:
+    """In one sentence with the line, when a thread reaches it; the guide names it."""
+    head = _HEAD.format(version="9.4").replace("sm_100a", "sm_107a")
+    head = head.replace(".visible", ".global .texref T; .global .surfref S;\n.visible", 1)
+    kernel = ptxlab.kernel(f"{head}{_REFUSED[name]};\nret; }}")
+    number = head.count("\n") + 1
+    opcode = _REFUSED[name].split(" ")[0]
+    assert refusal(kernel.simulate, 1, 32, *_arrays()) == f"PTX line {number}: {opcode} is not simulated yet"
+    guide = (Path(__file__).parents[2] / "docs/guide/kernels.md").read_text(encoding="utf-8")
+    section = guide.partition("## What is simulated")[2].partition("\n## ")[0]
+    assert f"`{name}`" in section or f"`{name.partition('.')[0]}.*`" in section
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("cvt.rn.pzo.bf16.f32 h0, f0", "pzo"),
+        ("cvt.rn.satfinite.scaled::n2::ue8m0.s2f6x2.f32 h0, f0, f1, h1", "scaled::n2::ue8m0"),
+        (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster::32b "
+            "[r1], [d0], r2, [r3], r4",
+            "multicast::cluster::32b",
+        ),
+    ],
+)
+def test_what_a_qualifier_asks_for_is_not_left_out_silently(line: str, part: str) -> None:
+    kernel = ptxlab.kernel(_HEAD.format(version="9.4").replace("sm_100a", "sm_107a") + line + ";\nret; }")
+    assert f".{part} of {line.split()[0]} is not simulated yet" in refusal(kernel.simulate, 1, 32, *_arrays())
+
+
+def test_sums_of_subnormal_numbers() -> None:
+    """Global memory takes them as 0 in atomic sums of f32, but with `.noftz` (PTX ISA, "atom")."""
+    for opcode, expected in (("red.global.add.f32", 0), ("red.global.add.noftz.f32", 3)):
+        given, out = _arrays()
+        out[:] = 1
+        _kernel(f"mov.b32 f0, 2; {opcode} [d1], f0;").simulate(1, 64, given, out)
+        assert set(out.tolist()) == {expected}
+
+
+# -- tcgen05.alloc.exclusive ---------------------------------------------------------------------------------
+
+_ALLOCATE = """{first}
+tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [r1], {columns};
+bar.warp.sync -1; ld.shared.u32 r3, [r1]; bar.warp.sync -1; st.global.u32 [d1], r3;
+tcgen05.dealloc.exclusive.cta_group::1.sync.aligned.b32 r3, {columns};"""
+
+
+@pytest.mark.parametrize("columns", [32, 96, 480, 512])
+def test_exclusive_allocations_take_any_multiple_of_32(columns: int) -> None:
+    given, out = _arrays()
+    out[:] = 9
+    body = _ALLOCATE.format(first="", columns=columns)
+    assert _kernel(body + body).simulate(1, 32, given, out).hazards == [] and not out[:32].any()
+
+
+@pytest.mark.parametrize(
+    ("target", "columns", "first", "message"),
+    [
+        ("sm_100a", 100, "", "asks for 100 columns; it takes multiples of 32 up to 512, and all"),
+        ("sm_100a", 576, "", "asks for 576 columns; it takes multiples of 32 up to 512"),
+        ("sm_107a", 576, "", "tensor memory of more than 512 columns is not simulated yet"),
+        (
+            "sm_100a", 96, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [r1], 32;",
+            "asks for 96 columns; it takes multiples of 32 up to 512, and all must be free",
+        ),
+    ],
+)  # fmt: skip
+def test_exclusive_allocations_that_are_refused(target: str, columns: int, first: str, message: str) -> None:
+    text = _HEAD.format(version="9.4").replace("sm_100a", target)
+    kernel = ptxlab.kernel(text + _ALLOCATE.format(first=first, columns=columns) + "\nret; }")
+    assert message in refusal(kernel.simulate, 1, 32, *_arrays())

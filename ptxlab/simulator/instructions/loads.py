@@ -395,7 +395,7 @@ def combination(
     opcode = f"{kind}.{type_name}"
     if kind == "add" and ("f" in type_name):
         opcode = f"add.rn.{type_name}"
-        if type_name == "f32" and space != "shared":
+        if type_name == "f32" and space != "shared" and "noftz" not in instruction.parts:
             opcode = "add.rn.ftz.f32"  # in global memory subnormal numbers count as 0 (PTX ISA, "atom")
     scalar = operation(opcode)
     if scalar is None:

@@ -184,8 +184,9 @@ class _Reader(ConstantReader):
                     self._wrong_last("a function of the module")
                 functions[alias] = replace(functions[aliased], name=alias)
                 self._expect(";")
-            elif name == "section":
-                self._next()
+            elif name in ("section", "nv_intermediate_source_section"):
+                if name == "section":
+                    self._next()
                 self._skip_braces()
             elif name in (*_LINKAGE, "entry", "func", "global", "const", "shared"):
                 self._at -= 1
@@ -212,6 +213,9 @@ class _Reader(ConstantReader):
         """Read a `.loc`, `.pragma` or `.file`; returns whether the directive is one of these."""
         if name == "loc":
             self._loc()
+        elif name == "loc_intermediate":
+            for _ in range(3):
+                self._integer()
         elif name == "pragma":
             self._skip_to(";")
         elif name == "file":
@@ -219,7 +223,7 @@ class _Reader(ConstantReader):
             self._next()
             while self._takes(","):
                 self._next()
-        return name in ("loc", "pragma", "file")
+        return name in ("loc", "loc_intermediate", "pragma", "file")
 
     def _loc(self) -> None:
         """Read the rest of `.loc`: where the next instructions come from."""
@@ -413,8 +417,11 @@ class _Reader(ConstantReader):
                 self._skip_to(")")
                 continue
             numbers = []
-            while self._tokens[self._at].kind == "number":
-                numbers.append(self._integer())
+            while self._tokens[self._at].kind in ("number", "text"):  # names of languages are texts
+                if self._tokens[self._at].kind == "number":
+                    numbers.append(self._integer())
+                else:
+                    self._next()
                 self._takes(",")
             directives[directive] = tuple(numbers)
         if self._takes(";"):

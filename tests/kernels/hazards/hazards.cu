@@ -805,7 +805,7 @@ extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody 
     }
 }
 
-extern "C" __global__ void loaded_early(u32* x) {  // registers of tcgen05.ld, used without tcgen05.wait::ld
+extern "C" __global__ void loaded_late(u32* x) {  // columns that a tcgen05.ld reads, overwritten without a wait
     __shared__ u32 columns;
     if (threadIdx.x < 32) {
         asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: "r"(shared_address(&columns)) : "memory");
@@ -814,8 +814,8 @@ extern "C" __global__ void loaded_early(u32* x) {  // registers of tcgen05.ld, u
         u32 loaded;
         asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(loaded) : "r"(columns) : "memory");
         IF_FIXED(asm volatile("tcgen05.wait::ld.sync.aligned;" : "+r"(loaded) :: "memory");)
+        asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};\ntcgen05.wait::st.sync.aligned;" :: "r"(columns), "r"(0) : "memory");
         x[threadIdx.x] = loaded;
-        IF_BROKEN(asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");)
         asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");
     }
 }
