@@ -52,8 +52,8 @@ _LIMITS = """
   that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks that
   do not run in one batch any flag counts.
 - Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
-  race for loads of global memory from another block, unless a fence of the device has emptied the cache of
-  the reader's SM and the block has loaded nothing since; otherwise it is the note "flag without acquire".
+  race for loads of what another block wrote, if anybody loaded from the array before that was written and no
+  fence of the reader's block has emptied the cache since; otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.

@@ -131,14 +131,19 @@ class AccessReports:
             partner = f"block {self._block_name(conflict.partner // lanes)}"
         action = _action(conflict, partner, conflict.other_verb)
         reading = "the flag" if flag is None else f"the flag in {line_text(flag)}"
-        what = (
-            f"{{who}} {action}, {self._place(touch, span)}; that happened before {reading} was raised, "
-            "but nothing acquires it: no fence comes after the read of the flag"
-        )
-        fence = "__threadfence_block()" if near else "__threadfence()"
-        remedy = f"put {fence} after the read of the flag"
+        cause = "no fence comes after the read of the flag"
+        remedy = f"put {'__threadfence_block()' if near else '__threadfence()'} after the read of the flag"
         if flag is not None:
             remedy += f" in {line_name(flag)}, or read it with .acquire"
+        narrow = int(self.clocks.in_block.fenced[warp])
+        fence = self.clocks.time.instruction_at(narrow) if narrow > time and not near else None
+        if fence is not None:
+            cause = f"the fence in {line_text(fence)}, after the read of the flag, is for one block"
+            remedy = f"use __threadfence() in {line_name(fence)}"
+        what = (
+            f"{{who}} {action}, {self._place(touch, span)}; that happened before {reading} was raised, "
+            f"but nothing acquires it: {cause}"
+        )
         kind = "race" if is_stale else "flag without acquire"
         return self._violation(kind, touch, conflict.which, span, what, remedy, conflict.other)
 

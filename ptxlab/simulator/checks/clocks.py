@@ -92,8 +92,6 @@ class Clocks:
         self.warp_time = np.full(batch.size // 32, time.now, dtype=np.int64)
         self.in_block = ReleaseAcquire(batch, in_block=True)
         self.everywhere = ReleaseAcquire(batch, in_block=False, any_published=bool(published.any()))
-        self._loaded = np.zeros(batch.size // 32, dtype=np.int64)  # each warp's last load since fences began
-        self._holds_old_lines = np.ones(batch.count, dtype=np.bool_)
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
         #: Each thread's last fence.proxy.async, and at that fence: the last barriers of its block and warp.
         self._proxy_fences = np.zeros((3, batch.size), dtype=np.int64)
@@ -270,8 +268,6 @@ class Clocks:
                 nearer = self.in_block if flags is self.everywhere else None
                 flags.write(access, self.time.now, self.block_time, has_matrix, nearer)
             if reads:
-                if flags is self.everywhere:
-                    self._note_old_lines(access.threads)
                 flags.read(access, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
 
     def read_flags_since(self, threads: NDArray[Any], time: int) -> NDArray[np.bool_]:
@@ -280,26 +276,22 @@ class Clocks:
         read = np.maximum(self.everywhere.read_flag[warps], self.in_block.read_flag[warps])
         return np.asarray(read > time)
 
-    def note_loads(self, threads: NDArray[Any]) -> None:
-        """Threads load global memory through the cache of their SM."""
-        if self.everywhere.has_fenced:
-            self._loaded[threads >> 5] = self.time.now
+    def have_narrow_fences(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each thread's warp has executed a fence for its block alone since it read a flag."""
+        warps = threads >> 5
+        return np.asarray(self.in_block.fenced[warps] > self.everywhere.read_flag[warps])
 
-    def _note_old_lines(self, threads: NDArray[Any]) -> None:
-        """Threads read a flag: the cache of their SM may hold what was loaded since it was last emptied."""
-        shape = self.batch.count, -1
-        blocks = np.flatnonzero(np.bincount(threads // self.lanes))
-        fenced = self.everywhere.fenced.reshape(shape)[blocks].max(axis=1)
-        self._holds_old_lines[blocks] = self._loaded.reshape(shape)[blocks].max(axis=1) > fenced
-        self._holds_old_lines[blocks] |= fenced == 0
+    def have_relaxed(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each thread's warp has read its last flag with .relaxed."""
+        times, which = np.unique(self.everywhere.read_flag[threads >> 5], return_inverse=True)
+        flags = [self.time.instruction_at(time) for time in times.tolist()]
+        relaxed = [flag is not None and "relaxed" in flag.parts for flag in flags]
+        return np.array(relaxed, dtype=np.bool_)[which]
 
-    def may_hold_old_lines(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether loads of global memory may get what was there before their block last read a flag.
-
-        A fence for the whole device empties the cache of its SM, so that only what is loaded between the
-        block's last one and the flag is old.
-        """
-        return np.asarray(self._holds_old_lines[threads // self.lanes])
+    def last_fences(self, threads: NDArray[Any]) -> NDArray[np.int64]:
+        """When a warp of each thread's block last executed a fence for the whole device; 0 for never."""
+        blocks = self.everywhere.fenced.reshape(self.batch.count, -1).max(axis=1)
+        return np.asarray(blocks[threads // self.lanes])
 
     def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""

@@ -204,7 +204,9 @@ class RaceCheck:
     ) -> NDArray[np.intp]:
         """Report entries that a flag orders which was read and not acquired; the entries that are left.
 
-        A GPU may then give an ordinary load what its SM still holds of global memory from before.
+        The cache of its SM may then give an ordinary load what somebody has loaded there before it was
+        written, unless a fence of the reader's block has emptied that cache in between. Who reads a flag with
+        .relaxed, or has a fence for the block alone, has asked for no more.
         """
         clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
         plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
@@ -214,11 +216,12 @@ class RaceCheck:
         written = other_verb == "wrote" or not touch.in_shared
         times = stamps >> TIME_SHIFT & TIME
         seen[plain] = clocks.ordered(threads[plain], others[plain], times[plain], written, seen=True)
-        stale = np.zeros(len(which), dtype=np.bool_)
+        elsewhere = threads // clocks.lanes != others // clocks.lanes
+        stale = clocks.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            elsewhere = threads // clocks.lanes != others // clocks.lanes
-            stale = elsewhere & clocks.may_hold_old_lines(threads)
+            stale |= _were_loaded(touch, clocks.last_fences(threads), times) | clocks.have_relaxed(threads)
+        stale &= elsewhere
         for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
             for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
                 other = clocks.time.instruction_at(time)
@@ -276,6 +279,14 @@ class RaceCheck:
             times = stamps >> TIME_SHIFT & TIME
             own[own] = self.clocks.ordered(lanes[own], writers[own], times[own], True)
         return np.asarray(own)
+
+
+def _were_loaded(
+    touch: ShadowTouch, fences: NDArray[np.int64], writes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether anybody loaded from the array between these times."""
+    loads = np.array([*touch.shadow.load_times, np.iinfo(np.int64).max])
+    return np.asarray(loads[np.searchsorted(loads, fences, side="right")] < writes)
 
 
 def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -253,7 +253,8 @@ class ReleaseAcquire:
         if access.kind == "atomic":
             before = flags[words]
             if self._in_block:
-                before = np.where(times.block[before] == times.block[rows], before, 0).astype(np.int32)
+                stays = (times.block[before] == times.block[rows]) | (rows == 0)
+                before = np.where(stays, before, 0).astype(np.int32)
             rows = times.pairwise(rows, before)
         flags[words] = rows
         if (flags[words] == rows).all():
