@@ -52,14 +52,16 @@ _LIMITS = """
   that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks that
   do not run in one batch any flag counts.
 - Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
-  race for loads of what another block wrote, if anybody loaded from the array before that was written and no
-  fence of the reader's block has emptied the cache since; otherwise it is the note "flag without acquire".
+  race for loads of what another block wrote, if the reader's block had loaded from the array before that was
+  written and no fence of its has emptied the cache since, or if it asks for less: by a flag read with
+  `.relaxed`, or a fence for its block alone. Otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.
 - An access that leaves its array in static shared memory is found if its address is computed from names of
-  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within one array or struct, through a pointer
-  that was loaded or that a function gets from several places, or with an index that is loaded and not scaled.
+  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within
+  one array or struct, through a pointer that was loaded or that a function gets from several places, or with
+  an index that is loaded and not scaled.
 - Blocks count as waiting for ones that cannot begin, as on an H200 that starts blocks in their order, if each
   iteration of the loop in which they wait leaves registers as they were. Kernels for chips after Hopper,
   launches with an executor and those that cancel blocks run without that limit.

@@ -212,8 +212,8 @@ class AccessCheck(Observer):
                 self._heap_shadows.append(shadow)
         traits, now, first = traits_of(access.instruction.opcode), self._time.now, self._clocks.first_thread
         flags = ATOMIC if strong else 0
-        if access.kind == "read" and not traits.bypasses_l1:
-            shadow.load_times.append(now)
+        if access.kind == "read" and not traits.bypasses_l1 and self._plans.has_flags:
+            self._clocks.note_loads(piece.data, piece.threads)
         if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
             stamp = first | now << TIME_SHIFT | flags
             load = self._loads.note(access)

@@ -92,6 +92,8 @@ class Clocks:
         self.warp_time = np.full(batch.size // 32, time.now, dtype=np.int64)
         self.in_block = ReleaseAcquire(batch, in_block=True)
         self.everywhere = ReleaseAcquire(batch, in_block=False, any_published=bool(published.any()))
+        #: Each block's first load from an array since its last fence, by id of the array.
+        self._loaded: dict[int, NDArray[np.int64]] = {}
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
         #: Each thread's last fence.proxy.async, and at that fence: the last barriers of its block and warp.
         self._proxy_fences = np.zeros((3, batch.size), dtype=np.int64)
@@ -288,10 +290,28 @@ class Clocks:
         relaxed = [flag is not None and "relaxed" in flag.parts for flag in flags]
         return np.array(relaxed, dtype=np.bool_)[which]
 
-    def last_fences(self, threads: NDArray[Any]) -> NDArray[np.int64]:
-        """When a warp of each thread's block last executed a fence for the whole device; 0 for never."""
-        blocks = self.everywhere.fenced.reshape(self.batch.count, -1).max(axis=1)
-        return np.asarray(blocks[threads // self.lanes])
+    def note_loads(self, data: NDArray[np.uint8], threads: NDArray[Any]) -> None:
+        """Threads load from an array through the caches of their SMs, which keep what was there."""
+        blocks = np.flatnonzero(np.bincount(threads // self.lanes))
+        loaded = self._loaded.setdefault(id(data), np.zeros(self.batch.count, dtype=np.int64))
+        emptied = loaded[blocks] <= self._last_fences[blocks]
+        loaded[blocks[emptied]] = self.time.now
+
+    def may_be_old(
+        self, data: NDArray[np.uint8], threads: NDArray[Any], writes: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Whether the block of each thread has loaded from the array before it was written.
+
+        A fence of the block for the whole device empties the cache.
+        """
+        blocks = threads // self.lanes
+        loaded = self._loaded.get(id(data), np.zeros(self.batch.count, dtype=np.int64))[blocks]
+        return np.asarray((loaded > self._last_fences[blocks]) & (loaded < writes))
+
+    @property
+    def _last_fences(self) -> NDArray[np.int64]:
+        """When a warp of each block last executed a fence for the whole device; 0 for never."""
+        return np.asarray(self.everywhere.fenced.reshape(self.batch.count, -1).max(axis=1))
 
     def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""

@@ -156,6 +156,12 @@ class FunctionLoads:
             for target in branch_targets(instructions[index])
         )
 
+    def is_flag(self, address: Operand) -> bool:
+        """Whether volatile loads or atomic operations look at an address only in order to decide."""
+        lookers = (each for each in self._function.instructions if each.parts[0] in ("ld", "atom"))
+        ours = [each for each in lookers if each.operands[1] == address]
+        return any(self._followed(each)[1] and not self.is_data(each) for each in ours)
+
     @cached_property
     def _polled(self) -> list[Operand]:
         """The addresses of volatile loads and atomic operations that are polled: whose turn it is, say."""
@@ -379,9 +385,12 @@ class ModulePlans:
             self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
         return self._load_uses[key]
 
-    def is_data(self, load: PtxInstruction) -> bool:
-        """Whether a loaded value is more than a flag that is polled or tested."""
-        return load.parts[0] == "ld" and self.owners[id(load)].loads.is_data(load)
+    def is_data(self, instruction: PtxInstruction) -> bool:
+        """Whether a volatile load or store is of more than a flag, which is polled or tested."""
+        loads = self.owners[id(instruction)].loads
+        if instruction.parts[0] == "st":
+            return not loads.is_flag(instruction.operands[0])
+        return instruction.parts[0] == "ld" and loads.is_data(instruction)
 
     def are_update(self, one: PtxInstruction, other: PtxInstruction) -> bool:
         """Whether two instructions are the load and the store of one update, or both its store."""
@@ -391,6 +400,14 @@ class ModulePlans:
         if one is other:
             return any(loads.is_update(each, one) for each in self.owners[id(one)].function.instructions)
         return loads.is_update(one, other) or loads.is_update(other, one)
+
+    @cached_property
+    def has_flags(self) -> bool:
+        """Whether blocks may hand something over by flags: there is a fence, or a release."""
+        functions = (each.function for each in self.functions.values())
+        opcodes = {each.opcode for function in functions for each in function.instructions}
+        parts = {part for opcode in opcodes for part in opcode.split(".")}
+        return not parts.isdisjoint({"fence", "membar", "release", "acq_rel"})
 
     @cached_property
     def stores_volatile(self) -> bool:
@@ -408,9 +425,10 @@ class ModulePlans:
             one, other = other, one
         if one.parts[0] != "st" or "volatile" not in one.parts or other.parts[0] not in ("atom", "red"):
             return False
-        if not {"cas", "exch"}.isdisjoint(other.parts):
+        loads = self.owners[id(other)].loads
+        if "cas" in other.parts or loads.is_flag(other.operands[-2]):
             return False
-        return id(other) in self.blind_updates or self.owners[id(other)].loads.is_data(other)
+        return id(other) in self.blind_updates or loads.is_data(other)
 
     def updates(self, store: PtxInstruction) -> bool:
         """Whether a volatile store puts back what is computed from what was there."""

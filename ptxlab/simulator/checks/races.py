@@ -155,6 +155,8 @@ class RaceCheck:
         seen = self.clocks.ordered(
             threads, others, times, other_verb == "wrote" or not touch.in_shared, seen=True
         )
+        elsewhere = threads // self.clocks.lanes != others // self.clocks.lanes
+        seen &= ~(elsewhere & self.clocks.have_narrow_fences(threads))
         instruction = touch.access.instruction
         for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
@@ -167,8 +169,8 @@ class RaceCheck:
                 if touch.access.kind == "write":  # of the block that counted last, it may be a reset
                     entries = entries[~self.clocks.read_flags_since(touch.threads[entries], time)]
             elif not is_update:
-                load = other if other_verb == "reads" else instruction
-                if not ("volatile" in other.parts and touch.traits.volatile and self.plans.is_data(load)):
+                carrier = other if other_verb == "reads" else instruction
+                if not ("volatile" in other.parts and touch.traits.volatile and self.plans.is_data(carrier)):
                     continue
                 if touch.access.kind == "write":
                     entries = _different(touch, before, entries)
@@ -204,9 +206,9 @@ class RaceCheck:
     ) -> NDArray[np.intp]:
         """Report entries that a flag orders which was read and not acquired; the entries that are left.
 
-        The cache of its SM may then give an ordinary load what somebody has loaded there before it was
-        written, unless a fence of the reader's block has emptied that cache in between. Who reads a flag with
-        .relaxed, or has a fence for the block alone, has asked for no more.
+        The cache of its SM may then give an ordinary load what its block has loaded there before it was
+        written, unless a fence has emptied that cache in between. Who reads a flag with .relaxed, or has a
+        fence for the block alone, has asked for no more.
         """
         clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
         plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
@@ -220,7 +222,7 @@ class RaceCheck:
         stale = clocks.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            stale |= _were_loaded(touch, clocks.last_fences(threads), times) | clocks.have_relaxed(threads)
+            stale |= clocks.may_be_old(touch.piece.data, threads, times) | clocks.have_relaxed(threads)
         stale &= elsewhere
         for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
             for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
@@ -279,14 +281,6 @@ class RaceCheck:
             times = stamps >> TIME_SHIFT & TIME
             own[own] = self.clocks.ordered(lanes[own], writers[own], times[own], True)
         return np.asarray(own)
-
-
-def _were_loaded(
-    touch: ShadowTouch, fences: NDArray[np.int64], writes: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Whether anybody loaded from the array between these times."""
-    loads = np.array([*touch.shadow.load_times, np.iinfo(np.int64).max])
-    return np.asarray(loads[np.searchsorted(loads, fences, side="right")] < writes)
 
 
 def _different(touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp]) -> NDArray[np.intp]:

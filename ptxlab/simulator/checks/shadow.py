@@ -64,7 +64,6 @@ class Shadow:
         #: Atomic updates before that of `writer`; empty while there are none.
         self.updater = np.zeros(0, dtype=np.int64)
         self.was_written = self.was_read = False
-        self.load_times: list[int] = []  # of loads of global memory through the caches of SMs
         self._later: list[Read] = []
         self._later_bytes = 0
 
