@@ -54,7 +54,8 @@ _LIMITS = """
 - Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
   race for loads of what another block wrote, if the reader's block had loaded from the array before that was
   written and no fence of its has emptied the cache since, or if it asks for less: by a flag read with
-  `.relaxed`, or a fence for its block alone. Otherwise it is the note "flag without acquire".
+  `.relaxed`, or a fence for its block alone. Behind a lock that is taken by compare-and-swap it is a race in
+  any case. Otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.

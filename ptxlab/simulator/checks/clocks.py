@@ -283,12 +283,13 @@ class Clocks:
         warps = threads >> 5
         return np.asarray(self.in_block.fenced[warps] > self.everywhere.read_flag[warps])
 
-    def have_relaxed(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each thread's warp has read its last flag with .relaxed."""
-        times, which = np.unique(self.everywhere.read_flag[threads >> 5], return_inverse=True)
-        flags = [self.time.instruction_at(time) for time in times.tolist()]
-        relaxed = [flag is not None and "relaxed" in flag.parts for flag in flags]
-        return np.array(relaxed, dtype=np.bool_)[which]
+    def have_flags(self, threads: NDArray[Any], part: str, *, in_block: bool = False) -> NDArray[np.bool_]:
+        """Whether this is a part of the opcode by which each thread's warp has read its last flag."""
+        flags = self.in_block if in_block else self.everywhere
+        times, which = np.unique(flags.read_flag[threads >> 5], return_inverse=True)
+        readers = [self.time.instruction_at(time) for time in times.tolist()]
+        has_part = [reader is not None and part in reader.parts for reader in readers]
+        return np.array(has_part, dtype=np.bool_)[which]
 
     def note_loads(self, data: NDArray[np.uint8], threads: NDArray[Any]) -> None:
         """Threads load from an array through the caches of their SMs, which keep what was there."""

@@ -157,6 +157,7 @@ class RaceCheck:
         )
         elsewhere = threads // self.clocks.lanes != others // self.clocks.lanes
         seen &= ~(elsewhere & self.clocks.have_narrow_fences(threads))
+        seen &= ~self.clocks.have_flags(threads, "cas", in_block=True)
         instruction = touch.access.instruction
         for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
             other = self.clocks.time.instruction_at(time)
@@ -208,7 +209,7 @@ class RaceCheck:
 
         The cache of its SM may then give an ordinary load what its block has loaded there before it was
         written, unless a fence has emptied that cache in between. Who reads a flag with .relaxed, or has a
-        fence for the block alone, has asked for no more.
+        fence for the block alone, has asked for no more. Locks need both fences.
         """
         clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
         plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
@@ -222,8 +223,10 @@ class RaceCheck:
         stale = clocks.have_narrow_fences(threads)
         access = touch.access
         if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
-            stale |= clocks.may_be_old(touch.piece.data, threads, times) | clocks.have_relaxed(threads)
-        stale &= elsewhere
+            stale |= clocks.may_be_old(touch.piece.data, threads, times) | clocks.have_flags(
+                threads, "relaxed"
+            )
+        stale = stale & elsewhere | clocks.have_flags(threads, "cas", in_block=True)
         for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
             for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
                 other = clocks.time.instruction_at(time)
