@@ -21,7 +21,7 @@ from .instructions.builders import Context, IllegalError, builder_of
 from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
-from .ptx.dataflow import constants, repeated
+from .ptx.dataflow import branch_targets, constants, repeated
 from .ptx.ptxas import contractions, modified_selections
 from .ptx.syntax import (
     Address,
@@ -138,6 +138,23 @@ class Image:
         return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
 
     @cached_property
+    def polls(self) -> bool:
+        """Whether blocks may wait for others: whether they may poll global memory."""
+        return any(_polls(each) for function in self.used for each in function.instructions)
+
+    @cached_property
+    def spins(self) -> bool:
+        """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
+        for function in self.used if self.polls else ():
+            polls = [each.index for each in function.instructions if _polls(each)]
+            if polls and not function.entry:
+                return True
+            for branch in function.instructions:
+                if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
+                    return True
+        return False
+
+    @cached_property
     def _variables(self) -> list[Variable]:
         """Variables of the module and its functions, without shared memory that only other kernels use."""
         named = {
@@ -242,6 +259,16 @@ class Image:
             )
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
+
+
+def _polls(instruction: PtxInstruction) -> bool:
+    """Whether an instruction reads global memory as one does that waits for another block."""
+    parts = instruction.parts
+    if parts[0] == "ld":
+        reads = not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
+    else:
+        reads = parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+    return reads and not any(part.startswith("shared") for part in parts)
 
 
 def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
