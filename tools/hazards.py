@@ -52,8 +52,9 @@ _LIMITS = """
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
 - Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.
 - An access that leaves its array in static shared memory is found if its address is computed from names of
-  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within one array or struct, through a pointer
-  that was loaded or that a function gets from several places, or with an index that is loaded and not scaled.
+  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within
+  one array or struct, through a pointer that was loaded or that a function gets from several places, or with
+  an index that is loaded and not scaled.
 - Blocks count as waiting for ones that cannot begin, as on an H200 that starts blocks in their order, if each
   iteration of the loop in which they wait leaves registers as they were. Kernels for chips after Hopper,
   launches with an executor and those that cancel blocks run without that limit.
