@@ -21,7 +21,7 @@ from .instructions.builders import Context, IllegalError, builder_of, unsupporte
 from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
-from .ptx.dataflow import constants, repeated
+from .ptx.dataflow import branch_targets, constants, repeated
 from .ptx.ptxas import contractions, modified_selections, rotations
 from .ptx.syntax import (
     Address,
@@ -142,6 +142,23 @@ class Image:
         return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
 
     @cached_property
+    def polls(self) -> bool:
+        """Whether blocks may wait for others: whether they may poll global memory."""
+        return any(_polls(each) for function in self.used for each in function.instructions)
+
+    @cached_property
+    def spins(self) -> bool:
+        """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
+        for function in self.used if self.polls else ():
+            polls = [each.index for each in function.instructions if _polls(each)]
+            if polls and not function.entry:
+                return True
+            for branch in function.instructions:
+                if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
+                    return True
+        return False
+
+    @cached_property
     def _variables(self) -> list[Variable]:
         """Variables of the module and its functions, without shared memory that only other kernels use."""
         named = {
@@ -255,6 +272,16 @@ _NOT_SIMULATED = (
     "pzo", "scaled::", "s2f6x2", "ue5m3x2", "multicast::cluster::32b", "phase_type::", "override", "report",
     "mbarrier::report", "im2col_no_offs::w",
 )  # fmt: skip
+
+
+def _polls(instruction: PtxInstruction) -> bool:
+    """Whether an instruction reads global memory as one does that waits for another block."""
+    parts = instruction.parts
+    if parts[0] == "ld":
+        reads = not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
+    else:
+        reads = parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+    return reads and not any(part.startswith("shared") for part in parts)
 
 
 def _step(instruction: PtxInstruction, context: Context) -> MachineStep:

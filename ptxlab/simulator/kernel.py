@@ -43,6 +43,7 @@ from .memory import SHARED_START
 from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
 from .ptx.syntax import Function, Location, Module, plain_name
+from .residency import Residency
 from .result import Result
 from .simulate import Setup, simulate
 from .threads import LaunchGrid
@@ -50,7 +51,6 @@ from .threads import LaunchGrid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from .residency import Residency
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 R = TypeVar("R", bound=Result)
@@ -373,19 +373,18 @@ class Kernel(Generic[R]):
         chip = PEAKS["H200"]
         if shape.block_count <= chip.sms:
             return None
-        from .profile import occupancy
-        from .residency import Residency
-        from .timing.code import registers
-        from .timing.units import find_timing
-
-        timing = find_timing(chip.name)
-        used = image.dynamic_start - SHARED_START + shape.shared
 
         def fit(count: int | None) -> Occupancy:
+            from .profile import occupancy
+            from .timing.code import registers
+            from .timing.units import find_timing
+
+            timing = find_timing(chip.name)
+            used = image.dynamic_start - SHARED_START + shape.shared
             count = registers(self._texts, self.name, timing.target) if count is None else count
             return occupancy(shape, count, used, timing)
 
-        return Residency(timing, shape, fit)
+        return Residency(chip, shape, fit)
 
     def sass(self, target: str | None = None) -> str:
         """Its machine code (SASS), for its target or another; needs no GPU.

@@ -226,6 +226,8 @@ class Machine:
                 self._turns += 1
                 if self._turns > _MAX_TURNS:  # what they wait for may never be found out
                     self._begin(frame, self.batch.count)
+                if len(self._pending) == 1:
+                    self._spins = 0
             if self._spins > _MAX_SPINS and len(self._pending) > 1:
                 positions = sorted(self._pending)
                 self._turn = (self._turn + 1) % len(positions)

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError
+from .peaks import Chip
 from .threads import LaunchGrid
-from .timing.launch_profile import Occupancy
-from .timing.units import ChipTiming
+
+if TYPE_CHECKING:
+    from .timing.launch_profile import Occupancy
 
 _MOST_REGISTERS = 255  # of a thread
 
@@ -24,7 +27,7 @@ class Residency:
     `fit` says how many fit on an SM with so many registers for each thread; with None the assembler is asked.
     """
 
-    chip: ChipTiming
+    chip: Chip
     grid: LaunchGrid
     fit: Callable[[int | None], Occupancy]
 

@@ -30,8 +30,6 @@ from .memory import (
     WORKSPACE_START,
     Memory,
 )
-from .ptx.dataflow import branch_targets
-from .ptx.syntax import PtxInstruction, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
@@ -159,12 +157,12 @@ class Run:
             maps,
             self._output.write,
             setup.model,
-            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image),
+            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and image.polls,
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
             assembled=setup.assembled,
         )
         residency = setup.residency
-        if residency is not None and residency.least < grid.block_count and _spins(image):
+        if residency is not None and image.spins and residency.least < grid.block_count:
             self._launch.residency = None if self._launch.cancels else residency
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
@@ -212,33 +210,6 @@ class Run:
             [] if report is None else report.findings,
             self._trace,
         )
-
-
-def _may_wait(image: Image) -> bool:
-    """Whether blocks may wait for others: whether they may poll global memory."""
-    return any(_polls(each) for function in image.used for each in function.instructions)
-
-
-def _polls(instruction: PtxInstruction) -> bool:
-    """Whether an instruction reads global memory as it does that waits for another block."""
-    parts = instruction.parts
-    if parts[0] == "ld":
-        reads = not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
-    else:
-        reads = parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
-    return reads and not any(part.startswith("shared") for part in parts)
-
-
-def _spins(image: Image) -> bool:
-    """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
-    for function in image.used:
-        polls = [each.index for each in function.instructions if _polls(each)]
-        if polls and not function.entry:
-            return True
-        for branch in function.instructions:
-            if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
-                return True
-    return False
 
 
 def batch_blocks(grid: LaunchGrid, entry: Program, shared: int, waits: bool = False) -> int:
