@@ -394,7 +394,8 @@ def rotations(function: Function) -> dict[int, Rotation]:
     {2: Rotation(left=1, amount=8)}
     """
     instructions = function.instructions
-    if not any(each.opcode == "shl.b64" for each in instructions):
+    opcodes = {each.opcode for each in instructions}
+    if "shl.b64" not in opcodes or opcodes.isdisjoint(("shr.b64", "shr.u64", "shr.s64")):
         return {}
     numbers = constants(function)
     writes = Counter(register for each in instructions for register in each.effects[1])
@@ -402,12 +403,12 @@ def rotations(function: Function) -> dict[int, Rotation]:
     shifts: dict[_Value, _Shift] = {}
     found: dict[int, Rotation] = {}
     for start, end in basic_blocks(function).items():
-        local = dict(values)  # of registers, before the next instruction
+        local: dict[int, _Value] = {}  # of registers that this block has written
         for instruction in instructions[start:end]:
+            registers = [each.index for each in instruction.operands[1:3] if isinstance(each, Register)]
             sources = [
-                local.get(each.index, (each.index, start if writes[each.index] > 1 else -1))
-                for each in instruction.operands[1:3]
-                if isinstance(each, Register)
+                local.get(each, values.get(each, (each, start if writes[each] > 1 else -1)))
+                for each in registers
             ]
             result: _Value = instruction.index
             if instruction.guard is None and sources:
