@@ -72,7 +72,7 @@ HAZARDS = {
     "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
-    "rotated": "the assembler's rotate",
+    "rotated": "the assembler's code",
 }
 
 

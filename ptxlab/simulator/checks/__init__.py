@@ -17,7 +17,7 @@ def checkers(report: HazardLog, plans: ModulePlans) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation; plans are those of its module."""
     time = LogicalTime()
     values = DoubtfulValues(report, plans, time)
-    assembled = (AssembledCheck(report, plans),) if plans.rotations else ()
+    assembled = (AssembledCheck(report, plans),) if plans.faults else ()
     return (
         *assembled,
         AccessCheck(report, values, plans, time),
