@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,14 +348,15 @@ def _sign_change(instruction: PtxInstruction, sources: dict[int, Modified]) -> M
 # -- code that computes another value than PTX says ----------------------------------------------------------
 
 
-class Rotation(NamedTuple):
+@dataclass(frozen=True)
+class Rotation:
     """An `add` or `sub` of 64 bits that ptxas turns into a rotate to the left, which is another value."""
 
     left: int  # the position of the left shift among the two operands
     amount: int  # of the left shift; the right shift has the rest of 64
 
-    words = "of two shifts, which ptxas of CUDA 12.0 to 13.2 turns into a rotate"
-    remedy = "assemble with CUDA 13.3 or later, or with -O0"
+    words: ClassVar[str] = "of two shifts, which ptxas of CUDA 12.0 to 13.2 turns into a rotate"
+    remedy: ClassVar[str] = "assemble with CUDA 13.3 or later, or with -O0"
 
     def expected(self, name: str, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         """What PTX says, from the operands of the sum."""
@@ -367,13 +368,14 @@ class Rotation(NamedTuple):
         return np.asarray(upper | lower & np.uint64((1 << self.amount) - 1))
 
 
-class SignFill(NamedTuple):
+@dataclass(frozen=True)
+class SignFill:
     """A `bfe.s32` of a constant part beyond the sign: ptxas makes -1 of it, whatever the sign is."""
 
     position: int
 
-    words = "beyond bit 31, of which ptxas of CUDA 12.0 to 13.4 makes -1"
-    remedy = "begin below bit 32, or assemble with -O0"
+    words: ClassVar[str] = "beyond bit 31, of which ptxas of CUDA 12.0 to 13.4 makes -1"
+    remedy: ClassVar[str] = "begin below bit 32, or assemble with -O0"
 
     def expected(self, name: str, value: NDArray[Any]) -> NDArray[Any]:
         """What PTX says: the sign in every bit."""
