@@ -22,7 +22,7 @@ from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .ptx.dataflow import branch_targets, constants, repeated
-from .ptx.ptxas import contractions, modified_selections, rotations
+from .ptx.ptxas import contractions, faults, modified_selections
 from .ptx.syntax import (
     Address,
     Function,
@@ -251,8 +251,8 @@ class Image:
         for index, sources in ({} if self.module.debug else modified_selections(function)).items():
             step = arithmetic.selection(function.instructions[index], context, sources)
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
-        for index, rotation in ({} if self.module.debug else rotations(function)).items():
-            steps[index] = arithmetic.rotated_sum(steps[index], context, rotation)
+        for index, fault in ({} if self.module.debug else faults(function)).items():
+            steps[index] = arithmetic.assembled(steps[index], context, fault)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):
             instruction = function.instructions[product]

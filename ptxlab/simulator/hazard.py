@@ -360,14 +360,15 @@ _KINDS = (
         published='the PTX ISA, "Access restrictions", asks for it; DeepGEMM leaves it out for all warps',
     ),
     HazardKind(
-        "the assembler's rotate",
-        "x << n minus x >> 64 - n, or their sum with a signed right shift, in 64 bits: ptxas of CUDA 12.0 to "
-        "13.2 makes a rotate of it, which is another value than PTX says",
-        "assemble with CUDA 13.3 or later, or with -O0; the simulation has PTX's value, and the chip's with "
-        "assembled=True",
+        "the assembler's code",
+        "Some assemblers make code of an instruction that computes another value than PTX says: a rotate of "
+        "x << n minus x >> 64 - n, or of their sum with a signed right shift, in 64 bits; -1 of bfe.s32 at a "
+        "constant position beyond 31",
+        "another assembler, or -O0; the simulation has PTX's value, and the chip's with assembled=True",
         grade="note",
-        published="github.com/garrick99/openptxas; CUDA 13.3 no longer does it",
-        seen="H200, 19,311 of 28,224 sums wrong with ptxas 12.9, 13.0 and 13.2, none with 13.3, 13.4 or -O0",
+        published="github.com/garrick99/openptxas and github.com/SemiAnalysisAI/FuzzX",
+        seen="H200, 19,311 of 28,224 sums wrong with ptxas 12.9, 13.0 and 13.2, none with 13.3, 13.4 or -O0; "
+        "bfe.s32 with 13.0, 13.2 and 13.4",
     ),
     HazardKind(
         "tensor memory kept",

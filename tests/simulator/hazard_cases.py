@@ -93,7 +93,7 @@ HAZARDS = {
     "too_many_blocks": "deadlock",
     "null_pointer": "undefined behaviour",
     "no_function": "undefined behaviour",
-    "rotated": "the assembler's rotate",
+    "rotated": "the assembler's code",
     "freed_early": "heap memory",
     "past_malloc": "heap memory",
     "freed_twice": "invalid free",

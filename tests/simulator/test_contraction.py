@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 import ptxlab
-from ptxlab.simulator.ptx.ptxas import contractions, rotations
+from ptxlab.simulator.ptx.ptxas import contractions, rotations, sign_fills
 from ptxlab.simulator.ptx.reader import read_ptx
 from tests.assembler import OLDEST
 
@@ -158,7 +158,7 @@ def test_both_values_of_a_rotated_sum() -> None:
         result = ptxlab.kernel(text).simulate(1, 1, x, y, 8, assembled=assembled)
         (note,) = result.notes
         assert (int(y[0]), int(y[1]), result.hazards) == (expected, 0, [])
-        assert note.kind == "the assembler's rotate" and note.evidence.startswith("measured: H200")
+        assert note.kind == "the assembler's code" and note.evidence.startswith("measured: H200")
         assert "PTX says 0x23456789abcdee0f, its code gives 0x23456789abcdeff1" in note.sentence
     debug = ptxlab.kernel(text.replace("sm_90", "sm_90, debug"))
     assert debug.simulate(1, 1, x, y, 8, assembled=True).notes == [] and int(y[0]) == 0x23456789ABCDEE0F
@@ -204,3 +204,45 @@ def test_rotated_sums_are_those_of_an_h200() -> None:
         result = ptxlab.kernel(_every_amount()).simulate(1, 64, x, y, assembled=assembled)
         assert hashlib.sha256(y.tobytes()).hexdigest()[:32] == expected
         assert sum(note.count for note in result.notes) == 19_311
+
+
+# -- parts beyond the sign -----------------------------------------------------------------------------------
+
+#: Statements of a, which is loaded, and d3, which is stored; n is a number that varies.
+PARTS = {
+    "beyond": ("bfe.s32 a, a, 40, 9;", True),
+    "constants_moved": ("mov.u32 b, 186; mov.u32 c, 1; bfe.s32 a, a, b, c;", True),
+    "guarded_part": ("setp.eq.u32 p, n, 8; @p bfe.s32 a, a, 255, 32;", True),
+    "the_sign": ("bfe.s32 a, a, 31, 9;", False),
+    "nothing": ("bfe.s32 a, a, 40, 0;", False),
+    "unsigned": ("bfe.u32 a, a, 40, 9;", False),
+    "position_that_varies": ("bfe.s32 a, a, n, 9;", False),
+    "length_that_varies": ("bfe.s32 a, a, 40, n;", False),
+}
+
+
+def _part_entry(name: str, body: str) -> str:
+    loads = f".reg .b32 c; ld.global.u32 a, [x]; {body} cvt.u64.u32 d3, a;"
+    return _sum_entry(name, loads)
+
+
+def test_parts_that_the_assembler_takes_for_minus_one() -> None:
+    module = _HEAD + "".join(_part_entry(f"k_{name}", body) for name, (body, _) in PARTS.items())
+    listings = _listings(module)
+    for name, function in read_ptx(module).functions.items():
+        wrong = "0xffffffff" in listings[name]
+        assert (bool(sign_fills(function)), wrong) == (PARTS[name.removeprefix("k_")][1],) * 2, name
+
+
+@pytest.mark.parametrize("name", ["beyond", "constants_moved", "guarded_part"])
+def test_both_values_of_a_part_beyond_the_sign(name: str) -> None:
+    """An H200 gives -1 for FuzzX's m052, where -O0 and PTX give 0."""
+    kernel = ptxlab.kernel(_HEAD + _part_entry("k", PARTS[name][0]))
+    for value, assembled, expected, notes in (
+        (32, False, 0, 1), (32, True, 0xFFFFFFFF, 1), (1 << 31, False, 0xFFFFFFFF, 0),
+    ):  # fmt: skip
+        x, y = np.array([value], np.uint64), np.zeros(2, np.uint64)
+        result = kernel.simulate(1, 1, x, y, 8, assembled=assembled)
+        assert (int(y[0]), len(result.notes), result.hazards) == (expected, notes, [])
+        for note in result.notes:
+            assert "PTX says 0x0, its code gives 0xffffffff" in note.sentence

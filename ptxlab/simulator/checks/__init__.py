@@ -27,7 +27,7 @@ def checkers(
     """
     time = LogicalTime()
     values = DoubtfulValues(report, plans, time)
-    assembled = (AssembledCheck(report, plans),) if plans.rotations else ()
+    assembled = (AssembledCheck(report, plans),) if plans.faults else ()
     return (
         *assembled,
         AccessCheck(report, values, plans, time),

@@ -1,4 +1,4 @@
-"""Code of which assemblers are known to make another value than PTX says: so far a rotate of 64 bits."""
+"""Instructions of which assemblers are known to make code that computes another value than PTX says."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import numpy as np
 
 from ..events import Inspection, Observer
 from ..hazard import HazardLog, Violation
+from ..ptx.ptxas import SignFill
 from ..ptx.syntax import PtxInstruction, Register
 from ..threads import Batch, Threads
 from .plans import ModulePlans
 
 
 class AssembledCheck(Observer):
-    """Compares both values of a sum that becomes a rotate, wherever it is executed."""
+    """Compares both values of such instructions wherever they are executed."""
 
     def __init__(self, report: HazardLog, plans: ModulePlans) -> None:
         self._report = report
-        self._rotations = plans.rotations
+        self._faults = plans.faults
 
     def attach(self, machine: Inspection) -> None:
         """Keep the machine, whose registers hold the operands."""
@@ -28,20 +29,22 @@ class AssembledCheck(Observer):
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
         """Report threads whose result is another one on a chip."""
-        rotation = self._rotations.get(id(instruction))
-        if rotation is None:
+        fault = self._faults.get(id(instruction))
+        if fault is None:
             return
         read = self._machine.reader()
-        operands = [read(each.index) for each in instruction.operands[1:3] if isinstance(each, Register)]
-        first, second = (each[threads.indices] for each in operands if each is not None)
-        plain = first + second if instruction.parts[0] == "add" else first - second
-        rotated = rotation.rotated(first, second)
-        wrong = np.flatnonzero(plain != rotated)
+        values = [read(each.index) for each in instruction.operands[1:3] if isinstance(each, Register)]
+        operands = [each[threads.indices] for each in values if each is not None]
+        if isinstance(fault, SignFill):  # its other register holds the position
+            operands = operands[:1]
+        expected = fault.expected(instruction.parts[0], *operands)
+        computed = fault.computed(*operands)
+        wrong = np.flatnonzero(expected != computed)
         if len(wrong):
             place = int(wrong[0])
             self._report.add(self._batch, Violation(
-                "the assembler's rotate", instruction, threads.indices[wrong],
-                f"{{who}} execute{{s}} {instruction.opcode} of two shifts, which ptxas of CUDA 12.0 to 13.2 "
-                f"turns into a rotate: PTX says 0x{int(plain[place]):x}, its code gives "
-                f"0x{int(rotated[place]):x}",
+                "the assembler's code", instruction, threads.indices[wrong],
+                f"{{who}} execute{{s}} {instruction.opcode} {fault.words}: PTX says "
+                f"0x{int(expected[place]):x}, its code gives 0x{int(computed[place]):x}",
+                remedy=f"{fault.remedy}; the simulation has PTX's value, and the chip's with assembled=True",
             ))  # fmt: skip

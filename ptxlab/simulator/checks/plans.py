@@ -20,7 +20,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, branch_targets, constants, register_bits, successors
-from ..ptx.ptxas import Rotation, rotations
+from ..ptx.ptxas import Rotation, SignFill, faults
 from ..ptx.syntax import (
     Address,
     Function,
@@ -340,13 +340,13 @@ class ModulePlans:
         return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
 
     @cached_property
-    def rotations(self) -> dict[int, Rotation]:
-        """The sums, by id, that the assembler turns into a rotate; none where it does not optimise."""
+    def faults(self) -> dict[int, Rotation | SignFill]:
+        """The instructions, by id, that assemblers get wrong; none where they do not optimise."""
         functions = () if self._unoptimised else tuple(each.function for each in self.functions.values())
         return {
-            id(function.instructions[index]): rotation
+            id(function.instructions[index]): fault
             for function in functions
-            for index, rotation in rotations(function).items()
+            for index, fault in faults(function).items()
         }
 
     @cached_property

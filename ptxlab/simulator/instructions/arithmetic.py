@@ -16,7 +16,7 @@ from ...numerics.scalar.approximations import DIVISIONS, division, division_fact
 from ...numerics.scalar.opcode import Opcode
 from ...numerics.scalar.video import follows_manual
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.ptxas import Contraction, Modified, Rotation
+from ..ptx.ptxas import Contraction, Modified, Rotation, SignFill
 from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
 from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
@@ -142,19 +142,20 @@ def fused_sum(
     return MachineStep(instruction, execute)
 
 
-def rotated_sum(step: MachineStep, context: Context, rotation: Rotation) -> MachineStep:
-    """A sum of 64 bits of which the assembler makes a rotate: that in a simulation with `assembled=True`."""
-    instruction, add = step.instruction, step.execute
+def assembled(step: MachineStep, context: Context, fault: Rotation | SignFill) -> MachineStep:
+    """An instruction that assemblers get wrong: with `assembled=True` it gives what their code gives."""
+    instruction, execute_ptx = step.instruction, step.execute
     destination, *sources = instruction.operands
-    first, second = readers(sources, 64, instruction, context)
+    count, bits = (2, 64) if isinstance(fault, Rotation) else (1, 32)
+    reads = readers(sources[:count], bits, instruction, context)
     write = writer(destination, instruction)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        operands = [read(machine, frame, threads) for read in (first, second)]
-        if add is not None:
-            add(machine, frame, threads)  # the carry is that of the sum
+        operands = [read(machine, frame, threads) for read in reads]
+        if execute_ptx is not None:
+            execute_ptx(machine, frame, threads)  # the carry is that of the sum
         if machine.launch.assembled:
-            write(frame, threads, rotation.rotated(*operands))
+            write(frame, threads, fault.computed(*operands))
 
     return replace(step, execute=execute)
 

@@ -1,4 +1,4 @@
-"""What the assembler changes so that results differ: fused products, signs in `selp`, rotates of 64 bits.
+"""What the assembler changes so that results differ: fused products, signs in `selp`, and code that is wrong.
 
 PTX ISA, "mul" and "add": those without a rounding modifier may be fused. NVRTC fuses a * b + c itself, and
 leaves c - a * b, among others, to ptxas. What ptxas does was read off its machine code: a product is fused
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,19 +345,76 @@ def _sign_change(instruction: PtxInstruction, sources: dict[int, Modified]) -> M
     return sources.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None
 
 
-# -- sums of two shifts that become a rotate -----------------------------------------------------------------
+# -- code that computes another value than PTX says ----------------------------------------------------------
 
 
-class Rotation(NamedTuple):
+@dataclass(frozen=True)
+class Rotation:
     """An `add` or `sub` of 64 bits that ptxas turns into a rotate to the left, which is another value."""
 
     left: int  # the position of the left shift among the two operands
     amount: int  # of the left shift; the right shift has the rest of 64
 
-    def rotated(self, first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """What the assembler's code computes, from the operands of the sum."""
+    words: ClassVar[str] = "of two shifts, which ptxas of CUDA 12.0 to 13.2 turns into a rotate"
+    remedy: ClassVar[str] = "assemble with CUDA 13.3 or later, or with -O0"
+
+    def expected(self, name: str, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """What PTX says, from the operands of the sum."""
+        return np.asarray(first + second if name == "add" else first - second)
+
+    def computed(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """What the assembler's code computes."""
         upper, lower = (second, first) if self.left else (first, second)
         return np.asarray(upper | lower & np.uint64((1 << self.amount) - 1))
+
+
+@dataclass(frozen=True)
+class SignFill:
+    """A `bfe.s32` of a constant part beyond the sign: ptxas makes -1 of it, whatever the sign is."""
+
+    position: int
+
+    words: ClassVar[str] = "beyond bit 31, of which ptxas of CUDA 12.0 to 13.4 makes -1"
+    remedy: ClassVar[str] = "begin below bit 32, or assemble with -O0"
+
+    def expected(self, name: str, value: NDArray[Any]) -> NDArray[Any]:
+        """What PTX says: the sign in every bit."""
+        return np.asarray((value.view(np.int32) >> np.int32(31)).view(np.uint32))
+
+    def computed(self, value: NDArray[Any]) -> NDArray[Any]:
+        """What the assembler's code computes."""
+        return np.full_like(value, 0xFFFFFFFF)
+
+
+def faults(function: Function) -> dict[int, Rotation | SignFill]:
+    """The instructions of a function that assemblers are known to get wrong, by their index."""
+    return {**rotations(function), **sign_fills(function)}
+
+
+def sign_fills(function: Function) -> dict[int, SignFill]:
+    """The `bfe.s32` whose position and length are constants, the position 32 or more in its lower 8 bits.
+
+    Read off the machine code of ptxas of CUDA 12.0 to 13.4 at -O1 to -O3, for all targets, and seen on an
+    H200 (FuzzX, m052). Other types are right, and so is a position that varies.
+
+    >>> from ptxlab.simulator.ptx.reader import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k() { .reg .b32 %r<2>; bfe.s32 %r1, %r0, 40, 9; bfe.s32 %r1, %r0, 31, 9; ret; }'''
+    >>> sign_fills(read_ptx(text).functions["k"])
+    {0: SignFill(position=40)}
+    """
+    found: dict[int, SignFill] = {}
+    numbers: dict[int, int] | None = None
+    for instruction in function.instructions:
+        if instruction.opcode != "bfe.s32" or not isinstance(instruction.operands[1], Register):
+            continue
+        numbers = constants(function) if numbers is None else numbers
+        position, length = (_number(operand, numbers) & 0xFF for operand in instruction.operands[2:4])
+        if position >= 32 and length:
+            found[instruction.index] = SignFill(position)
+    return found
 
 
 #: What tells a value from others: the instruction that computes it, or a register and a block that reads it.
@@ -394,7 +451,8 @@ def rotations(function: Function) -> dict[int, Rotation]:
     {2: Rotation(left=1, amount=8)}
     """
     instructions = function.instructions
-    if not any(each.opcode == "shl.b64" for each in instructions):
+    opcodes = {each.opcode for each in instructions}
+    if "shl.b64" not in opcodes or opcodes.isdisjoint(("shr.b64", "shr.u64", "shr.s64")):
         return {}
     numbers = constants(function)
     writes = Counter(register for each in instructions for register in each.effects[1])
@@ -402,12 +460,12 @@ def rotations(function: Function) -> dict[int, Rotation]:
     shifts: dict[_Value, _Shift] = {}
     found: dict[int, Rotation] = {}
     for start, end in basic_blocks(function).items():
-        local = dict(values)  # of registers, before the next instruction
+        local: dict[int, _Value] = {}  # of registers that this block has written
         for instruction in instructions[start:end]:
+            registers = [each.index for each in instruction.operands[1:3] if isinstance(each, Register)]
             sources = [
-                local.get(each.index, (each.index, start if writes[each.index] > 1 else -1))
-                for each in instruction.operands[1:3]
-                if isinstance(each, Register)
+                local.get(each, values.get(each, (each, start if writes[each] > 1 else -1)))
+                for each in registers
             ]
             result: _Value = instruction.index
             if instruction.guard is None and sources:
