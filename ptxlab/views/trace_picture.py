@@ -489,7 +489,7 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
     top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
     rows = [(term_name(trace, first), decimal(first.value), decimal(first.value))]
     tooltips = [_tooltip(trace, first)]
-    names = [(term_name(trace, first),)]
+    names: list[tuple[str, ...]] = [(term_name(trace, first),)]
     for start in range(0, len(products), each):
         group = products[start : start + each]
         part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
