@@ -1,6 +1,6 @@
 """`pytest --ptxlab`: kernel launches in tests run on the simulator, and a hazard fails its test.
 
-It covers launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy, as inside `ptxlab.simulating`.
+It covers launches of Triton, Numba, CuTe DSL, Warp, TileLang, CuPy and cuTile, as inside `ptxlab.simulating`.
 
 The fixture `simulating` does so for one test: it is the session, whose `results` has those of each launch.
 
@@ -24,8 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("ptxlab").addoption(
         "--ptxlab",
         action="store_true",
-        help="run launches of Triton, Numba, CuTe DSL, Warp, TileLang and CuPy on ptxlab's simulator; "
-        "a hazard fails its test",
+        help="run launches of Triton, Numba, CuTe DSL, Warp, TileLang, CuPy and cuTile on ptxlab's "
+        "simulator; a hazard fails its test",
     )
 
 

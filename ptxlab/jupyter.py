@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError, listing, quoted
 from .gpu.compiler import compile_ptx
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["load_ipython_extension"]
 
 _FILE = "cell"  # the file name in the compiler's messages
+_MAX_LINE = 10_000  # characters of a magic's line; IPython takes quadratic time to expand variables in it
+_NO_FRAME = 1 << 30  # a depth of the stack at which no function has variables of its own
 _MAX_NAMES = 100  # offered by completion; if more match, only their next part is
 _NAME = re.compile(r"(?:(?P<variable>[A-Za-z_]\w*)=(?!=))?(?P<kernel>.+)", re.DOTALL)
 _QUOTED = re.compile(r"""["']\s*([a-z][\w.:]*)$""")
@@ -37,14 +39,17 @@ _STATEMENT = re.compile(r"(?:^|[\s;{}])([a-z][\w.:]*)$")  # in a cell of PTX
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Add %%cuda, %%ptx, %ptx and completion to IPython; ``%load_ext ptxlab`` calls it."""
     from IPython.core.completer import context_matcher
+    from IPython.core.magic import no_var_expand
 
+    @no_var_expand
     def cuda(line: str, cell: str) -> None:
-        _define(shell, "cuda", line, cell)
+        _define(shell, "cuda", _expanded(shell, "%%cuda", line), cell)
 
+    @no_var_expand
     def ptx(line: str, cell: str | None = None) -> KernelListings | None:
         if cell is None:
-            return _listings(shell, line)
-        _define(shell, "ptx", line, cell)
+            return _listings(shell, _expanded(shell, "%ptx", line))
+        _define(shell, "ptx", _expanded(shell, "%%ptx", line), cell)
         return None
 
     cuda.__doc__, ptx.__doc__ = _CUDA_HELP, _PTX_HELP
@@ -73,18 +78,18 @@ _PTX_HELP = """%%ptx: a cell of PTX; each .entry becomes a variable, as ptxlab.k
 
 def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
     """Define the kernels of a cell as variables of the notebook, and list them."""
-    options, flags = _options(magic, line)
+    options = _options(magic, line)
     # the first line stands for the magic, so that messages and listings number lines as the cell does
     source = f"// %%{magic} {line}".rstrip("\\ ") + f"\n{cell}"
-    if magic == "ptx" and not re.search(r"^\s*\.version\s", cell, re.MULTILINE):
+    if magic == "ptx" and not re.search(r"^[ \t]*\.version\s", cell, re.MULTILINE):
         raise PtxlabError("%%ptx: found no .version; PTX begins with .version 8.0, .target sm_90a")
-    names = options.name or _kernels(magic, source, options.target, flags)
+    names = options.name or _kernels(magic, source, options.target, options.flags)
     kernels: dict[str, Kernel[Simulation]] = {}
     for name in names:
         parts = _NAME.fullmatch(name.strip())
         if parts is None:
             raise PtxlabError(f"%%{magic}: --name {quoted(name)} names no kernel")
-        kernel = build_kernel(Simulation, source, parts["kernel"], options.target, flags, file=_FILE)
+        kernel = build_kernel(Simulation, source, parts["kernel"], options.target, options.flags, file=_FILE)
         variable = parts["variable"] or kernel.title.split("<")[0].split("::")[-1]
         if not variable.isidentifier() or variable in kernels:
             reason = "two kernels have that name" if variable in kernels else "Python has no such names"
@@ -116,28 +121,52 @@ def _kernels(magic: str, source: str, target: str, flags: list[str]) -> list[str
     return names
 
 
-class _Options(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise PtxlabError(f"{self.prog}: {message}")
+def _expanded(shell: InteractiveShell, magic: str, line: str) -> str:
+    """The line of a magic with the values of the notebook's variables, as in -DTILE={tile}."""
+    if len(line) > _MAX_LINE:
+        raise PtxlabError(
+            f"{magic}: its line has {len(line):,} characters, and may have {_MAX_LINE:,}; "
+            "macros can stand in the cell"
+        )
+    return shell.var_expand(line, _NO_FRAME)
 
 
-def _options(magic: str, line: str) -> tuple[argparse.Namespace, list[str]]:
+@dataclass
+class _Options:
     """The options of a cell's first line, and those to pass to NVRTC."""
-    parser = _Options(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
-    parser.add_argument("--target", default="sm_90a")
-    parser.add_argument("--name", action="append")
+
+    target: str = "sm_90a"
+    name: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+
+
+def _options(magic: str, line: str) -> _Options:
     try:
-        words = shlex.split(line)
+        words = iter(shlex.split(line))
     except ValueError as error:
         raise PtxlabError(f"%%{magic} {quoted(line)}: {str(error).lower()}") from None
-    options, flags = parser.parse_known_args(words)
-    unexpected = [word for word in flags if magic == "ptx" or not word.startswith("-")]
+    options, unexpected = _Options(), []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in ("--target", "--name"):
+            if not equals:
+                value = next(words, "--")
+                if value.startswith("-"):
+                    raise PtxlabError(f"%%{magic}: argument {name}: expected one argument")
+            if name == "--target":
+                options.target = value
+            else:
+                options.name.append(value)
+        elif magic == "cuda" and word.startswith("-"):
+            options.flags.append(word)
+        else:
+            unexpected.append(word)
     if unexpected:
         others = " and options of NVRTC, such as -DTILE=64" if magic == "cuda" else ""
         raise PtxlabError(
             f"%%{magic}: found {quoted(' '.join(unexpected))}; it takes --target, --name{others}"
         )
-    return options, flags
+    return options
 
 
 # -- a kernel beside its PTX and SASS ------------------------------------------------------------------------
@@ -156,7 +185,7 @@ def _listings(shell: InteractiveShell, line: str) -> KernelListings:
         names = [
             each
             for each, value in shell.user_ns.items()
-            if issubclass(type(value), Kernel) and each[0] != "_"
+            if issubclass(type(value), Kernel) and not each.startswith("_")
         ]
         there = f"there are {listing(names)}" if names else "%%cuda and ptxlab.kernel make kernels"
         raise PtxlabError(f"%ptx: {quoted(name)} is no kernel; {there}")

@@ -149,7 +149,7 @@ def kernel(
 
     From other frameworks it takes Triton's `CompiledKernel`, whose ``simulate(grid, *arguments)`` needs no
     block; Numba's dispatcher, for which `name` is a signature, ``"void(float32[::1], int32)"``, or None to
-    follow the arguments; and CuPy's `RawKernel`.
+    follow the arguments; CuPy's `RawKernel`; and the bytes of a cubin that holds its PTX, as cuTile's do.
 
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
@@ -171,13 +171,13 @@ def simulating(
 ) -> Session[Simulation]:
     """A context in which launches of other frameworks run on the simulator, unmodified.
 
-    These are Triton, Gluon, Numba, CuTe DSL, Warp, TileLang and CuPy. Arrays are NumPy's, torch's on the CPU,
-    or any with `__array_interface__`; kernels write them in place. `session.results` has the result of each
-    launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or "B200"; `check`, `show` and `trace` are
-    those of `Kernel.simulate`. With `profile` the session also has the predicted time of each launch
-    (`session.profiles`), by which Triton's autotuner chooses. It affects all threads, since a framework has
-    one driver for all of them: a launch belongs to the session that its thread opened last, or else to the
-    newest. ::
+    These are Triton, Gluon, Numba, CuTe DSL, Warp, TileLang, CuPy and cuTile. Arrays are NumPy's, torch's on
+    the CPU, or any with `__array_interface__`; kernels write them in place. `session.results` has the result
+    of each launch. Kernels are compiled for `chip`, e.g. "H200", "A100" or "B200"; `check`, `show` and
+    `trace` are those of `Kernel.simulate`. With `profile` the session also has the predicted time of each
+    launch (`session.profiles`), by which Triton's autotuner chooses. It affects all threads, since a
+    framework has one driver for all of them: a launch belongs to the session that its thread opened last,
+    or else to the newest. ::
 
         with ptxlab.simulating() as session:
             add[(8,)](x, y, out, 1000, BLOCK=128)

@@ -23,8 +23,8 @@ results, `result.notes` what PTX's memory model asks for and hardware has not be
 record for each kind and line, and a count; `.evidence` says how the grade is known. What could not be
 provoked stays a hazard if PTX calls it undefined and no vendor's code relies on it. With `check="error"` the
 first hazard (not the first note) is an error; `check=False` turns the check off. Accesses outside an array
-or outside shared memory, misaligned
-accesses, and deadlocks end the simulation, as they end a kernel on a GPU: they are always errors,
+or outside shared memory, misaligned accesses, arrivals where no mbarrier is, code that the compiler replaced
+by a trap, and deadlocks end the simulation, as most of them end a kernel on a GPU: they are always errors,
 `HazardError`, whose `hazards` also lists what was found before.
 
 `python -m tools.hazards` writes this page from the kernels of `tests/kernels/hazards/`, each of which
@@ -43,13 +43,34 @@ _LIMITS = """
 
 - It sees one run: a race in a branch that is not taken is not found. Order is judged by barriers, not by
   what happened to come first.
-- For every few bytes it remembers the last writer and two readers, from different warps where possible.
-- Flags: what a warp did before a fence or a release is visible to others if a strong store comes after it
-  (atomic, volatile, relaxed), by that warp or by one that has met it at a barrier, and then a strong load of
-  theirs, or of a warp that they have met since. Which flag that is does not count, nor is a fence after the
-  load asked for, and named barriers and mbarriers count as barriers of the whole block here.
+- For every few bytes it remembers the last writer, in shared memory the last read of every warp, and in
+  global memory two readers, of different warps where possible.
+- A flag is a word that is written with a strong store (atomic, volatile, relaxed). What a warp did before a
+  fence or a release is on it if the store comes after that, by the warp or by one that has met it at a
+  barrier; an atomic operation adds to what is on it, even a compare-and-swap that fails. Whoever loads the
+  flag strongly has acquired it after a fence of the scope, or with `.acquire`, or at a barrier with a warp
+  that has. Named barriers and mbarriers count as barriers of the whole block here, and between blocks that
+  do not run in one batch any flag counts.
+- Without that fence an ordinary load gets what the cache of its SM holds: an H200 gave old values. It is a
+  race for loads of what another block wrote, if the reader's block had loaded from the array before that was
+  written and no fence of its has emptied the cache since, or if it asks for less: by a flag read with
+  `.relaxed`, or a fence for its block alone. Otherwise it is the note "flag without acquire".
 - That no fence came after `mbarrier.init` is a note, given where the first bulk copy or `tcgen05.commit`
   arrives there; a use by another block of the cluster is asked for one only behind a barrier with `.relaxed`.
+- Lanes of one warp that initialise an mbarrier at once, with the same count, are not reported.
+- An access that leaves its array in static shared memory is found if its address is computed from names of
+  arrays and numbers; a load counts if its value matters. It is not found for dynamic shared memory, within
+  one array or struct, through a pointer that was loaded or that a function gets from several places, or with
+  an index that is loaded and not scaled.
+- Blocks count as waiting for ones that cannot begin, as on an H200 that starts blocks in their order, if each
+  iteration of the loop in which they wait leaves registers as they were. Kernels for chips after Hopper,
+  launches with an executor and those that cancel blocks run without that limit.
+- Of a `trap` in the PTX of CUDA C++ outside of inline assembly it is known that the compiler put it there:
+  `__trap()` is inline assembly. NVRTC puts one where it sees a null pointer or a write to `__constant__`
+  memory; for Blackwell it mostly leaves such code out, and nothing is reported. A function of NVRTC's that
+  ends without a return had code there that is left out (`__builtin_unreachable()`, a call through a null
+  pointer): threads that come to that end are reported. If it states no line, the
+  line is that of the branch from which threads come, or that of the function.
 - Tensor maps are watched only if `tensormap.replace` or `tensormap.cp_fenceproxy` writes them in global
   memory; a `fence.proxy.tensormap` of one thread counts for its block.
 - An mbarrier makes what was visible to all threads that had arrived by the end of its last phase visible
@@ -59,18 +80,18 @@ _LIMITS = """
   has the scope of the cluster, or a fence came before it, and so with what they read in global memory. What
   they read in shared memory may be overwritten after any wait for an mbarrier. An arrival at the cluster's
   barrier with `.relaxed` needs a fence in the same way; for threads of its own block it is a barrier without.
-- That a bulk copy overwrites what ordinary loads read is looked for in global memory, and only if no
-  instruction has used the value by then. In shared memory it is not: CUTLASS's pipelines hand stages back
-  without a proxy fence.
-- Accesses that are volatile, relaxed or atomic on both sides are no race; a fence between them is not missed.
-  An H200 kept the order of a volatile store of data and one of a flag without a fence in 3.0e10 tries (global
-  memory, two blocks) and in 1.1e11 (shared memory, two warps).
-- Which flag is written and read does not count, nor whether a thread looked before a fence and a flag told
-  or after: a fence that comes too late, but before the other thread reads, passes unnoticed.
+- That a bulk copy overwrites what ordinary loads read is looked for only if no instruction has used the value
+  by then: CUTLASS's pipelines hand stages back without a proxy fence, when what they loaded is used.
+- Accesses that are relaxed or atomic on both sides are no race; a fence between them is not missed. Volatile
+  ones that nothing orders are reported where the value is computed with: those of flags, which are polled or
+  tested, are not. An H200 kept the order of a volatile store of data and one of a flag without a fence in
+  3.0e10 tries (global memory, two blocks) and in 1.1e11 (shared memory, two warps).
 - Each launch has a heap of its own, of 8 MiB unless `heap=` says otherwise. Memory that malloc gave out in
-  an earlier launch, or to a block on another worker of an `executor`, counts as not given out.
-- Stores of equal values to the same bytes are not reported, nor are reads of `malloc` memory that was not
-  written.
+  an earlier launch, or to a block on another worker of an `executor`, counts as not given out. Reads of
+  memory of `malloc` that was not written are not reported.
+- Stores of equal values to the same bytes are not reported: many kernels let all threads write one result.
+  Nor are loads whose values nobody uses, which compilers leave in, or lanes that have ended when others of
+  their warp reach a barrier, which PTX allows since sm_70.
 - Undefined values may be copied and computed with, as in Valgrind: they are reported once they decide a
   branch or whether something is stored, are an address, are copied by TMA, are printed, or are handed back
   in an array of the caller. They are followed lane by lane through registers, shuffles, shared, local and

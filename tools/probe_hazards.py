@@ -49,6 +49,14 @@ KIND_OF = {
     "default_scope": "narrow scope",
     "hand_back": "narrow scope",
     "hand_back_shared": "default scope",
+    "flag_acquire": "race",
+    "flag_acquire_emptied": "flag without acquire",
+    "bulk_over_shared": "missing proxy fence",
+    "volatile_warps": "race",
+    "volatile_lanes": "warp-synchronous code",
+    "volatile_update": "race",
+    "constant_loads": "written constants",
+    "two_scopes": "race",
 }
 _THREADS = 128
 _WORDS = 65536

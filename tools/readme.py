@@ -164,14 +164,11 @@ def _types(ins: Form) -> tuple[str, ...]:
 
 
 def _targets(names: set[str]) -> str:
-    """``sm_80 and later``, ``sm_100a to sm_110a``, or the only one."""
+    """``sm_80 and later``, or each chip: ``sm_90a``, ``sm_100a, sm_103a, sm_107a, sm_110a``."""
     known = [target for target in TARGETS if target in names]
-    if len(known) == 1:
-        return known[0]
     if known[-1] == TARGETS[-1]:
         return f"{known[0]} and later"
-    chips = [target for target in known if target.endswith("a")]
-    return f"{chips[0]} to {chips[-1]}"
+    return ", ".join(target for target in known if target.endswith("a"))
 
 
 def lessons() -> str:

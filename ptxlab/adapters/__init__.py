@@ -8,7 +8,8 @@ from .._util.arguments import is_a
 from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target, chip_number
 from ..simulator import Result
-from ..simulator.kernel import Kernel
+from ..simulator.kernel import Kernel, build_kernel
+from .cubin import embedded_ptx
 from .session import version_errors
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def compiled_kernel(
         from .cupy import raw_kernel
 
         return raw_kernel(result_type, compiled, target)
+    if isinstance(compiled, bytes | bytearray):
+        return build_kernel(result_type, embedded_ptx(bytes(compiled)), name, None, ())
     raise PtxlabError(
         f"source: found {quoted(compiled)}; it takes CUDA C++ or PTX as text, Triton's CompiledKernel, "
-        "Numba's CUDADispatcher, a function that cute.compile gives or CuPy's RawKernel"
+        "Numba's CUDADispatcher, a function that cute.compile gives, CuPy's RawKernel or a cubin with its PTX"
     )

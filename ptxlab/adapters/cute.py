@@ -15,6 +15,7 @@ import ctypes
 import linecache
 import re
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ from ..errors import PtxlabError
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import check_attributes, current_session, replaced, version_errors
+from .session import CHANGING, check_attributes, current_session, replaced, version_errors
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
 _MAX_SHARED, _MAX_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
@@ -44,8 +45,17 @@ _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
 _LIBRARIES: list[ctypes.c_void_p] = []  # they must outlive the host code
-_CALL_ARRAYS: dict[int, np.ndarray[Any, Any]] = {}  # of the current call of host code, by address
-_ERRORS: list[BaseException] = []  # errors of launches, until the host code has returned
+
+
+class _Call(threading.local):
+    """The call of host code in this thread: its arrays by address, and errors until it returns."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, np.ndarray[Any, Any]] = {}
+        self.errors: list[BaseException] = []
+
+
+_CALL = _Call()
 
 
 class _Config(ctypes.Structure):
@@ -69,8 +79,9 @@ def _get_kernel(out: int, library: int, name: int) -> int:
     ptx = next((ptx for ptx, _ in reversed(_KERNELS) if f".entry {text}" in ptx), None)
     if ptx is None:
         return _FAILED
-    _KERNELS.append((ptx, text))
-    ctypes.c_uint64.from_address(out).value = len(_KERNELS)
+    with CHANGING:
+        _KERNELS.append((ptx, text))
+        ctypes.c_uint64.from_address(out).value = len(_KERNELS)
     return 0
 
 
@@ -147,11 +158,11 @@ def _simulated(
             ctypes.string_at(address, variable.size)
             for address, variable in zip(addresses, variables, strict=True)
         ]
-        memory = HostMemory(list(_CALL_ARRAYS.values()), _decoded_map, search=True)
+        memory = HostMemory(list(_CALL.arrays.values()), _decoded_map, search=True)
         arguments = memory.arguments(kernel.function, contents)
         session.simulate(kernel, grid, block, arguments, shared, cluster)
     except BaseException as error:
-        _ERRORS.append(error)
+        _CALL.errors.append(error)
         return _FAILED
     return 0
 
@@ -203,7 +214,7 @@ def _encode_map(
     interleave: int, swizzle: int, promotion: int, fill: int,
 ) -> int:  # fmt: skip
     if interleave:
-        _ERRORS.append(PtxlabError("interleaved tensor maps are not simulated yet"))
+        _CALL.errors.append(PtxlabError("interleaved tensor maps are not simulated yet"))
         return _FAILED
     record = np.zeros((), dtype=_MAP_RECORD)
     record["magic"], record["address"] = _MAP_MAGIC, address
@@ -303,12 +314,12 @@ def _raising() -> Iterator[None]:
     try:
         yield
     except Exception:
-        if _ERRORS:
-            raise _ERRORS[0] from _ERRORS[0].__cause__
+        if _CALL.errors:
+            raise _CALL.errors[0] from _CALL.errors[0].__cause__
         raise
     finally:
-        _ERRORS.clear()
-        _CALL_ARRAYS.clear()
+        _CALL.errors.clear()
+        _CALL.arrays.clear()
 
 
 # -- the DSL -------------------------------------------------------------------------------------------------
@@ -326,7 +337,7 @@ class _OnGpu:
     def __init__(self, array: Any) -> None:
         self._array = array
         low, high = np.lib.array_utils.byte_bounds(host_array(array))
-        _CALL_ARRAYS[low] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
+        _CALL.arrays[low] = array_at(low, (high - low,), (1,), np.dtype(np.uint8))
 
     def __dlpack__(self, **_: object) -> Any:
         capsule = self._array.__dlpack__()
@@ -397,7 +408,7 @@ def install() -> Callable[[], None]:
         if current_session() is not None:
             self.load_dltensor()
             wrapper = self._dltensor_wrapper
-            _CALL_ARRAYS[wrapper.data_ptr] = array_at(
+            _CALL.arrays[wrapper.data_ptr] = array_at(
                 wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8)
             )
         return former_pointers(self)

@@ -35,7 +35,7 @@ from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import array_at, device_memory, host_array, is_array
-from .session import current_session, replaced
+from .session import current_session, replaced, replacing
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -328,22 +328,20 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
     key = (types, capability, _captured(dispatcher.py_func))
     if key not in overloads:
         lines = not dispatcher.targetoptions.get("debug")
-        restore = replaced(
-            [
-                # Functions that the kernel calls are compiled for the current device, too.
-                (
-                    numba_dispatcher,
-                    "get_current_device",
-                    lambda: SimpleNamespace(compute_capability=capability),
-                ),
-                (codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or capability),
-            ]
-        )
+        device = SimpleNamespace(compute_capability=capability)
+        # Functions that the kernel calls are compiled for the current device, too.
+        changes: list[tuple[Any, str, Any]] = [
+            (numba_dispatcher, "get_current_device", lambda: device),
+            (codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or capability),
+        ]
         try:
-            try:
-                overloads[key] = Overload(dispatcher, types, capability, lines)
-            except ZeroDivisionError:  # Numba's debug information for empty tuples
-                overloads[key] = Overload(dispatcher, types, capability, False)
+            with replacing(changes):
+                if key in overloads:  # compiled in another thread
+                    return overloads[key]
+                try:
+                    overloads[key] = Overload(dispatcher, types, capability, lines)
+                except ZeroDivisionError:  # Numba's debug information for empty tuples
+                    overloads[key] = Overload(dispatcher, types, capability, False)
         except Exception as error:
             if isinstance(error, TypeError):  # e.g. too few types for the function
                 reason = quoted(str(error), 120)
@@ -356,8 +354,6 @@ def _compiled(dispatcher: Any, types: tuple[Any, ...], capability: tuple[int, in
                 "Numba finds no compiler for GPUs: pip install nvidia-cuda-nvcc nvidia-cuda-nvrtc, or set "
                 f"CUDA_HOME ({' '.join(str(error).split())[:120]})"
             ) from None
-        finally:
-            restore()
     return overloads[key]
 
 
@@ -540,9 +536,6 @@ def install() -> Callable[[], None]:
     former_call, former_for_all = dispatcher_type.call, for_all.__call__
     former_compile = dispatcher_type.compile
     former_disable = dispatcher_type.disable_compile
-    config = numba_dispatcher.config
-    former_warnings = config.CUDA_LOW_OCCUPANCY_WARNINGS
-    former_functions = {name: getattr(cuda, name) for name in _HOST_FUNCTIONS if hasattr(cuda, name)}
 
     def call(self: Any, arguments: tuple[object, ...], *launch: Any) -> Any:
         session = current_session()
@@ -597,30 +590,22 @@ def install() -> Callable[[], None]:
         blocks = -(-self.ntasks // threads)
         return self.dispatcher[blocks, threads, self.stream, self.sharedmem](*arguments)
 
-    restore_others = replaced(
+    return replaced(
         [
+            *((cuda, name, function) for name, function in _HOST_FUNCTIONS.items() if hasattr(cuda, name)),
+            (dispatcher_type, "call", call),
+            (for_all, "__call__", call_for_all),
+            (dispatcher_type, "compile", compile_signature),
+            # simulated grids are usually small
+            (numba_dispatcher.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0),
             (numba_dispatcher, "get_current_device", _current_device),  # it decides the target
             (compiler, "get_current_device", _current_device),
             (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
             (vectorizers.CUDAGeneralizedUFunc, "_broadcast_add_axis", _broadcast),
-        ]
+        ],
+        added=[
+            (dispatcher_type, "overloads", property(overloads, set_overloads)),  # instances have their own
+            (dispatcher_type, "disable_compile", disable_compile),  # inherited
+        ],
     )
-
-    def restore() -> None:
-        restore_others()
-        dispatcher_type.call, for_all.__call__ = former_call, former_for_all
-        dispatcher_type.compile = former_compile
-        del dispatcher_type.overloads, dispatcher_type.disable_compile  # instance attribute; inherited method
-        config.CUDA_LOW_OCCUPANCY_WARNINGS = former_warnings
-        for name, function in former_functions.items():
-            setattr(cuda, name, function)
-
-    for name in former_functions:
-        setattr(cuda, name, _HOST_FUNCTIONS[name])
-    dispatcher_type.call, for_all.__call__ = call, call_for_all
-    dispatcher_type.compile = compile_signature
-    dispatcher_type.overloads = property(overloads, set_overloads)
-    dispatcher_type.disable_compile = disable_compile
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # simulated grids are usually small
-    return restore

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from .._util.arguments import as_flag, as_int, as_text
+from .._util.interrupts import delayed
 from ..errors import PtxlabError, listing, quoted
 from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
 from ..simulator import Result
@@ -34,10 +35,14 @@ _ADAPTERS = {
     "warp": "warp",
     "tilelang": "tilelang",
     "cupy": "cupy",
+    "cuda.tile": "cutile",
 }
 _SESSIONS: list[Session[Any]] = []  # the open ones, the newest last
 _RESTORERS: dict[str, Callable[[], None]] = {}  # by framework: undoes the changes of its adapter
-_LOCK = threading.RLock()
+#: Held while attributes of frameworks are changed, for a session or for a compilation: each change is undone
+#: in a state in which no other has been made since.
+CHANGING = threading.RLock()
+_ABSENT = object()
 #: The offset of `tp_call` in a class: after the header of an object there are its size and 13 fields.
 _CALL = object.__basicsize__ + 14 * ctypes.sizeof(ctypes.c_void_p)
 
@@ -91,25 +96,32 @@ class Session(Generic[R]):
         return f"<{len(self.results)} {noun} simulated for {self.chip}>"
 
     def __enter__(self) -> Session[R]:
-        with _LOCK:
-            try:
+        self._thread = threading.get_ident()
+        try:
+            with delayed(), CHANGING:
+                # first: garbage that is collected now may end the last of the other sessions
+                _SESSIONS.append(self)
                 for name in _frameworks():
                     if name not in _RESTORERS:
                         with version_errors(name):
                             _RESTORERS[name] = import_module(f".{_ADAPTERS[name]}", __package__).install()
-            except BaseException:  # including an interrupt
-                _restore_frameworks()
-                raise
-            self._thread = threading.get_ident()
-            _SESSIONS.append(self)
+        except BaseException:  # including an interrupt, which `delayed` raises
+            self._close()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with _LOCK:
-            _SESSIONS.remove(self)
-            _restore_frameworks()
+        self._close()
+
+    def _close(self) -> None:
+        with delayed(), CHANGING:
+            if self in _SESSIONS:
+                _SESSIONS.remove(self)
+            # undo what adapters have changed, once no session is open
+            while not _SESSIONS and _RESTORERS:
+                _RESTORERS.popitem()[1]()
 
     def simulate(
         self,
@@ -158,29 +170,43 @@ def version_errors(framework: str) -> Iterator[None]:
         ) from error
 
 
-def _restore_frameworks() -> None:
-    """Undo what adapters have changed, once no session is open."""
-    while not _SESSIONS and _RESTORERS:
-        _RESTORERS.popitem()[1]()
+def replaced(
+    changes: Sequence[tuple[Any, str, Any]], added: Sequence[tuple[Any, str, Any]] = ()
+) -> Callable[[], None]:
+    """Replace attributes, given as owner, name and value; returns a function that restores them.
 
-
-def replaced(changes: Sequence[tuple[Any, str, Any]]) -> Callable[[], None]:
-    """Replace attributes, given as owner, name and value; returns a function that restores them."""
+    Attributes that are `added` an owner may inherit or lack, and then does so again.
+    """
     before: list[tuple[Any, str, Any, int]] = []
 
     def restore() -> None:
-        while before:
-            _set(*before.pop())
+        with CHANGING:
+            while before:
+                _set(*before[-1])
+                before.pop()
 
-    try:
-        for owner, name, value in changes:
-            former = owner, name, owner.__dict__[name], _call_slot(owner, name)
-            _set(owner, name, value, _call_slot(type("Python", (), {name: value}), name))
-            before.append(former)
-    except BaseException:
-        restore()
-        raise
+    with CHANGING:
+        try:
+            for number, (owner, name, value) in enumerate((*changes, *added)):
+                is_change = number < len(changes)
+                former = owner.__dict__[name] if is_change else owner.__dict__.get(name, _ABSENT)
+                before.append((owner, name, former, _call_slot(owner, name)))
+                _set(owner, name, value, _call_slot(type("Python", (), {name: value}), name))
+        except BaseException:
+            restore()
+            raise
     return restore
+
+
+@contextmanager
+def replacing(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Replace attributes inside the block, during which no other thread replaces or restores any."""
+    with CHANGING:
+        restore = replaced(changes)
+        try:
+            yield
+        finally:
+            restore()
 
 
 def _set(owner: Any, name: str, value: Any, slot: int) -> None:
@@ -191,7 +217,11 @@ def _set(owner: Any, name: str, value: Any, slot: int) -> None:
     the former value.
     """
     try:
-        setattr(owner, name, value)
+        if value is _ABSENT:
+            if name in owner.__dict__:
+                delattr(owner, name)
+        else:
+            setattr(owner, name, value)
     except TypeError:
         if not _is_cpython():
             raise
@@ -228,12 +258,9 @@ def _is_cpython() -> bool:
 
 def current_session() -> Session[Any] | None:
     """The session that the calling thread opened last; in a thread that opened none, the newest."""
-    with _LOCK:
-        thread = threading.get_ident()
-        return next(
-            (each for each in reversed(_SESSIONS) if each._thread == thread),
-            _SESSIONS[-1] if _SESSIONS else None,
-        )
+    sessions, thread = _SESSIONS.copy(), threading.get_ident()  # others may open and close some meanwhile
+    own = (each for each in reversed(sessions) if each._thread == thread)
+    return next(own, sessions[-1] if sessions else None)
 
 
 def open_session(done: str) -> Session[Any]:
@@ -259,9 +286,7 @@ def _frameworks() -> list[str]:
     imported = [name for name in _ADAPTERS if name in sys.modules]
     if imported:
         return imported
-    specs = {name: find_spec(name.partition(".")[0]) for name in _ADAPTERS}
-    # A folder without __init__.py has no origin: it may be a framework's examples next to the program.
-    installed = [name for name, spec in specs.items() if spec is not None and spec.origin is not None]
+    installed = [name for name in _ADAPTERS if _is_installed(name)]
     for name in installed:
         try:
             import_module(name)
@@ -270,10 +295,23 @@ def _frameworks() -> list[str]:
         imported.append(name)
     if not imported:
         raise PtxlabError(
-            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang or CuPy is "
-            "installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang or cupy"
+            "ptxlab.simulating: neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang, CuPy or "
+            "cuTile is installed; pip install triton, numba-cuda, nvidia-cutlass-dsl, warp-lang, tilelang, "
+            "cupy or cuda-tile[tileiras]"
         )
     return imported
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a module can be found.
+
+    A folder without __init__.py has no origin: it may be a framework's examples next to the program. So is
+    NVIDIA's `cuda`, with which several packages share their modules.
+    """
+    spec = find_spec(name.partition(".")[0])
+    if spec is not None and spec.origin is None and "." in name:
+        spec = find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def _target_and_chip(chip: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -77,7 +78,7 @@ class _Library:
         self._remark = generated_lines("TileLang") if lines is None else ""
         self.module = module
         self._kernels: dict[tuple[type, str], Kernel[Any]] = {}
-        self._memory = HostMemory([])
+        self._calls = threading.local()  # the memory of the call in each thread
         self._call = self.module.call
         self.module.__dict__.update(
             call=self.call,
@@ -89,7 +90,7 @@ class _Library:
 
     def call(self, kernels: Any, *arguments: Any, stream: object = None) -> Any:
         """As the generated function; it notes the arrays of the call."""
-        self._memory = HostMemory([host_array(each) for each in arguments if is_array(each)])
+        self._calls.memory = HostMemory([host_array(each) for each in arguments if is_array(each)])
         return self._call(kernels, *arguments, stream=stream)
 
     def launch(self, config: Any, name: str, arguments: tuple[Any, Any], extra: object) -> tuple[Any]:
@@ -114,7 +115,7 @@ class _Library:
             kernel,
             (config.gridDimX, config.gridDimY, config.gridDimZ),
             (config.blockDimX, config.blockDimY, config.blockDimZ),
-            self._memory.arguments(kernel.function, contents),
+            self._calls.memory.arguments(kernel.function, contents),
             config.sharedMemBytes,
             cluster,
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,7 +39,15 @@ from ..simulator.arguments import as_grid
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
-from .session import Session, check_attributes, current_session, open_session, replaced, version_errors
+from .session import (
+    Session,
+    check_attributes,
+    current_session,
+    open_session,
+    replaced,
+    replacing,
+    version_errors,
+)
 from .source import python_source
 
 R = TypeVar("R", bound=Result)
@@ -282,12 +291,8 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
             f"tensor descriptors of Triton {triton.__version__}: it has no make_tensordesc_arg, as 3.6.0 "
             "has; make the descriptor in the kernel, with tl.make_tensor_descriptor"
         )
-    former = active_driver._active
-    active_driver._active = _Driver()
-    try:
+    with replacing([(active_driver, "_active", _Driver())]):
         return list(make_arguments(value, layout))
-    finally:
-        active_driver._active = former
 
 
 # -- the driver ----------------------------------------------------------------------------------------------
@@ -493,8 +498,8 @@ def _specialisable(value: Any) -> Any:
     return _as_tensor(value)
 
 
-def _descriptors_of_arrays() -> Callable[[], None]:
-    """Let Triton's and Gluon's `TensorDescriptor` take NumPy arrays; returns a function that undoes it."""
+def _descriptors_of_arrays() -> list[tuple[Any, str, Any]]:
+    """Changes that let Triton's and Gluon's `TensorDescriptor` take NumPy arrays."""
     changes: list[tuple[Any, str, Any]] = []
     for module in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper"):
         with suppress(ImportError, AttributeError, KeyError):
@@ -504,7 +509,7 @@ def _descriptors_of_arrays() -> Callable[[], None]:
                 (descriptor, "__post_init__", _with_tensor(check)),
                 (descriptor, "from_tensor", staticmethod(_of_tensor(make))),
             ]
-    return replaced(changes)
+    return changes
 
 
 def _with_tensor(check: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -538,6 +543,10 @@ def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] 
     return [time] * len(quantiles) if quantiles else time
 
 
+#: Held while attributes of a tuner are changed, which threads may share.
+_TUNING = threading.RLock()
+
+
 @contextmanager
 def _changed(tuner: Any, **attributes: object) -> Iterator[None]:
     """Set attributes of an instance temporarily."""
@@ -559,9 +568,7 @@ def install() -> Callable[[], None]:
         "set_active": active_driver,
     }
     check_attributes(f"Triton {triton.__version__}", "3.6.0", needed)
-    former, native = active_driver._active, jit.native_specialize_impl
-    run, bench = autotuner.Autotuner.run, autotuner.Autotuner._bench
-    restore_descriptors = _descriptors_of_arrays()
+    native, run, bench = jit.native_specialize_impl, autotuner.Autotuner.run, autotuner.Autotuner._bench
     former_choices: list[tuple[Any, Any]] = []
 
     def specialise(backend: Any, value: Any, *rest: Any) -> Any:
@@ -578,7 +585,8 @@ def install() -> Callable[[], None]:
             return run(self, *arguments, **options)
         if len(self.configs) > 1:
             warn_once(session, 4)
-        with _changed(self, cache=session.adapter_cache.setdefault(self, {}), cache_results=False):
+        choices = session.adapter_cache.setdefault(self, {})
+        with _TUNING, _changed(self, cache=choices, cache_results=False):
             return run(self, *arguments, **options)
 
     def bench_once(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -591,18 +599,24 @@ def install() -> Callable[[], None]:
             warn_once(session, 3)
             former_choices.append((self, self.cache))
             self.cache = session.adapter_cache.setdefault(self, {})
-        with _changed(self, do_bench=_benchmark):
+        with _TUNING, _changed(self, do_bench=_benchmark):
             return bench(self, *arguments, **options)
 
-    def restore() -> None:
-        active_driver._active = former
-        jit.native_specialize_impl = native
-        autotuner.Autotuner.run, autotuner.Autotuner._bench = run, bench
-        for tuner, choices in former_choices:
-            tuner.cache = choices
-        restore_descriptors()
+    restore_attributes = replaced(
+        [
+            *_descriptors_of_arrays(),
+            (active_driver, "_active", _Driver()),
+            (jit, "native_specialize_impl", specialise),
+            (autotuner.Autotuner, "run", run_in_session),
+            (autotuner.Autotuner, "_bench", bench_once),
+        ]
+    )
 
-    active_driver.set_active(_Driver())
-    jit.native_specialize_impl = specialise
-    autotuner.Autotuner.run, autotuner.Autotuner._bench = run_in_session, bench_once
+    def restore() -> None:
+        restore_attributes()
+        while former_choices:
+            tuner, choices = former_choices[-1]
+            tuner.cache = choices
+            former_choices.pop()
+
     return restore

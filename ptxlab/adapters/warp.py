@@ -25,14 +25,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import warp
-from warp._src import context
+from warp._src import codegen, context
 from warp._src.apic.types import APICLaunchInfo
 
 from ..errors import PtxlabError
 from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import HostMemory, array_at, host_array, is_array
-from .session import Session, check_attributes, current_session, replaced
+from .session import Session, check_attributes, current_session, replaced, replacing
 from .source import generated_lines, python_text
 
 _THREADS = 256  # threads of a block, by default
@@ -138,19 +138,19 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     key = ("warp", module, block, kernels, len(kernel.overloads), backward, written is None)
     if key not in session.adapter_cache:
         number = chip_number(session.target)
-        former = dict(module.options)
         with tempfile.TemporaryDirectory(prefix="ptxlab-warp-") as folder:
             options = {"block_dim": block, "enable_backward": backward, "lineinfo": True}
-            module.options |= options | _WITHOUT_MATHDX
-            restore = replaced([(warp.config, "line_directives", written is not None)])
-            module.mark_modified()  # so that the options take effect
-            try:
-                warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
-            finally:
-                restore()
-                module.options.clear()
-                module.options.update(former)
-                module.mark_modified()
+            changes = [(warp.config, "line_directives", written is not None), (codegen, "options", {})]
+            with replacing(changes):
+                former = dict(module.options)
+                module.options |= options | _WITHOUT_MATHDX
+                module.mark_modified()  # so that the options take effect
+                try:
+                    warp.compile_aot_module(module, arch=number, module_dir=folder, use_ptx=True)
+                finally:
+                    module.options.clear()
+                    module.options.update(former)
+                    module.mark_modified()
             (path,) = Path(folder).glob("*.ptx")
             sizes: dict[str, Any] = {}
             for each in Path(folder).glob("*.meta"):

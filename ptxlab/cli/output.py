@@ -125,10 +125,11 @@ def as_csv(table: Table) -> str:
 
 
 def as_json(data: object) -> str:
-    return json.dumps(data, indent=2, default=_plain)
+    return json.dumps(data, indent=2, default=plain)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """A value that JSON has no form for, in one that it has."""
     if isinstance(value, Table):
         return value.records()
     if isinstance(value, DType):

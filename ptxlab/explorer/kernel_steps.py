@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted
 from ..memory.banks import serve
 from ..simulator import Result, WarpTrace
-from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
+from ..simulator.ptx.syntax import PtxInstruction, Register, lines_of, registers_of
 from ..simulator.traffic import bank_use
 from ..views.annotated_source import profile_css, profile_html
 from ..views.highlight import tokens
@@ -46,7 +46,7 @@ def step_state(result: Result, number: int) -> dict[str, Any]:
         raise PtxlabError("nothing was traced: simulate(..., trace=True) follows the first warp")
     step = trace.steps[number]
     instruction = step.instruction
-    lines = result.ptx.splitlines()
+    lines = lines_of(result.ptx)
     text = lines[instruction.line - 1].strip() if instruction.line <= len(lines) else instruction.opcode
     used = [("written", register, number) for register in step.writes]
     used += [("read", register, number - 1) for register in step.reads]

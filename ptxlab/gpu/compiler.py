@@ -16,7 +16,7 @@ from typing import Literal
 
 from .._util.arguments import as_flag, as_text
 from .._util.files import cache_folder, write_atomically
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.targets import TARGET_VERSIONS, PtxVersion, check_target, cuda_release, newest_of_cuda
 from .cuda_python import INSTALL, load
@@ -74,8 +74,9 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
-    entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
-    cache = cache and not _LOCAL_INCLUDE.search(source)
+    headers = _header_times() if include_mma else ()
+    entry = f"{key_of(source, target, str(include_mma), str(major), str(minor), *headers)}.cubin"
+    cache = cache and _reads_cuda_only(source)
     cubin = read_entry(entry) if cache else None
     if cubin is None:
         folders = _find_headers() if include_mma else ()
@@ -137,9 +138,6 @@ def link_modules(texts: Sequence[str], target: str) -> bytes:
 _FLAGS = ("-std=c++17", "--device-as-default-execution-space")
 #: Like nvcc, it includes <math.h>, for INFINITY and NAN.
 _KERNEL_FLAGS = (*_FLAGS, "-lineinfo", "--pre-include=math.h")
-#: Includes of files whose text is not part of the cache's key.
-_LOCAL_INCLUDE = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
-_INCLUDING_OPTION = re.compile(r"-I|-include|--include-path|--pre-include")
 
 
 def _compiled(
@@ -152,20 +150,21 @@ def _compiled(
 ) -> tuple[bytes, str | None]:
     """PTX or machine code with line numbers, from the cache or from NVRTC; the mangled name of a template.
 
-    A source that includes the user's own files is not cached: they may change.
+    A source that may include other files than CUDA's own is not cached: they may change.
     """
     _check_text(source, "source")
     for text, what in ((name or "", "name"), *((option, "options") for option in options)):
         _check_text(text, what)
+    _check_options(options)
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
     headers = "".join(STANDARD_HEADERS.values())
     folders = [f"-I{folder}" for folder in header_folders()]
-    version = f"{major}.{minor}"
-    parts = (source, file, target, version, expression or "", headers, *_KERNEL_FLAGS, *folders, *options)
-    entry = f"{key_of(*parts)}.{output}"
-    cache = not _LOCAL_INCLUDE.search(source) and not any(map(_INCLUDING_OPTION.match, options))
+    parts = (source, file, target, f"{major}.{minor}", expression or "", headers, *_header_times())
+    entry = f"{key_of(*parts, *_KERNEL_FLAGS, *folders, *options)}.{output}"
+    cache = _reads_cuda_only("\n".join((source, expression or "", *options)))
+    cache = cache and not any(option.startswith("-I") for option in options)
     stored = read_entry(entry) if cache else None
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
@@ -183,6 +182,81 @@ def _compiled(
     if cache:
         write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
     return code, lowered_name
+
+
+_CONTINUED_LINE = re.compile(r"(?:\\|\?\?/)[ \t\v\f]*(?:\r\n?|\n)")
+#: What can name a file, also in a comment or in a macro, and what can put such a word together.
+_INCLUDE = re.compile(r"\b(?:__has_)?(?:include|embed)(?:_next)?\b|\bimport\b|##|%:|\?\?=")
+_PLAIN_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>[ \t]*(?://.*)?\r?$", re.MULTILINE)
+
+
+def _reads_cuda_only(text: str) -> bool:
+    """Whether a compilation reads no file but CUDA's own headers; `text` is the source and its options.
+
+    NVRTC does not tell which files it has read. So every mention of an include has to be a plain `#include`
+    of a header that comes with CUDA; one that a comment, a macro or another spelling hides is none.
+    """
+    text = _CONTINUED_LINE.sub("", text)
+    names = _PLAIN_INCLUDE.findall(text)
+    only_plain = len(names) == len(_INCLUDE.findall(text)) and not os.environ.get("NVRTC_APPEND_FLAGS")
+    return only_plain and all(map(_is_header_of_cuda, set(names)))
+
+
+def _is_header_of_cuda(name: str) -> bool:
+    # macros say what the headers of Thrust include
+    if ".." in name or name.startswith(("/", "thrust")):
+        return False
+    return name in STANDARD_HEADERS or any(Path(folder, name).is_file() for folder in header_folders())
+
+
+#: Options of NVRTC 12.9 to 13.4 that only change its code and its messages. Others write files:
+#: precompiled headers, the times of its phases.
+_OPTIONS = (
+    "arch gpu-architecture rdc relocatable-device-code dc device-c dw device-w ewp extensible-whole-program "
+    "G device-debug lineinfo generate-line-info dopt Ofc Ofast-compile maxrregcount ftz prec-sqrt prec-div "
+    "fmad use_fast_math extra-device-vectorization modify-stack-limit jtd jump-table-density no-cache "
+    "device-stack-protector frandom-seed define-macro undefine-macro include-path include pre-include "
+    "no-source-include std builtin-move-forward builtin-initializer-list w disable-warnings restrict "
+    "default-device device-as-default-execution-space device-int128 device-float128 opt-info "
+    "optimization-info err-no display-error-number no-err-no no-display-error-number diag-error "
+    "diag-suppress diag-warn brief-diag brief-diagnostics split-compile fdevice-syntax-only minimal "
+    "version-ident no-version-ident m64 Xptxas ptxas-options"
+)
+#: Options of the assembler, likewise.
+_ASSEMBLER_OPTIONS = (
+    "v verbose w disable-warnings O opt-level O0 O1 O2 O3 g device-debug Werror warning-as-error "
+    "maxrregcount dlcm def-load-cache dscm def-store-cache flcm force-load-cache fscm force-store-cache fmad "
+    "regUsageLevel register-usage-level warn-spills warn-on-spills warn-lmem-usage "
+    "warn-on-local-memory-usage warn-double-usage warn-on-double-precision-use "
+    "allow-expensive-optimizations no-bb-merge dont-merge-basicblocks sp-bounds-check lineinfo "
+    "generate-line-info opt-fp-atomics optimize-float-atomics Ofc Ofast-compile c compile-only pic "
+    "position-independent-code minnctapersm maxntid split-compile"
+)
+_ASSEMBLER = ("-Xptxas", "--ptxas-options")
+
+
+def _check_options(options: Sequence[str]) -> None:
+    """Refuse options that write files, wherever they stand, and those that are not known not to."""
+    before = ""
+    for option in options:
+        name, _, value = option.partition("=")
+        if name in _ASSEMBLER and value:
+            known = _is_one_of(value, _ASSEMBLER_OPTIONS)
+        elif before in _ASSEMBLER:
+            known = _is_one_of(option, _ASSEMBLER_OPTIONS)
+        else:
+            # what has no hyphen is the value of the option before it; macros and folders need no space
+            known = not name.startswith("-") or name[:2] in ("-D", "-U", "-I") or _is_one_of(name, _OPTIONS)
+        if not known:
+            raise PtxlabError(
+                f"options: found {quoted(option)}; they take NVRTC's options for its code and its messages, "
+                "such as -DTILE=64 or --use_fast_math, and none that writes a file"
+            )
+        before = option
+
+
+def _is_one_of(option: str, names: str) -> bool:
+    return option.partition("=")[0].lstrip("-") in names.split()
 
 
 def _run_nvrtc(
@@ -237,6 +311,11 @@ def header_folders() -> tuple[str, ...]:
         return _find_headers()
     except PtxlabError:
         return ()
+
+
+def _header_times() -> tuple[str, ...]:
+    """When the folders of CUDA's headers last changed, as a newer package of them makes them do."""
+    return tuple(str(Path(folder).stat().st_mtime_ns) for folder in header_folders())
 
 
 def _check_text(value: str, what: str) -> None:

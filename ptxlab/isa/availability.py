@@ -18,10 +18,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .mma import MmaForm
-from .targets import SM_90A, SM_100A, SM_107, SM_120A, TARGETS, TCGEN05, PtxVersion
+from .targets import SM_90A, SM_100A, SM_107, SM_120A, SM_120A_WITHOUT_F, TARGETS, TCGEN05, PtxVersion
 
 _ANY, _90A, _SINCE_90A, _SINCE_100A = "", "sm_90a", "sm_90a and later a and f", "sm_100a and later a and f"
-_TCGEN05, _REDUX, _BYTES = "tcgen05", "redux.f32", "bytes"
+_TCGEN05, _REDUX, _BYTES, _STOCHASTIC, _MULTIMEM_FP8 = (
+    "tcgen05",
+    "redux.f32",
+    "bytes",
+    "cvt.rs",
+    "multimem FP8",
+)
 _SPECIFIC = {
     _90A: SM_90A,
     _SINCE_90A: (*SM_90A, *SM_100A),
@@ -29,6 +35,8 @@ _SPECIFIC = {
     _TCGEN05: TCGEN05,
     _REDUX: tuple(target for target in TCGEN05 if not target.startswith("sm_110")),
     _BYTES: (*SM_107, *SM_120A),
+    _MULTIMEM_FP8: (*TCGEN05, *SM_120A_WITHOUT_F),
+    _STOCHASTIC: ("sm_100a", "sm_103a", "sm_107a"),
 }
 
 
@@ -89,10 +97,18 @@ ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
     ("ld|cvta|isspacep .param::entry|.param::func", _ANY, (8, 3)),
     ("cvta|isspacep .param", _ANY, (7, 7)),
     ("st|red .async", "sm_90", (8, 1)),
+    ("st|red .async .release", "sm_100", (8, 7)),
     ("st .bulk", "sm_100", (8, 6)),
+    ("multimem", "sm_90", (8, 1)),
+    ("multimem .acc::f32", "sm_90", (8, 2)),
+    ("multimem .acc::f16|.e4m3|.e4m3x2|.e4m3x4|.e5m2|.e5m2x2|.e5m2x4", _MULTIMEM_FP8, (8, 6)),
+    ("multimem .bulk", "sm_90", (9, 1)),
+    ("multimem .cp_mask", "sm_100", (9, 1)),
+    ("multimem .st.async|.red.async", "sm_100", (9, 3)),
     ("alloca|stacksave|stackrestore", _ANY, (7, 3)),
     # atomic operations
     ("atom .b128", "sm_90", (8, 3)),
+    ("atom|red .noftz.f32", "sm_90", (9, 4)),
     ("atom|red .bf16|.bf16x2", "sm_90", (7, 8)),
     ("atom|red .v2|.v4|.v8", "sm_90", (8, 1)),
     # caches
@@ -174,6 +190,7 @@ ROWS: tuple[Requirement, ...] = tuple(Requirement(*row) for row in (
     ("cvt .satfinite .f16.f32|.bf16.f32|.f16x2.f32|.bf16x2.f32|.tf32.f32", _ANY, (8, 1)),
     ("cvt .e4m3x2|.e5m2x2", "sm_89", (8, 1), "sm_89"),
     ("cvt .e2m1x2|.e2m3x2|.e3m2x2|.ue8m0x2", _SINCE_100A, (8, 6)),
+    ("cvt .rs", _STOCHASTIC, (8, 7)),
     ("cvt .e4m3x2.bf16x2|.e5m2x2.bf16x2", _SINCE_100A, (9, 1)),
     ("cvt .e2m1x2.f16x2|.e2m3x2.f16x2|.e3m2x2.f16x2", _SINCE_100A, (9, 1)),
     ("cvt .e2m1x2.bf16x2|.e2m3x2.bf16x2|.e3m2x2.bf16x2", _SINCE_100A, (9, 1)),

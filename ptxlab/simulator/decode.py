@@ -17,12 +17,12 @@ from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
 from .events import SimulatedBuffer
 from .instructions import arithmetic
-from .instructions.builders import Context, IllegalError, builder_of
+from .instructions.builders import Context, IllegalError, builder_of, unsupported
 from .instructions.loads import in_leader, is_in_leader
 from .machine import Frame, Machine, MachineStep, Program
 from .memory import GLOBAL_START, PARAM_START, RANK_SHIFT, SHARED_START
 from .ptx.dataflow import constants, repeated
-from .ptx.ptxas import contractions, modified_selections
+from .ptx.ptxas import contractions, modified_selections, rotations
 from .ptx.syntax import (
     Address,
     Function,
@@ -45,6 +45,7 @@ from .spinning import has_effect
 from .threads import MAX_SHARED, UNSIGNED, Threads
 
 _MAX_STATIC = 48 << 10  # bytes of static shared memory: ptxas refuses more
+_TILE_IR = 7  # PTX ISA, ".language"
 #: Bytes between two arrays or variables, so that an index past the end of one does not hit the next.
 _GAP = 4096
 _ALIGNMENT = 256
@@ -107,7 +108,10 @@ class Image:
         check_bytes(self.next_free - GLOBAL_START, "the module's variables")
         static = self.static_bytes = self.dynamic_start - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
-        if static > _MAX_STATIC and len(kernels) == 1:  # only ptxas knows which of several uses a variable
+        is_tile = _TILE_IR in self.entry.directives.get("language", ())  # its compiler asks for more itself
+        if (
+            static > _MAX_STATIC and len(kernels) == 1 and not is_tile
+        ):  # of several, ptxas knows which uses it
             raise PtxlabError(
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
@@ -132,13 +136,17 @@ class Image:
         """What the checks derive from its code."""
         return ModulePlans(self.module)
 
+    @property
+    def used(self) -> list[Function]:
+        """The functions that the kernel may execute: itself, and those of the module that are no kernels."""
+        return [each for each in self.module.functions.values() if each is self.entry or not each.entry]
+
     @cached_property
     def _variables(self) -> list[Variable]:
         """Variables of the module and its functions, without shared memory that only other kernels use."""
-        functions = [each for each in self.module.functions.values() if each is self.entry or not each.entry]
         named = {
             symbol.name
-            for function in functions
+            for function in self.used
             for instruction in function.instructions
             for operand in instruction.operands
             for symbol in symbols_of(operand)
@@ -165,6 +173,15 @@ class Image:
             for each in self._variables
             if each.space == "shared"
         ]
+
+    @property
+    def shared_arrays(self) -> dict[str, tuple[int, int]]:
+        """Where the variables in static shared memory begin and end, by their names in the PTX."""
+        return {
+            each.name: (self.symbols[each.name], self.symbols[each.name] + each.size)
+            for each in self._variables
+            if each.space == "shared" and each.count is not None
+        }
 
     def _buffer(self, variable: Variable) -> SimulatedBuffer:
         data = np.zeros(variable.size, dtype=np.uint8)
@@ -217,6 +234,8 @@ class Image:
         for index, sources in ({} if self.module.debug else modified_selections(function)).items():
             step = arithmetic.selection(function.instructions[index], context, sources)
             steps[index] = replace(step, guard=steps[index].guard, negated=steps[index].negated)
+        for index, rotation in ({} if self.module.debug else rotations(function)).items():
+            steps[index] = arithmetic.rotated_sum(steps[index], context, rotation)
         factors: dict[int, int] = {}  # product -> the first of two registers for its factors
         for product in dict.fromkeys(contraction.product for contraction in fused.values()):
             instruction = function.instructions[product]
@@ -231,6 +250,13 @@ class Image:
         return Program(function, tuple(steps), tuple(types), local, _aligned(size, 16))
 
 
+#: Qualifiers and types of PTX 9.1 to 9.4 that are not simulated, or how they begin.
+_NOT_SIMULATED = (
+    "pzo", "scaled::", "s2f6x2", "ue5m3x2", "multicast::cluster::32b", "phase_type::", "override", "report",
+    "mbarrier::report", "im2col_no_offs::w",
+)  # fmt: skip
+
+
 def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     """A decoded instruction; one that is not simulated is an error only if a thread reaches it.
 
@@ -239,6 +265,9 @@ def _step(instruction: PtxInstruction, context: Context) -> MachineStep:
     check_legal(instruction, context.module)
     try:
         build = builder_of(instruction.parts) or arithmetic.scalar
+        for part in instruction.parts if instruction.parts[0] not in ("fabric", "tcgen05") else ():
+            if part.startswith(_NOT_SIMULATED):
+                raise unsupported(instruction, f".{part} of {instruction.opcode}")
         step = (in_leader if is_in_leader(instruction, context.module) else build)(instruction, context)
     except IllegalError:
         raise
@@ -399,7 +428,7 @@ _TYPES = {
     **dict.fromkeys(("redux.min", "redux.max"), "u32 s32 f32"),
     **dict.fromkeys(("redux.and", "redux.or", "redux.xor"), "b32"),
     **dict.fromkeys(("atom.add", "red.add"), "u32 s32 u64 f32 f64"),
-    **dict.fromkeys(("atom.add.noftz", "red.add.noftz"), "f16 f16x2 bf16 bf16x2"),
+    **dict.fromkeys(("atom.add.noftz", "red.add.noftz"), "f16 f16x2 bf16 bf16x2 f32"),
     **dict.fromkeys(("atom.min", "atom.max", "red.min", "red.max"), "u32 s32 u64 s64"),
     **dict.fromkeys(("atom.and", "atom.or", "atom.xor", "red.and", "red.or", "red.xor"), "b32 b64"),
     **dict.fromkeys(("atom.inc", "atom.dec", "red.inc", "red.dec"), "u32"),
@@ -415,7 +444,9 @@ def types_of(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     >>> types_of(("atom", "global", "inc", "u32"))
     ('u32',)
     """
-    if "async" in parts or (parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)):
+    if {"async", "bulk", "multimem"} & set(parts) or (
+        parts[0] in ("atom", "red") and not {"v2", "v4", "v8"}.isdisjoint(parts)
+    ):
         return None  # these have other types
     same_name = [entry for entry in _TYPES if entry.split(".")[0] == parts[0]]
     entries = [entry for entry in same_name if set(entry.split(".")) <= set(parts)]

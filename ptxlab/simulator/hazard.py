@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
-from .ptx.syntax import PtxInstruction
+from .ptx.syntax import PtxInstruction, lines_of
 from .threads import Batch
 
-#: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need.
+#: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX
+#: of which some assemblers make wrong code.
 Grade = Literal["hazard", "note"]
 
 
@@ -198,10 +199,20 @@ def _count(number: int) -> str:
 _KINDS = (
     HazardKind(
         "out of bounds",
-        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
+        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation. Or "
+        "it leaves one array in shared memory for another, and its address comes from the name of the first",
         "an index inside, or a larger array",
         "memcheck",
         published="the CUDA programming guide; a GPU ends such kernels, or other memory changes",
+    ),
+    HazardKind(
+        "undefined behaviour",
+        "A thread comes to a trap that the compiler put in place of code without defined behaviour, or to "
+        "where it left out such code, or calls an address where no function begins, or writes to "
+        "__constant__ memory; this ends the simulation",
+        "a pointer to memory that may be accessed so, or to a function",
+        "memcheck",
+        published="the C++ standard; a GPU ends such kernels",
     ),
     HazardKind(
         "heap memory",
@@ -241,6 +252,31 @@ _KINDS = (
         "__syncthreads(), __syncwarp(), a named barrier, an mbarrier, or atomic operations",
         "racecheck",
         published='the PTX ISA, "Memory Consistency Model", leaves the value undefined',
+    ),
+    HazardKind(
+        "flag without acquire",
+        "A thread reads a flag, and then what was written before the flag was raised, without a fence or "
+        ".acquire between; it is a race instead where the cache of the SM may hold what was there before",
+        "__threadfence() after the read of the flag, or ld.acquire",
+        grade="note",
+        published='the PTX ISA, "Causality order", asks for it; reductions often leave it out in the block '
+        "that adds up last",
+    ),
+    HazardKind(
+        "warp-synchronous code",
+        "Lanes of a warp pass values through volatile memory without __syncwarp(): nothing says that they "
+        "execute together",
+        "__syncwarp() between the store and the load",
+        "racecheck",
+        grade="note",
+        published="the CUDA programming guide, since Volta; reductions of before rely on it",
+    ),
+    HazardKind(
+        "written constants",
+        "ld.global.nc, which `__ldg()` and `const ... __restrict__` become, reads what the launch has "
+        "written, and its cache need not see that",
+        "an ordinary load: no __ldg(), and no const __restrict__ for an array that the kernel writes",
+        published='the PTX ISA, "ld.global.nc": the memory must be read-only while the kernel runs',
     ),
     HazardKind(
         "uninitialised memory",
@@ -291,6 +327,14 @@ _KINDS = (
         published="flash-attention 3 has __syncwarp() alone there, since each warp uses its own rows",
     ),
     HazardKind(
+        "mbarrier",
+        "An mbarrier is used that was never initialised, or was invalidated, or gets more arrivals than its "
+        "phase expects, which end the simulation; or it is initialised again, or by several warps, or its "
+        "bytes are read or written as data, without mbarrier.inval",
+        "mbarrier.init by one thread, once, and mbarrier.inval before its bytes are used otherwise",
+        published='the PTX ISA, "Contents of the mbarrier object", "Lifecycle of the mbarrier object"',
+    ),
+    HazardKind(
         "mbarrier.init without fence",
         "A bulk copy or tcgen05.commit arrives at an mbarrier, and no fence came after its mbarrier.init",
         "fence.mbarrier_init.release.cluster, or fence.proxy.async, after mbarrier.init",
@@ -300,11 +344,12 @@ _KINDS = (
     ),
     HazardKind(
         "tcgen05.ld without wait",
-        "Registers of a tcgen05.ld are used, and there was no tcgen05.wait::ld",
-        "tcgen05.wait::ld after tcgen05.ld, before its registers are used",
+        "Tensor memory is overwritten that a tcgen05.ld reads, and its warp has not executed "
+        "tcgen05.wait::ld; that the same thread uses what was loaded needs no wait, and is none",
+        "tcgen05.wait::ld after tcgen05.ld, before its columns are written again",
         grade="note",
-        published='the PTX ISA, "tcgen05.wait", asks for it; CuTe DSL 4.8.1 leaves it out in its own GEMMs '
-        "for Blackwell",
+        published='the PTX ISA, "Register dependencies, same thread", asks for it; CuTe DSL 4.8.1 and cuTile '
+        "1.7 leave out the wait before the registers are used",
     ),
     HazardKind(
         "lanes of warp 0",
@@ -313,6 +358,16 @@ _KINDS = (
         "the lanes of the warp in the address: add (warp % 4 * 32) << 16",
         grade="note",
         published='the PTX ISA, "Access restrictions", asks for it; DeepGEMM leaves it out for all warps',
+    ),
+    HazardKind(
+        "the assembler's rotate",
+        "x << n minus x >> 64 - n, or their sum with a signed right shift, in 64 bits: ptxas of CUDA 12.0 to "
+        "13.2 makes a rotate of it, which is another value than PTX says",
+        "assemble with CUDA 13.3 or later, or with -O0; the simulation has PTX's value, and the chip's with "
+        "assembled=True",
+        grade="note",
+        published="github.com/garrick99/openptxas; CUDA 13.3 no longer does it",
+        seen="H200, 19,311 of 28,224 sums wrong with ptxas 12.9, 13.0 and 13.2, none with 13.3, 13.4 or -O0",
     ),
     HazardKind(
         "tensor memory kept",
@@ -380,10 +435,10 @@ _KINDS = (
     ),
     HazardKind(
         "lanes missing",
-        "An .aligned instruction is executed without all lanes of its warp, or a .sync one without lanes "
-        "that its mask names",
+        "An .aligned instruction is executed without all lanes of its warp, a .sync one without lanes that "
+        "its mask names, or setmaxnreg without all warps of its warpgroup",
         "let all lanes of the warp execute it; end the kernel for none of them before",
-        published="the PTX ISA: .aligned and .sync ask for all lanes",
+        published='the PTX ISA: .aligned and .sync ask for all lanes; "setmaxnreg" for all warps',
     ),
     HazardKind(
         "not in the mask",
@@ -482,7 +537,7 @@ class HazardLog:
         remark: str = "",
     ) -> None:
         self._remark = f" ({remark})" if remark else ""
-        self._lines = source.splitlines()
+        self._lines = lines_of(source)
         self._language = language  # of `SPELLINGS`
         self._is_ptx = is_ptx
         self._shared = shared  # names, addresses and sizes of variables

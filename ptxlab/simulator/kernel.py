@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from .._util.arguments import as_int, as_text, check_bytes, is_a, is_name
+from .._util.arguments import as_flag, as_int, as_text, check_bytes, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
@@ -40,8 +40,9 @@ from .events import Observer
 from .hazard import HazardError, HazardLog
 from .heap import HEAP_BYTES
 from .memory import SHARED_START
+from .peaks import PEAKS
 from .ptx.linker import joined, read_modules
-from .ptx.syntax import Function, Module, plain_name
+from .ptx.syntax import Function, Location, Module, plain_name
 from .result import Result
 from .simulate import Setup, simulate
 from .threads import LaunchGrid
@@ -49,6 +50,7 @@ from .threads import LaunchGrid
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from .residency import Residency
     from .timing.launch_profile import LaunchProfile, Occupancy
 
 R = TypeVar("R", bound=Result)
@@ -146,6 +148,7 @@ class Kernel(Generic[R]):
         check: bool | str = True,
         trace: bool | int = False,
         limit: int | None = None,
+        assembled: bool = False,
         heap: int = HEAP_BYTES,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
@@ -164,6 +167,9 @@ class Kernel(Generic[R]):
         ``check=False`` nothing is checked, which takes less time. With an executor, blocks are compared only
         with others of the same worker. `limit` is the most instructions that warps may execute: a loop that
         never ends becomes an error.
+
+        Where assemblers are known to make another value of the code than PTX says, a note has both values,
+        and `assembled=True` goes on with the chip's.
 
         `heap` is how many bytes `malloc` may give out, 8 MiB as on a GPU whose `cudaLimitMallocHeapSize`
         nobody has changed. Each launch has a heap of its own, and so has each worker of an executor.
@@ -200,10 +206,17 @@ class Kernel(Generic[R]):
             self.source, check == "error", variables, self.source is self.ptx, self.language, self._remark
         )
         setup = replace(
-            setup, model=model, report=report if check else None, limit=limit, traced=traced, heap=heap
+            setup,
+            model=model,
+            report=report if check else None,
+            limit=limit,
+            traced=traced,
+            assembled=as_flag(assembled, "assembled"),
+            heap=heap,
         )
         try:
             if executor is None:
+                setup = replace(setup, residency=self._residency(shape, image))
                 outcome = simulate(image, setup, observers, show)
             elif observers:
                 raise PtxlabError("observers follow blocks that run in this process; leave out the executor")
@@ -353,6 +366,27 @@ class Kernel(Generic[R]):
         used = image.dynamic_start - SHARED_START + shape.shared
         return occupancy(shape, registers(self._texts, self.name, timing.target), used, timing)
 
+    def _residency(self, shape: LaunchGrid, image: Image) -> Residency | None:
+        """How many blocks of a launch run at a time on an H200; None for kernels of others, or if all do."""
+        if self.target not in TARGETS or not assembles_for(self.target, _DEFAULT_TARGET):
+            return None
+        chip = PEAKS["H200"]
+        if shape.block_count <= chip.sms:
+            return None
+        from .profile import occupancy
+        from .residency import Residency
+        from .timing.code import registers
+        from .timing.units import find_timing
+
+        timing = find_timing(chip.name)
+        used = image.dynamic_start - SHARED_START + shape.shared
+
+        def fit(count: int | None) -> Occupancy:
+            count = registers(self._texts, self.name, timing.target) if count is None else count
+            return occupancy(shape, count, used, timing)
+
+        return Residency(timing, shape, fit)
+
     def sass(self, target: str | None = None) -> str:
         """Its machine code (SASS), for its target or another; needs no GPU.
 
@@ -481,9 +515,28 @@ def build_kernel(
         flags = (*flags, "--relocatable-device-code=true")  # extern declarations remain
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
-    module = read_modules((ptx, *linked))
+    module = _with_lines_of_traps(read_modules((ptx, *linked)), text, file or SOURCE_NAME)
     function = _find_kernel(module, lowered or name)
     return Kernel(result_type, module, function, target, ptx, text, flags, expression, linked)
+
+
+def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:
+    """Where the compiler put nothing but a trap, it states no line: the trap gets that of its function."""
+    functions = {}
+    for name, function in module.functions.items():
+        if not any(each.by_compiler and each.location is None for each in function.instructions):
+            continue
+        begins = re.search(rf"\b{plain_name(name).rpartition('::')[2]}\s*\([^;{{}}]*\)\s*\{{", source)
+        if begins is not None:
+            location = Location(file, source.count("\n", 0, begins.start()) + 1, 0)
+            functions[name] = replace(
+                function,
+                instructions=tuple(
+                    replace(each, location=location) if each.by_compiler and each.location is None else each
+                    for each in function.instructions
+                ),
+            )
+    return replace(module, functions=module.functions | functions) if functions else module
 
 
 def _python_origin(function: Function) -> str | None:

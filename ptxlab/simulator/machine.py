@@ -26,6 +26,7 @@ from .threads import Batch, LaunchGrid, Threads
 
 if TYPE_CHECKING:
     from ..memory import TensorMap
+    from .residency import Residency
 
 #: Backward branches that threads may take before other threads get a turn, in case the loop waits for them.
 _MAX_SPINS = 20_000
@@ -35,6 +36,7 @@ _TICK_INSTRUCTIONS = 4096  # instructions between two updates of the progress ba
 _MAX_CALLS = 1024  # depth of the call stack
 _MAX_FRAME_BYTES = 1 << 30  # registers of all functions on the call stack
 _MAX_CACHED_FRAMES = 1024  # frames that are kept for the next call
+_MAX_TURNS = 256  # of threads that spin, before blocks begin that would still wait on a chip
 _MAX_FAILURES = 10  # after this many failed probes of a loop, only one iteration in 1,024 is probed
 
 #: Where threads are: the call instructions and functions on their stack, down to the next instruction.
@@ -114,9 +116,11 @@ class Launch:
     output: Callable[[str], None]
     model: str | None = None
     blocks_may_wait: bool = False  # blocks may wait for each other
+    residency: Residency | None = None  # how many of them a chip runs at a time; None if it does not matter
     maps_by_content: dict[bytes, TensorMap] = field(default_factory=dict)
     changes_maps: bool = False  # the kernel has changed tensor maps in global memory
     cancels: bool = False  # the kernel has clusterlaunchcontrol.try_cancel
+    assembled: bool = False  # values are those of the assembler's code where it is not what PTX says
     #: Blocks yet to begin, by their position in the order in which blocks run: from next to before last.
     next_block: int = 0
     last_block: int = 0
@@ -189,6 +193,8 @@ class Machine:
         self._tick = tick
         self._reported = 0
         self._frames = 0  # created so far
+        self._begun = batch.count  # blocks that have begun
+        self._turns = 0  # that spinning threads have given to others
 
     # -- running ---------------------------------------------------------------------------------------------
 
@@ -206,13 +212,20 @@ class Machine:
             observer.begin(self.batch)
         entry = self.launch.entry
         self.memory.reserve_local(entry.local_size)
-        self.schedule(Frame(entry, (), 0), 0, self.batch.all())
+        frame, residency = Frame(entry, (), 0), self.launch.residency
+        self._begin(frame, self.batch.count if residency is None else residency.least)
         while True:
             if self._spinning and self.memory.writes != self._seen_writes:
                 self._wake_spinning()
-            if not self._pending and not self._wake() and not self._release_partial_arrivals():
+            if not (
+                self._pending or self._wake() or self._begin_next(frame) or self._release_partial_arrivals()
+            ):
                 break
             position = min(self._pending)
+            if self._spins > _MAX_SPINS and self._begun < self.batch.count:
+                self._turns += 1
+                if self._turns > _MAX_TURNS:  # what they wait for may never be found out
+                    self._begin(frame, self.batch.count)
             if self._spins > _MAX_SPINS and len(self._pending) > 1:
                 positions = sorted(self._pending)
                 self._turn = (self._turn + 1) % len(positions)
@@ -224,6 +237,31 @@ class Machine:
         for observer in self.observers:
             observer.end()
 
+    def _begin(self, frame: Frame, count: int) -> None:
+        """Let the first `count` blocks of the batch begin, without those that have begun."""
+        count = min(count, self.batch.count)
+        threads = self.batch.all()
+        if count < self.batch.count:
+            threads = threads.where(threads.blocks < count)
+        if self._begun < self.batch.count:
+            threads = threads.where(threads.blocks >= self._begun)
+        self._begun = count
+        self.schedule(frame, 0, threads)
+
+    def _begin_next(self, frame: Frame) -> bool:
+        """Let the blocks begin that now have a place on the chip; whether there are any."""
+        residency, begun = self.launch.residency, self._begun
+        if residency is None or begun == self.batch.count:
+            return False
+        size = self.batch.grid.cluster_size
+        alive = self.batch.alive.reshape(-1, size * self.batch.block_lanes)[: begun // size].any(axis=1)
+        ended = begun - int(np.count_nonzero(alive)) * size
+        if residency.least + ended > begun:
+            self._begin(frame, residency.least + ended)
+        elif self._spinning and residency.most + ended > begun:
+            self._begin(frame, residency.most + ended)
+        return self._begun > begun
+
     def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
         """Run threads until they diverge, wait, exit or meet others."""
         self.frame = frame
@@ -233,6 +271,7 @@ class Machine:
         try:
             while index != stop:
                 if index >= len(steps):
+                    self._check_end(frame, threads)
                     self.finish(frame, threads)
                     return
                 step = steps[index]
@@ -317,6 +356,18 @@ class Machine:
                 self._spinning.append((_Waiting(frame, target, threads), probe))
                 return
         self.schedule(frame, target, threads)
+
+    def _check_end(self, frame: Frame, threads: Threads) -> None:
+        """Refuse the end of a function where the compiler left out what follows."""
+        function = frame.program.function
+        if function.open_end is not None and threads.count:
+            sentence = (
+                f"{function.open_end.where}: {self.batch.name(int(threads.indices[0]))} comes to an end of "
+                f"{plain_name(function.name)} without a return, behind which the compiler left out code that "
+                "has no defined behaviour, such as a call through a null pointer"
+            )
+            violation = Violation("undefined behaviour", function.open_end, threads.indices, sentence)
+            raise HazardError(sentence, hazard_of(self.batch, violation))
 
     def finish(self, frame: Frame, threads: Threads) -> None:
         """Threads return from a function; at the end of the kernel they exit."""
@@ -558,8 +609,8 @@ class Machine:
             stuck.append((step.instruction, each.threads, why))
         for waiting, probe in self._spinning:
             why = "for another value than what they read again and again, which nobody writes"
-            if self.batch.count < self.batch.grid.block_count:
-                why += f" among the {self.batch.count} blocks that run at a time here"
+            if self._begun < self.batch.grid.block_count:
+                why += f" among the {self._begun} blocks that run at a time"
             stuck.append((probe.instruction, waiting.threads, why))
         for (_, instruction), number, threads in self.barriers.waiting():
             stuck.append((instruction, threads, self._missing_threads(number, threads)))
@@ -571,8 +622,16 @@ class Machine:
             for instruction, threads, why in stuck[:4]
         )
         instruction, threads, _ = stuck[0]
-        sentence = f"deadlock: {waits}{self._cluster_hint()}"
-        violation = Violation("deadlock", instruction, threads.indices, sentence)
+        sentence, remedy = f"deadlock: {waits}{self._cluster_hint()}", ""
+        residency = self.launch.residency
+        if residency is not None and self._spinning and self._begun < self.batch.count:
+            later = self.batch.count - self._begun + self.launch.last_block - self.launch.next_block
+            remedy = f"launch at most {residency.most} blocks"
+            sentence += (
+                f"; {residency}, and {later} of {self.batch.grid.block_count} blocks begin only when others "
+                f"have ended: {remedy}"
+            )
+        violation = Violation("deadlock", instruction, threads.indices, sentence, remedy)
         raise HazardError(sentence, hazard_of(self.batch, violation))
 
     def _cluster_hint(self) -> str:

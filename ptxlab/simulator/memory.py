@@ -448,14 +448,14 @@ class Memory:
         return cluster_places(request.addresses, request.threads.blocks, self._cluster)
 
     def _in_buffers(self, request: _Request, chosen: NDArray[np.intp] | None) -> list[Piece]:
-        instruction, kind, threads, addresses, width, *_ = request
+        instruction, _, threads, addresses, width, *_ = request
         first, last = int(addresses.min()), int(addresses.max())
         buffer = self._recent.get(instruction.line)
         if buffer is None or not buffer.holds(first, last + width):
             number = int(np.searchsorted(self._starts, first, side="right")) - 1
             buffer = self.buffers[max(number, 0)]
         if buffer.holds(first, last + width):
-            self._check_writable(instruction, kind, buffer)
+            self._check_writable(request, buffer)
             self._recent[instruction.line] = buffer
             return [Piece(chosen, buffer.data, addresses - buffer.start, threads.indices, buffer)]
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
@@ -468,7 +468,7 @@ class Memory:
         pieces = []
         for number in np.unique(numbers):
             buffer = self.buffers[number]
-            self._check_writable(instruction, kind, buffer)
+            self._check_writable(request, buffer)
             here = np.flatnonzero(numbers == number)
             ours = here if chosen is None else chosen[here]
             offsets = addresses[here] - buffer.start
@@ -477,11 +477,15 @@ class Memory:
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def _check_writable(self, instruction: PtxInstruction, kind: str, buffer: SimulatedBuffer) -> None:
-        if kind != "read" and not buffer.writable:
-            raise PtxlabError(
-                f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"
-            )
+    def _check_writable(self, request: _Request, buffer: SimulatedBuffer) -> None:
+        if request.kind == "read" or buffer.writable:
+            return
+        instruction, threads = request.instruction, request.threads
+        sentence = f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"
+        if buffer.space == "global":  # an array of the caller
+            raise PtxlabError(sentence)
+        violation = Violation("undefined behaviour", instruction, threads.indices, sentence)
+        raise HazardError(sentence, hazard_of(threads.batch, violation))
 
     def _nearest_buffer(self, address: int) -> str:
         """Where an address that belongs to no buffer lies, in words."""
@@ -619,9 +623,14 @@ class TensorMemory:
         self.words = np.zeros((blocks, LANES, COLUMNS), dtype=np.uint32)
         self.taken = np.zeros((blocks, COLUMNS // ALLOCATION_UNIT), dtype=np.bool_)
 
-    def allocate(self, block: int, columns: int) -> int | None:
-        """The first of `columns` adjacent columns that are free, or None if there are none."""
+    def allocate(self, block: int, columns: int, exclusive: bool = False) -> int | None:
+        """The first of `columns` adjacent columns that are free, or None if there are none.
+
+        An exclusive allocation is the only one.
+        """
         units = columns // ALLOCATION_UNIT
+        if exclusive and self.taken[block].any():
+            return None
         for first in range(0, COLUMNS // ALLOCATION_UNIT - units + 1, units):
             if not self.taken[block, first : first + units].any():
                 self.taken[block, first : first + units] = True

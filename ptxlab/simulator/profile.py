@@ -17,11 +17,12 @@ from .ptx.syntax import PtxInstruction
 from .result import line_of, work_of
 from .simulate import Run, Setup
 from .threads import LaunchGrid
-from .timing.code import KernelCode, counters, instruction_numbers, widths
+from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
 from .timing.launch_profile import REASONS, CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
 from .timing.replay import BULK, BULK_STORE, MEMORY, SHARED, UNITS, Rates, replayer
+from .timing.residence import Residence
 from .timing.units import ChipTiming
 from .traffic import SECTOR
 
@@ -73,20 +74,22 @@ def profile(
     groups = chip.sms // cluster  # of SMs: a cluster takes one SM of its group for each of its blocks
     clusters = grid.block_count // cluster
     held = min(fits.blocks, -(-clusters // groups))
-    recorder = Recorder(instruction_numbers(image.module), widths(code), counters(code))
+    recorder = Recorder(
+        instruction_numbers(image.module), widths(code), counters(code), evicted_first(image.module)
+    )
     run = Run(image, setup, [recorder])
     warps = _recorded(run, recorder, grid, _typical(clusters, groups, held), together)
     active = min(clusters, groups) * cluster
     everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
     written = sum(touch.bytes for touch in everything if touch.kind == "write")
     writes = written > 0.1 * sum(touch.bytes for touch in everything)
-    fraction, sharing = _sharing(run, recorder, warps, clusters, chip)
+    residence = Residence(run.buffers, recorder, _clusters_of(warps), clusters, chip)
     expansion = Expansion(image.module, code, recorder.forms, chip)
-    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(sharing, 1)
+    shared_loads = chip.shared_loads + (1 - chip.shared_loads) / max(residence.sharing, 1)
     share = len(warps) / held  # of the resident clusters that are simulated
     l1 = share * chip.l1_kept * (chip.l1 - held * (shared + 1024))
     l2 = share * chip.l2_kept * chip.l2 / active
-    caches = [Cache(chip, l1, l2, fraction, shared_loads) for _ in range(cluster)]
+    caches = [Cache(chip, l1, l2, residence, shared_loads) for _ in range(cluster)]
     data = streams(expansion, recorder, warps, caches)
     rates = Rates(
         chip.l2_latency, chip.dram_latency, chip.bulk_latency,
@@ -289,45 +292,6 @@ def _work(run: Run, grid: LaunchGrid, scale: float, fresh: float) -> Work:
         l2=int(work.l2 * scale),
         dram=int(SECTOR * fresh),
     )
-
-
-def _sharing(
-    run: Run, recorder: Recorder, warps: list[list[int]], clusters: int, chip: ChipTiming
-) -> tuple[float, float]:
-    """The fraction of a cluster's first touches that goes to DRAM, and how many clusters share a byte.
-
-    Launches are assumed to follow each other: data that fits into L2 is there from the one before.
-    """
-    clusters_of = _clusters_of(warps)
-    lines: set[tuple[int, int]] = set()
-    pairs: set[tuple[int, bool, int]] = set()
-    boxes: dict[tuple[int, bool, int], int] = {}
-    for (warp, _), touches in recorder.touches.items():
-        number = clusters_of[warp]
-        for touch in touches:
-            writes = touch.kind == "write"
-            for each in touch.sectors:
-                if touch.box_bytes:
-                    boxes.update({(number, writes, box): touch.box_bytes for box in each.tolist()})
-                    continue
-                lines.update((number, line) for line in (each >> 2).tolist())
-                pairs.update((number, writes, pair) for pair in (each >> 1).tolist())
-    size = (64 * len(pairs) + sum(boxes.values())) / len(warps)
-    arrays = {
-        id(buffer): buffer.size
-        for buffer in run.buffers
-        if buffer.space == "global" and buffer.owner != "runtime"
-    }
-    arrays |= {id(each.array): each.array.nbytes for each in recorder.maps}
-    everything = float(sum(arrays.values()))
-    if not size or not everything:  # nothing is touched, or the heap of malloc alone
-        return 0.0, 1.0
-    resident = min(clusters / len(warps) * (128 * len(lines) + sum(boxes.values())), everything)
-    sharing = size * clusters / everything
-    if resident <= 0.8 * chip.l2:
-        return 0.0, sharing
-    kinds = len({writes for _, writes, _ in [*pairs, *boxes]})
-    return min(1.0, kinds * everything / (size * clusters)), sharing
 
 
 def _clusters_of(warps: list[list[int]]) -> dict[int, int]:

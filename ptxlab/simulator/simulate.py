@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,15 @@ from .memory import (
     WORKSPACE_START,
     Memory,
 )
-from .ptx.syntax import Module, Sink
+from .ptx.dataflow import branch_targets
+from .ptx.syntax import PtxInstruction, Sink
 from .result import Counts, Limit, Products, Profile
 from .threads import Batch, LaunchGrid
 from .trace import WarpTrace
 from .traffic import Touched, Traffic
+
+if TYPE_CHECKING:
+    from .residency import Residency
 
 _MAX_LANES = 1 << 15  # of a batch, whose registers then fit into the cache
 #: The same if blocks may wait for each other, e.g. in grid.sync(): more than run on an H200 at a time.
@@ -55,6 +59,8 @@ class Setup:
     report: HazardLog | None = None  # where checks write; None if nothing is checked
     limit: int | None = None  # of instructions that warps may execute
     traced: tuple[int, int] | None = None  # a block, and its warp
+    residency: Residency | None = None  # of blocks on a chip; None if all of them may run at a time
+    assembled: bool = False  # as `Launch.assembled`
     heap: int = HEAP_BYTES  # bytes that malloc gives out
 
 
@@ -122,7 +128,7 @@ class Run:
         if setup.limit is not None:
             listeners.append(Limit(setup.limit))
         if setup.report is not None:
-            listeners += checkers(setup.report, image.plans)
+            listeners += checkers(setup.report, image.plans, image.shared_arrays)
         if self._trace is not None:
             listeners.append(self._trace)
         self._observers = listeners
@@ -153,9 +159,13 @@ class Run:
             maps,
             self._output.write,
             setup.model,
-            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image.module),
+            blocks_may_wait=grid.block_count * grid.lanes > _MAX_LANES and _may_wait(image),
             cancels=any(each.parts[:2] == _CANCEL for each in image.module.instructions),
+            assembled=setup.assembled,
         )
+        residency = setup.residency
+        if residency is not None and residency.least < grid.block_count and _spins(image):
+            self._launch.residency = None if self._launch.cancels else residency
 
     def blocks(self, first: int, last: int, tick: Callable[..., None] | None = None) -> None:
         """Run blocks first to last - 1, as many at once as fit.
@@ -204,16 +214,30 @@ class Run:
         )
 
 
-def _may_wait(module: Module) -> bool:
+def _may_wait(image: Image) -> bool:
     """Whether blocks may wait for others: whether they may poll global memory."""
-    for instruction in module.instructions:
-        parts = instruction.parts
-        if any(part.startswith("shared") for part in parts):
-            continue
-        if parts[0] == "ld" and not {"volatile", "acquire", "relaxed"}.isdisjoint(parts):
+    return any(_polls(each) for function in image.used for each in function.instructions)
+
+
+def _polls(instruction: PtxInstruction) -> bool:
+    """Whether an instruction reads global memory as it does that waits for another block."""
+    parts = instruction.parts
+    if parts[0] == "ld":
+        reads = not {"volatile", "acquire", "relaxed"}.isdisjoint(parts)
+    else:
+        reads = parts[0] == "atom" and not isinstance(instruction.operands[0], Sink)
+    return reads and not any(part.startswith("shared") for part in parts)
+
+
+def _spins(image: Image) -> bool:
+    """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
+    for function in image.used:
+        polls = [each.index for each in function.instructions if _polls(each)]
+        if polls and not function.entry:
             return True
-        if parts[0] == "atom" and not isinstance(instruction.operands[0], Sink):
-            return True
+        for branch in function.instructions:
+            if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
+                return True
     return False
 
 

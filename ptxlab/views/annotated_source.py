@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import counted, listing
 from ..simulator import Hazard, Result
 from ..simulator.peaks import find_chip
+from ..simulator.ptx.syntax import lines_of
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text
@@ -63,7 +64,7 @@ def kernel_lines(source: str, executed: Collection[int]) -> Collection[int]:
     >>> kernel_lines("import triton\\n\\n@triton.jit\\ndef one(x):\\n    pass\\n\\none[(1,)](x)", [5])
     [3, 4, 5]
     """
-    all_lines = range(1, len(source.splitlines()) + 1)
+    all_lines = range(1, len(lines_of(source)) + 1)
     if language_of(source) != "python":
         return all_lines
     try:
@@ -96,7 +97,7 @@ def source_html(
         sentences.setdefault(hazard.line, []).append(hazard.sentence)
     lines = [
         MarginLine(number, text, LineProfile(number), hazards=tuple(sentences.get(number, ())))
-        for number, text in enumerate(source.splitlines(), 1)
+        for number, text in enumerate(lines_of(source), 1)
         if part is None or number in part
     ]
     head = f"<header><b>{html.escape(title)}</b></header>" if title else ""

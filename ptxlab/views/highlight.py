@@ -118,16 +118,17 @@ def highlighted_lines(source: str) -> tuple[str, ...]:
     parts = []
     blanks = ""  # before a token they go into its element: nbconvert makes those between two elements one
     for kind, text in tokens(source):
-        for piece in text.splitlines(keepends=True):
-            line = piece.splitlines()[0]
+        for piece in re.findall(r"[^\n]*\n|[^\n]+", text):
+            line = piece.removesuffix("\n").removesuffix("\r")
             shown = blanks + html.escape(line, quote=False)
             blanks = ""
             if not kind and piece.isspace() and piece == line != " ":
                 blanks = shown
             else:
                 parts.append(f'<span class="{kind}">{shown}</span>' if kind and line else shown)
-                parts.append(piece[len(line) :])
-    return tuple("".join([*parts, blanks]).splitlines())
+                parts.append("\n" * piece.endswith("\n"))
+    lines = "".join([*parts, blanks]).split("\n")
+    return tuple(lines if lines[-1] else lines[:-1])
 
 
 def token_colours(theme: Theme) -> dict[str, str]:

@@ -10,11 +10,13 @@ from typing import Any
 from ..errors import PtxlabError
 from ..gpu.compiler import SOURCE_NAME
 from ..simulator.kernel import Kernel
+from ..simulator.ptx.syntax import lines_of
 from .annotated_source import kernel_lines, profile_css
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, mix
 
 _SASS_LINE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
+_BLANKS = r"(?:\s|/\*.*?\*/|//[^\n]*)+"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def listings(kernel: Kernel[Any]) -> KernelListings:
     columns, note = [ptx_listing(kernel)], ""
     if kernel.source is not kernel.ptx:
         numbers = tuple(kernel_lines(kernel.source, kernel.source_lines))
-        texts = kernel.source.splitlines()
+        texts = lines_of(kernel.source)
         columns.insert(0, Listing("source", "\n".join(texts[number - 1] for number in numbers), numbers))
     try:
         columns.append(sass_listing(kernel))
@@ -68,14 +70,15 @@ def ptx_listing(kernel: Kernel[Any]) -> Listing:
         instruction.line: 0 if instruction.source is None else instruction.source.line
         for instruction in kernel.function.instructions
     }
-    texts = kernel.ptx.splitlines()
-    entry = re.compile(rf"\.entry\s+{re.escape(kernel.name)}(?![\w$])")
-    first = next(number for number, text in enumerate(texts, 1) if entry.search(text))
+    texts = lines_of(kernel.ptx)
+    entry = re.search(rf"\.entry{_BLANKS}{re.escape(kernel.name)}(?![\w$])", kernel.ptx, re.DOTALL)
+    first = min(source_lines, default=1) if entry is None else kernel.ptx.count("\n", 0, entry.start()) + 1
     last = max(source_lines, default=first)
-    last = next((number for number in range(last, len(texts)) if texts[number].strip() == "}"), last) + 1
+    # without a line of its own, the brace stands behind the last instruction
+    brace = next((number for number, text in enumerate(texts[last:], last + 1) if text.strip() == "}"), last)
     numbers = [
         number
-        for number in range(first, last + 1)
+        for number in range(first, brace + 1)
         if texts[number - 1].strip() and not texts[number - 1].lstrip().startswith((".loc", "//"))
     ]
     shown = "\n".join(re.sub(r"(?<=\S)\s*\t", " ", texts[number - 1]).expandtabs(4) for number in numbers)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..simulator import Result
 from ..simulator.peaks import Bound
+from ..simulator.ptx.syntax import lines_of
 from ..simulator.result import LineProfile
 from .table import Table
 
@@ -43,7 +44,7 @@ def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
     for note in result.notes:
         notes[note.ptx_line if ptx else note.line].append(f"note: {note.sentence} ({note.evidence})")
     lines = []
-    for number, text in enumerate((result.ptx if ptx else result.source).splitlines(), 1):
+    for number, text in enumerate(lines_of(result.ptx if ptx else result.source), 1):
         profile = profiles.get(number, LineProfile(number))
         share = profile.warps / max(most, 1)
         lines.append(MarginLine(number, text, profile, share, tuple(hazards[number]), tuple(notes[number])))

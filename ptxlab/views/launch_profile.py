@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError, counted, quoted
+from ..simulator.ptx.syntax import lines_of
 from .charts import Line, LineChart
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
@@ -162,7 +163,7 @@ def profile_facts(profile: LaunchProfile) -> dict[str, object]:
 
 def line_table(profile: LaunchProfile) -> Table:
     """The lines on which cycles are spent."""
-    source = profile.source.splitlines()
+    source = lines_of(profile.source)
     total = sum(profile.reasons.values()) or 1.0
     rows = []
     for line in sorted(profile.stalls):

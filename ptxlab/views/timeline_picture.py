@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError, quoted
+from ..simulator.ptx.syntax import lines_of
 from . import palette
 from .charts import svg_text, ticks
 from .drawing import PAGE, SANS
@@ -156,7 +157,7 @@ class Timeline:
     def tip(self, stripe: Stripe) -> str:
         """What pointing at a stripe shows."""
         row = self.profile.code[stripe.row]
-        source = self.profile.source.splitlines()
+        source = lines_of(self.profile.source)
         text = f": {escape(source[row.line - 1].strip()[:70])}" if 0 < row.line <= len(source) else ""
         words = reason_words(stripe.reason)
         return (

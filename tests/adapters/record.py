@@ -1,9 +1,9 @@
 """Records the PTX of the kernels here, for tests without the frameworks: python -m tests.adapters.record
 
-It needs Triton, Numba, CuTe DSL, Warp and TileLang, or records with those that are installed. Names of
-folders, debug sections, variables that nobody uses and other entries are left out; PTX later than 9.0 is
-marked as 9.0, so that drivers of CUDA 13.0 take it. With --gpu it runs the recorded kernels on a GPU and
-keeps digests of their bytes.
+It needs Triton, Numba, CuTe DSL, Warp, TileLang and cuTile, or records with those that are installed. Names
+of folders, debug sections, variables that nobody uses and other entries are left out; PTX later than 9.0 is
+marked as 9.0, and has no `.language`, so that drivers of CUDA 13.0 take it. With --gpu it runs the recorded
+kernels on a GPU and keeps digests of their bytes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def _plain(ptx: str, entry: str = "") -> str:
     ptx = re.sub(r'(\.file\s+\d+ )".*?([^/"]+)"', r'\1"\2"', ptx)
     ptx = re.sub(r", function_name \$[^\n]*", "", ptx)  # names that stood in those sections
     ptx = re.sub(r"\.version 9\.[1-9]", ".version 9.0", ptx)
+    ptx = re.sub(r"\.language \d+\n|\.nv_intermediate_source_section.*", "", ptx, flags=re.DOTALL)
     if entry:
         ptx = re.sub(rf"\.visible \.entry (?!{re.escape(entry)}\b)\w+\(.*?\n\}}", "", ptx, flags=re.DOTALL)
         variable = re.compile(r"^\.(?:visible )?\.?(?:global|const|shared) .*?(\w+)(?:\[\d*\])?(?: = .*)?;$")
@@ -93,6 +94,15 @@ def _tilelang() -> None:
     product(128, 64, 192)(torch.zeros(128, 192).half(), torch.zeros(192, 64).half())
 
 
+def _cutile_add() -> None:
+    import cuda.tile as ct
+
+    from tests.adapters.test_cutile import add
+
+    arrays = (np.zeros(1000, np.float32) for _ in range(3))
+    ct.launch(None, (8,), add, (*arrays, 128))
+
+
 def _launch_of(run: Callable[[], None], name: str) -> str:
     """The PTX of the only launch of a function, which is made as in `CASES`."""
     seen: list[tuple[Any, ...]] = []
@@ -114,6 +124,7 @@ _LAUNCHES = {
     "cute_copy": ("cutlass", _cute_copy),
     "warp_scaled_add": ("warp", _warp),
     "tilelang_product": ("tilelang", _tilelang),
+    "cutile_add": ("cuda.tile", _cutile_add),
 }
 
 
@@ -128,7 +139,11 @@ def main() -> None:
         return
     for name in CASES:
         framework, run = _LAUNCHES.get(name, ("numba" if name == "numba_add" else "triton", None))
-        if find_spec(framework) is None:
+        try:
+            installed = find_spec(framework) is not None
+        except ModuleNotFoundError:  # its package
+            installed = False
+        if not installed:
             print(f"{name}: {framework} is not installed")
             continue
         if run is not None:

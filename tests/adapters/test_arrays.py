@@ -138,7 +138,7 @@ def test_refusals_say_what_would_be_right(monkeypatch: pytest.MonkeyPatch) -> No
     refuses("found 3; it takes CUDA C\\+\\+ or PTX as text, Triton's CompiledKernel", ptxlab.kernel, 3)
     monkeypatch.setattr(sessions, "_ADAPTERS", {"no_such_framework": "triton"})
     refuses(
-        "neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang or CuPy is installed",
+        "neither Triton nor Numba's CUDA target, CuTe DSL, Warp, TileLang, CuPy or cuTile is installed",
         ptxlab.simulating().__enter__,
     )
 

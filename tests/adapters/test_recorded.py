@@ -1,7 +1,7 @@
 """PTX that other compilers made of small kernels: right on the simulator, and on a GPU the same bytes.
 
 `python -m tests.adapters.record` wrote the PTX, with Triton 3.6.0, numba-cuda 0.30.4, CuTe DSL 4.8.1,
-Warp 1.19.0 and TileLang 0.1.15, and on a GPU what its bytes are afterwards.
+Warp 1.19.0, TileLang 0.1.15 and cuTile 1.7.0, and on a GPU what its bytes are afterwards.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import copy
 import json
 import linecache
 import re
+import struct
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +27,7 @@ from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings
 from ptxlab.views.kernel_profile import margin
-from tests.cases import each
+from tests.cases import each, refuses
 
 FOLDER = Path(__file__).parent / "ptx"
 #: Of the bytes that an H200 gave, by kernel.
@@ -74,6 +75,12 @@ def _tilelang_product() -> list[Any]:
 
 def _cute_copy() -> list[Any]:
     return [ptxlab.tensor_map(_floats(32, 64), (32, 32)), (np.zeros((32, 64), np.float32),)]
+
+
+def _cutile(*arrays: Any) -> list[Any]:
+    """As cuTile passes arrays: pointer, extents, strides."""
+    steps = [[step // each.itemsize for step in each.strides] for each in arrays]
+    return [part for each, own in zip(arrays, steps, strict=True) for part in (each, *each.shape, *own)]
 
 
 def _numba_add() -> list[Any]:
@@ -142,6 +149,13 @@ CASES = {
         32768,
         _tilelang_product,
         lambda a, b, _: {2: a.array.astype(np.float32) @ b.array.astype(np.float32)},
+    ),
+    "cutile_add": Case(
+        (8,),
+        128,
+        0,
+        lambda: _cutile(_floats(1000), _floats(1000, seed=1), np.zeros(1000, np.float32)),
+        lambda *given: {6: given[0] + given[3]},
     ),
 }
 
@@ -349,3 +363,30 @@ def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None
     )
     assert vector is not None
     assert re.findall("#line.*", vector.code) == [*3 * ['#line 8 "f.py"'], '#line 5 "generated"']
+
+
+def _cubin(ptx: str, section: str = ".nv_debug_ptx_txt") -> bytes:
+    """An ELF file of two sections: names, and the PTX, whose lines end with a zero byte."""
+    names, content = b"\0.shstrtab\0" + section.encode() + b"\0", ptx.replace("\n", "\0").encode()
+    header = struct.pack("<16s2HI3QI6H", b"\x7fELF\2\1", 2, 190, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 1)
+    places = [(0, 0, 0), (1, 64 + 192, len(names)), (11, 64 + 192 + len(names), len(content))]
+    table = b"".join(
+        struct.pack("<2I4Q2I2Q", name, 1, 0, 0, at, size, 0, 0, 1, 0) for name, at, size in places
+    )
+    return header + table + names + content
+
+
+def test_the_ptx_in_a_cubin() -> None:
+    """As cuTile leaves it there, with the text of its own intermediate language behind."""
+    ptx = (FOLDER / "cutile_add.ptx").read_text(encoding="utf-8").replace(".version 9.0", ".version 9.4")
+    ptx = ptx.replace(".minnctapersm 1\n", '.minnctapersm 1\n.language 7, "tile ir"\n') + (
+        '.nv_intermediate_source_section {\n.code_block {\n.ir_name: "tile ir"\n.sourceFileName: 2\n'
+        ".source_begin\nentry @add(%0: tile<128xf32>) { # }{\n.source_end\n}\n}\n"
+    )
+    x, out = _floats(1000), np.zeros(1000, np.float32)
+    assert ".language 7" in ptx
+    ptxlab.kernel(_cubin(ptx)).simulate(8, 128, *_cutile(x, x, out))
+    assert np.array_equal(out, 2 * x)
+    refuses("the cubin has no PTX in it", ptxlab.kernel, _cubin(ptx, ".text"))
+    refuses("these 8 bytes are no cubin", ptxlab.kernel, b"nonsense")
+    refuses("the cubin is damaged", ptxlab.kernel, _cubin(ptx)[:200])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from ptxlab.cli import main
 from ptxlab.simulator.kernel import Kernel
+from tests.cases import each
 
 _HEAD = "import sys\nimport numpy as np\nimport ptxlab\n"
 _RACE = (
@@ -49,6 +51,19 @@ kernel.simulate(1, 32, a, b, c, c.copy(), 1)
 _BOUNDS = (
     _HEAD
     + '''k = ptxlab.kernel("""extern "C" __global__ void f(int* x) { x[threadIdx.x] = 1; }""")
+k.simulate(1, 64, np.zeros(32, np.int32))
+'''
+)
+
+
+_NULL = (
+    _HEAD
+    + '''k = ptxlab.kernel("""extern "C" __global__ void f(int* x) {
+    int* p = nullptr;
+    if (x[0] == 0)
+        *p = 1;
+    x[1] = 1;
+}""")
 k.simulate(1, 64, np.zeros(32, np.int32))
 '''
 )
@@ -172,6 +187,19 @@ def test_sarif_of_a_script_that_fails(script, capfd: pytest.CaptureFixture[str])
 
 
 @pytest.mark.needs("cuda.core")
+def test_a_trap_of_the_compiler_is_a_finding(script, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ends the script, and it stands in the line of CUDA C++."""
+    text = script(_NULL)
+    assert main(["check", text, "--sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("undefined-behaviour", "error")
+    assert "which the compiler put in place of code" in result["message"]["text"]
+    line = Path(text).read_text().splitlines().index("        *p = 1;") + 1
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == line
+
+
+@pytest.mark.needs("cuda.core")
 def test_a_kernel_of_another_file(script, capsys: pytest.CaptureFixture[str]) -> None:
     """A hazard is named where the kernel's source stands, the launch where the script calls it."""
     script(_RACE.replace("shift.simulate(", "def run(): shift.simulate("), "helper_of_check.py")
@@ -217,6 +245,81 @@ def test_arithmetic_says_how_it_is_known(script, capsys: pytest.CaptureFixture[s
 def test_a_script_that_fails(script, capsys: pytest.CaptureFixture[str], text: str, sentence: str) -> None:
     assert main(["check", script(text)]) == 1
     assert sentence in capsys.readouterr().out
+
+
+_LAUNCH = (
+    _HEAD
+    + '''import atexit, builtins, os, threading, time
+k = ptxlab.kernel("""
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry put(.param .u64 out) { .reg .b64 %a; ld.param.u64 %a, [out]; st.global.u32 [%a], 7; ret; }""")
+def launch():
+    k.simulate(1, 1, np.zeros(1, np.int32))
+launch()
+class Mute(Exception):
+    def __str__(self): raise GeneratorExit
+'''
+)
+
+
+@each(
+    "text, launches, failure",
+    [
+        (
+            "threading.Thread(target=lambda: (time.sleep(0.3), launch())).start(); atexit.register(launch)\n"
+            "os.chdir('/'); sys.path.clear(); launch()\n"
+            "if os.fork() == 0: launch()\n"
+            "elif os.fork() == 0: time.sleep(0.3); launch(); os._exit(3)\n"
+            "builtins.open = builtins.print = None; launch()\n"
+            "os.closerange(0, 100); sys.stdout = sys.stderr = None; launch()",
+            11,
+            "",
+        ),
+        ("os._exit(0)", 1, "its process left Python with status 0, as os._exit does"),
+        ("os.kill(os.getpid(), 9)", 1, "its process was ended by signal 9"),
+        ("raise BaseException('enough')", 1, "BaseException: enough"),
+        ("raise GeneratorExit", 1, "GeneratorExit: "),
+        ("raise Mute", 1, "Mute: (its text is a GeneratorExit)"),
+        ("sys.exit(Mute())", 1, "(its text is a GeneratorExit)"),
+        ("builtins.len = builtins.str = builtins.isinstance = None; launch()", 1, "TypeError: "),
+        ("for name in vars(builtins).copy(): delattr(builtins, name)", 1, "NameError: "),
+        ("atexit._clear()", 1, "its process left Python with status 0"),
+        (
+            "def long(): k.simulate(1 << 20, 1, np.zeros(1, np.int32))\n"
+            "threading.Thread(target=long, daemon=True).start(); time.sleep(0.5)",
+            1,
+            "it ended before 1 launch, of put",
+        ),
+    ],
+    ids=lambda case: case[0],
+)
+@pytest.mark.skipif(os.name != "posix", reason="it forks")
+def test_there_is_one_report_whatever_a_script_does(
+    script, capfd: pytest.CaptureFixture[str], text: str, launches: int, failure: str
+) -> None:
+    """Its status is 0 only if every launch was looked at."""
+    status = main(["check", script(_LAUNCH + text), "--json"])
+    data = json.loads(capfd.readouterr().out)
+    assert (len(data["launches"]), status) == (launches, 1 if failure else 0), data["failure"]
+    assert data["failure"].startswith(failure) and bool(failure) == bool(data["failure"])
+    assert {tuple(each["place"]) for each in data["launches"]} == {("script.py", 11)}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupted_script_is_reported(script) -> None:
+    """Whether a terminal interrupts both processes, or somebody the one of ptxlab."""
+    text = _LAUNCH + "print('ready', file=sys.stderr, flush=True)\ntime.sleep(60)"
+    command = [sys.executable, "-m", "ptxlab", "check", script(text), "--json"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None and "ready" in process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate()
+    data = json.loads(out)
+    assert (process.returncode, data["failure"], len(data["launches"])) == (1, "it was interrupted", 1)
 
 
 def test_a_script_that_launches_nothing(script, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ptxlab
+from ptxlab.gpu import compiler
 from ptxlab.gpu.compiler import compile_ptx, read_entry, write_entry
+from tests.cases import each
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
 root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
@@ -154,16 +158,181 @@ def test_a_cache_that_cannot_be_kept_breaks_nothing(
     assert (tmp_path / "file").read_text() == ""
 
 
+#: Ways to read the file step.h; FOLDER is the one that it is in.
+_INCLUDES = {
+    "plain": '#include "step.h"',
+    "path": "#include <FOLDER/step.h>",
+    "from CUDA's folder": "#include <UP/step.h>",
+    "macro": '#define H "step.h"\n#include H',
+    "macro of an angle": "#define H <FOLDER/step.h>\n#include H",
+    "comment inside": '#include /* "other.h" */ "step.h"',
+    "comment before the word": '#/**/include "step.h"',
+    "comment before": '/* */ #include "step.h"',
+    "comment of two lines": '#include /*\n*/ "step.h"',
+    "line break in the word": '#inc\\\nlude "step.h"',
+    "line break of Windows": '#inc\\\r\nlude "step.h"',
+    "line break before the name": '#include \\\n"step.h"',
+    "digraph": '%:include "step.h"',
+    "next": "#include_next <FOLDER/step.h>",
+    "next by name": '#include_next "step.h"',
+    "tabs": '\t#\tinclude\t"step.h"',
+    "after a plain one": '#include <stdint.h>\n#include "step.h"',
+    "in a plain one's line": '#include <stdint.h> /*\n*/\n/*\n*/ #include "step.h"',
+}
+_WRITES = "\n__global__ void write(int* x) { *x = STEP; }"
+
+
 @pytest.mark.needs("cuda.bindings")
+@each("how, text", _INCLUDES.items())
 def test_a_header_that_has_changed_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, text: str
+) -> None:
+    """However the source spells the include."""
+    _step_is_read(text, (), tmp_path, monkeypatch)
+
+
+#: Options with which a source reads step.h, and the source.
+_INCLUDING_OPTIONS = {
+    "folder": (["-IFOLDER"], "#include <step.h>"),
+    "folder apart": (["-I", "FOLDER"], "#include <step.h>"),
+    "long": (["--include-path=FOLDER"], "#include <step.h>"),
+    "before the source": (["-include=step.h"], ""),
+    "before the source, apart": (["-include", "step.h"], ""),
+    "before the source, long": (["--pre-include=step.h"], ""),
+    "macro": (['-DH="step.h"'], "#include H"),
+    "macro of an angle": (["-DH=<FOLDER/step.h>"], "#include H"),
+    "macro of the directive's word": (
+        ["-DHAS=__has_include"],
+        '#if HAS("step.h")\n#include "step.h"\n#endif',
+    ),
+    "trigraph": (["-std=c++14"], '??=include "step.h"'),
+    "trigraph of a line break": (["-std=c++14"], '#inc??/\nlude "step.h"'),
+}
+
+
+@pytest.mark.needs("cuda.bindings")
+@each("how, case", _INCLUDING_OPTIONS.items())
+def test_options_that_name_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, case: tuple[list[str], str]
+) -> None:
+    _step_is_read(case[1], case[0], tmp_path, monkeypatch)
+
+
+def _step_is_read(text: str, options: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(folder / "cache"))
+    monkeypatch.chdir(folder)
+    up = os.path.relpath(folder, compiler.header_folders()[0])
+    text = text.replace("FOLDER", str(folder)).replace("UP", up)
+    flags = [option.replace("FOLDER", str(folder)) for option in options]
+    for step in (41_001, 41_002):
+        (folder / "step.h").write_text(f"#define STEP {step}\n")
+        assert str(step) in compile_ptx(text + _WRITES, "sm_90a", flags)[0]
+
+
+@pytest.mark.needs("cuda.bindings")
+@each(
+    "how, case",
+    {
+        "in the source": ('#if __has_include("step.h")', []),
+        "through a macro": ('#define HAS __has_include\n#if HAS("step.h")', []),
+        "through two macros": ('#define CAT(a, b) a##b\n#if CAT(__has_inc, lude)("step.h")', []),
+        "through an option": ('#if CAT(__has_inc, lude)("step.h")', ["-DCAT(a,b)=a##b"]),
+    }.items(),
+)
+def test_a_header_that_appears(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, case: tuple[str, list[str]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "step.h").unlink(missing_ok=True)
+    source = case[0] + "\n#define STEP 41002\n#else\n#define STEP 41001\n#endif" + _WRITES
+    assert "41001" in compile_ptx(source, "sm_90a", case[1])[0]
+    (tmp_path / "step.h").touch()
+    assert "41002" in compile_ptx(source, "sm_90a", case[1])[0]
+
+
+@pytest.fixture
+def compiled(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that NVRTC has compiled."""
+    sources: list[str] = []
+    original = compiler._run_nvrtc
+
+    def noted(source: str, *rest: Any) -> Any:
+        sources.append(source)
+        return original(source, *rest)
+
+    monkeypatch.setattr(compiler, "_run_nvrtc", noted)
+    return sources
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_what_includes_nothing_or_headers_of_cuda_is_compiled_once(compiled: list[str]) -> None:
+    first = "#include <cuda_fp16.h>\n  # include<cooperative_groups/reduce.h>\t// for sums\r\n"
+    sources = [_WRITES, f"{first}#include <cstdint>\n{_WRITES}"]
+    for source in sources:
+        for _ in range(2):
+            compile_ptx(
+                source, "sm_90a", ["-DSTEP=1", "--use_fast_math", "-std=c++20", "-maxrregcount", "64"]
+            )
+    assert compiled == sources
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_options_in_the_environment_may_read_files(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NVRTC reads this variable when it is loaded, so another process may have another value."""
+    monkeypatch.setenv("NVRTC_APPEND_FLAGS", "-include=step.h")
+    for _ in range(2):
+        compile_ptx(_WRITES, "sm_90a", ["-DSTEP=1"])
+    assert len(compiled) == 2
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_headers_that_are_installed_anew(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether an option names its folder or it lies beside the notebook."""
-    source = '#include "step.h"\n__global__ void write(int* x) { *x = STEP; }'
-    for folder, options in ((tmp_path, [f"-I{tmp_path}"]), (tmp_path / "beside", [])):
-        folder.mkdir(exist_ok=True)
-        monkeypatch.chdir(folder)
-        for step in (41_001, 41_002):
-            (folder / "step.h").write_text(f"#define STEP {step}\n")
-            text, _ = compile_ptx(source, "sm_90a", options)
-            assert str(step) in text
+    monkeypatch.setattr(compiler, "header_folders", lambda: (str(tmp_path),))
+    for step in (41_001, 41_002):
+        (tmp_path / f"version{step}.txt").touch()
+        os.utime(tmp_path, ns=(step, step))
+        (tmp_path / "step.h").write_text(f"#define STEP {step}\n")
+        assert str(step) in compile_ptx("#include <step.h>" + _WRITES, "sm_90a")[0]
+
+
+@pytest.mark.needs("cuda.bindings")
+@each(
+    "options",
+    (
+        ["--time=FOLDER/x"],
+        ["-time=FOLDER/x"],
+        ["--create-pch=FOLDER/x"],
+        ["-create-pch=FOLDER/x"],
+        ["--pch", "--pch-dir=FOLDER"],
+        ["-pch-dir=FOLDER", "-pch"],
+        ["--use-pch=FOLDER/x"],
+        ["--fdevice-time-trace=FOLDER/x"],
+        ["-fdevice-time-trace=FOLDER/x"],
+        ["-include", "--time=FOLDER/x"],
+        ["-Xptxas", "-v", "--time=FOLDER/x"],
+        ["-Xptxas=-o,FOLDER/x"],
+        ["-Xptxas=--output-file=FOLDER/x"],
+        ["-Xptxas", "--options-file=FOLDER/x"],
+        ["--ptxas-options=--fdevice-time-trace=FOLDER/x"],
+        ["--ptxas-options", "-optf=FOLDER/x"],
+        ["--dependency-output=FOLDER/x"],
+    ),
+)
+def test_options_that_write_files(tmp_path: Path, options: list[str]) -> None:
+    flags = [option.replace("FOLDER", str(tmp_path)) for option in options]
+    for run in (compiler.compile_ptx, compiler.compile_kernel):
+        with pytest.raises(ptxlab.PtxlabError, match="options: found .*none that writes a file"):
+            run(_WRITES, "sm_90a", ["-DSTEP=1", *flags])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_options_that_only_change_the_code(cache: Path) -> None:
+    text = "-DSTEP=1 -U OTHER -I . --fmad=false -maxrregcount 32 -lineinfo -Xptxas -v --ptxas-options=-O1 -w"
+    options = [*text.split(), "-D X=1"]
+    assert "write" in compile_ptx(_WRITES, "sm_90a", options)[0]
+    assert compiler.compile_kernel(_WRITES, "sm_90a", options)[0][1:4] == b"ELF"

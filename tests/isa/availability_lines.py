@@ -96,6 +96,8 @@ def _scalar_line(opcode: str) -> str:
     if parts[0] == "lop3":
         sources[3] = "0x96"
     sources = sources[: len(sources) - known.optional]
+    if "rs" in parts and len(sources) == 5:
+        sources[:4] = ["{" + ", ".join(sources[:4]) + "}"]
     return f"{opcode} {'|'.join(results)}, {', '.join(sources)}"
 
 

@@ -46,15 +46,17 @@ def test_scalar_video_instructions_are_those_of_an_h200() -> None:
 
 @pytest.mark.slow
 def test_the_assembler_takes_one_opcode_of_every_row() -> None:
-    entries: dict[bool, list[str]] = {True: [], False: []}
+    entries: dict[str, list[str]] = {"sm_90a": [], "sm_120f": [], "sm_100a": []}
     for row in ROWS:
         op = get(list(expand(row.pattern))[-1])
-        texts = entries[supported(op)]
+        newer = "sm_100a" if ".rs." in op.opcode else "sm_120f"
+        texts = entries["sm_90a" if supported(op) else newer]
         texts.append(record_scalar.entry(op, f"k{len(texts)}", 0x96))
-    assert len(entries[True]) > 150 and len(entries[False]) > 10
-    assert OLDEST.assemble(record_scalar.module(entries[True], "sm_90a"), "sm_90a") is None
-    newest = record_scalar.module(entries[False], "sm_120f").replace(".version 9.0", ".version 9.4")
-    assert NEWEST.assemble(newest, "sm_120f") is None
+    assert len(entries["sm_90a"]) > 150 and len(entries["sm_120f"]) > 10 and len(entries["sm_100a"]) == 2
+    assert OLDEST.assemble(record_scalar.module(entries["sm_90a"], "sm_90a"), "sm_90a") is None
+    for target in ("sm_120f", "sm_100a"):
+        newest = record_scalar.module(entries[target], target).replace(".version 9.0", ".version 9.4")
+        assert NEWEST.assemble(newest, target) is None
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,22 @@ def test_the_assembler_takes_one_opcode_of_every_row() -> None:
         ("prmt.b32.f4e", [np.uint32(0x03020100), np.uint32(0x07060504), np.uint32(1)], 0x04030201),
         ("fma.rn.f32x2", [np.uint64(0x3F80000040000000)] * 3, 0x4000000040C00000),
         ("cvt.rn.satfinite.e2m1x2.f32", [np.uint32(0x41100000), np.uint32(0xBF400000)], 0x7A),
+        # 1 + 2^-10 - 2^-23: the 13 bits that f16 lacks are ones, and 1 more carries
+        ("cvt.rs.f16x2.f32", [np.uint32(0x3F801FFF), np.uint32(0xBF801FFF), np.uint32(1 << 16)], 0x3C01BC00),
+        (
+            "cvt.rs.bf16x2.f32",
+            [np.uint32(0x7F7F8000), np.uint32(0x3F808000), np.uint32(0x80007FFF)],
+            0x7F803F80,
+        ),
+        # 1.0625 is half of a step of e4m3 above 1; two sources share a half, which the first reads reversed
+        ("cvt.rs.satfinite.e4m3x4.f32", [*[np.uint32(0x3F880000)] * 4, np.uint32(0x80000001)], 0x38393938),
+        ("cvt.rs.satfinite.e2m3x4.f32", [*[np.uint32(0x3F880000)] * 4, np.uint32(0x80000001)], 0x08090908),
+        ("cvt.rs.satfinite.e2m1x4.f32", [*[np.uint32(0xC0A00000)] * 4, np.uint32(0x80007F80)], 0xFEEF),
+        (
+            "cvt.rs.relu.satfinite.e5m2x4.f32",
+            [np.uint32(each) for each in (0xC0A00000, 0x7F800000, 0x7FC00000, 0x00000001, 0xFFFFFFFF)],
+            0x007B7F00,
+        ),
         ("add.rn.f32.bf16", [np.uint16(0x3F80), np.uint32(0x40000000)], 0x40400000),
         ("max.abs.f32", [np.uint32(0xC0400000), np.uint32(0x40000000), np.uint32(0x3F800000)], 0x40400000),
     ],

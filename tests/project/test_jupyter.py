@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, jupyter
 from ptxlab.simulator.kernel import Kernel
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
@@ -138,12 +138,52 @@ def test_a_cell_of_ptx_becomes_a_kernel(shell: Any) -> None:
         ("%ptx nobody", "'nobody' is no kernel; "),
         ("%ptx proxy", "'proxy' is no kernel; "),
         ("%ptx holder", "'holder' is no kernel; "),
+        (
+            f"%%cuda -D{'x' * 10_000}\n__global__ void f() {{}}",
+            "has 10,002 characters, and may have 10,000",
+        ),
+        (
+            "%%cuda -I. --time=t.csv\n__global__ void f() {}",
+            "found '--time=t.csv'; they take NVRTC's options",
+        ),
+        ("%%cuda --create-pch=a.pch\n__global__ void f() {}", "none that writes a file"),
         ("%%cuda -D\ud800\n__global__ void f() {}", "it has characters that no compiler reads"),
     ],
 )
 def test_refusals(shell: Any, cell: str, sentence: str) -> None:
     shell.push({"proxy": _Proxy(), "holder": _Holder()})
     assert sentence in refusal(shell, cell)
+
+
+_HEAD = "%%ptx\n.version 8.0\n.target sm_90a\n.address_size 64\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (".entry print() { ret; }", [".entry print() { ret; }"]),
+        (".entry print() { }", [".entry print() { }"]),
+        (".entry // a name\n print() { ret; }\n\n", [".entry // a name", " print() { ret; }"]),
+        ("// \f \x85 \u2028\n.entry print() {\n ret;\n}", [".entry print() {", " ret;", "}"]),
+        (".entry print()\r\n{\r\n ret;\r\n}\f\f", [".entry print()", "{", " ret;", "}\f\f"]),
+    ],
+)
+def test_kernels_however_their_lines_are_written(shell: Any, text: str, shown: list[str]) -> None:
+    assert shell.run_cell(_HEAD + text).success
+    listings = shell.run_line_magic("ptx", "print")
+    assert listings.columns[0].text.split("\n") == shown
+    assert "print" in listings._repr_html_()
+
+
+def test_options_with_variables_of_the_notebook(shell: Any) -> None:
+    shell.run_cell("tile, line = 41001, 3")
+    assert shell.run_cell("%%cuda -DTILE={tile + line}\n__global__ void f(int* x) { *x = TILE; }").success
+    assert "41004" in shell.user_ns["f"].ptx
+
+
+def test_many_options_are_read_in_linear_time() -> None:
+    words = [f"-DA{number}={number}" for number in range(20_000)]
+    assert jupyter._options("cuda", " ".join(words)).flags == words
 
 
 def test_ptx_and_sass_beside_the_source(shell: Any) -> None:

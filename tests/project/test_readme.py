@@ -106,7 +106,14 @@ def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/guide/python.md", "docs/guide/kernels.md", "docs/index.md"]
+    "page",
+    [
+        "README.md",
+        "docs/guide/python.md",
+        "docs/guide/kernels.md",
+        "docs/index.md",
+        "docs/reference/assembler-faults.md",
+    ],
 )
 def test_examples(page: str) -> None:
     if ">>> import numba" in (ROOT / page).read_text(encoding="utf-8"):

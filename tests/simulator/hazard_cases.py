@@ -68,10 +68,32 @@ HAZARDS = {
     "columns_kept": "tensor memory kept",
     "remote_data": "narrow scope",
     "bulk_over_loads": "missing proxy fence",
-    "loaded_early": "tcgen05.ld without wait",
+    "loaded_late": "tcgen05.ld without wait",
     "first_lanes": "lanes of warp 0",
     "wgmma_own_rows": "own rows of A",
     "wgmma_other_rows": "race",
+    "last_block": "flag without acquire",
+    "held_in_cache": "race",
+    "wrong_flag": "race",
+    "volatile_reverse": "race",
+    "volatile_count": "race",
+    "volatile_lanes": "warp-synchronous code",
+    "either_half": "race",
+    "third_reader": "race",
+    "other_scope": "race",
+    "read_only": "written constants",
+    "module_result": "race",
+    "bulk_over_shared_loads": "missing proxy fence",
+    "init_by_warps": "mbarrier",
+    "init_again": "mbarrier",
+    "barrier_as_data": "mbarrier",
+    "never_initialised": "mbarrier",
+    "next_array": "out of bounds",
+    "one_warp_resized": "lanes missing",
+    "too_many_blocks": "deadlock",
+    "null_pointer": "undefined behaviour",
+    "no_function": "undefined behaviour",
+    "rotated": "the assembler's rotate",
     "freed_early": "heap memory",
     "past_malloc": "heap memory",
     "freed_twice": "invalid free",
@@ -82,11 +104,11 @@ HAZARDS = {
 
 _TWO_BLOCKS = {
     "neighbours", "ended", "not_started", "wide_maximum", "own_scope", "remote_arrival", "remote_default",
-    "remote_data",
+    "remote_data", "last_block", "held_in_cache", "other_scope",
 }  # fmt: skip
 
 
-_TENSOR_MEMORY = {"columns_kept", "loaded_early", "first_lanes"}
+_TENSOR_MEMORY = {"columns_kept", "loaded_late", "first_lanes"}
 
 
 @cache
@@ -111,9 +133,12 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values[:] = 0
     if name.startswith("wgmma"):
         values = np.zeros(1024, dtype=np.float32)
-    threads = 128 if name.startswith("wgmma") else 64
-    shared = 256 if name == "past_shared" else 0
+    threads = 128 if name.startswith("wgmma") or name == "one_warp_resized" else 64
+    threads = 192 if name == "third_reader" else threads
+    shared = {"past_shared": 256, "too_many_blocks": 200 << 10}.get(name, 0)
     grid = 2 if name in _TWO_BLOCKS else 1
+    if name == "too_many_blocks":
+        grid = 140
     return grid, threads, [values.copy() for _ in range(count)], shared
 
 

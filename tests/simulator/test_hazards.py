@@ -46,7 +46,8 @@ def test_found(name: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for hazard in hazards:
         assert hazard.sentence in page, "python -m tools.hazards writes the page"
-        assert hazard.text and hazard.count and hazard.lanes and hazard.remedy and hazard.block == (0, 0, 0)
+        assert hazard.text and hazard.count and hazard.lanes and hazard.remedy
+        assert hazard.block == (name == "last_block", 0, 0)
     assert _hazards(name, True) == []
     (first,) = _hazards(name, check="error")
     assert first.sentence in {hazard.sentence for hazard in hazards}
@@ -111,7 +112,8 @@ def test_probes_have_the_hazard_that_they_count(probe: str) -> None:
         given = arguments(2, 2)
         result = probe_kernel(probe, fixed).simulate(2, 128, *given, show=False)
         assert {finding.kind for finding in (*result.hazards, *result.notes)} == kinds
-        assert given[0][0] == 0 and given[0][1] > 0
+        loses = probe == "volatile_update" and not fixed  # all threads load before one of them stores
+        assert bool(given[0][0]) == loses and given[0][1] > 0
 
 
 def test_evidence_is_what_probes_counted() -> None:
@@ -818,26 +820,22 @@ __global__ void tell(int* x, volatile int* flag, int* y) {
   }
 }
 """
-_ALONE = "if (threadIdx.x == 0) while (*flag == 0) {}"
+_WAIT = "while (*flag == 0) {} __threadfence();"
+_ALONE = "if (threadIdx.x == 0) { while (*flag == 0) {} __threadfence(); }"
 
 
 @pytest.mark.parametrize(
     ("after", "before", "wait", "remedy"),
     [
-        ("__threadfence(); __syncthreads();", "", "while (*flag == 0) {}", None),
-        ("__syncthreads();", "__threadfence();", "while (*flag == 0) {}", None),
+        ("__threadfence(); __syncthreads();", "", _WAIT, None),
+        ("__syncthreads();", "__threadfence();", _WAIT, None),
         ("__syncthreads();", "__threadfence();", _ALONE + "__syncthreads();", None),
-        ("__syncthreads();", 'asm volatile("fence.gpu;");', "while (*flag == 0) {}", None),
-        (
-            "__syncthreads();",
-            'asm volatile("fence.cta.acq_rel;");',
-            "while (*flag == 0) {}",
-            "put __threadfence()",
-        ),
-        ('__threadfence(); asm volatile("bar.sync 1, 64;");', "", "while (*flag == 0) {}", None),
-        ("__threadfence();", "", "while (*flag == 0) {}", "put __syncthreads() between line 4 and the flag"),
+        ("__syncthreads();", 'asm volatile("fence.gpu;");', _WAIT, None),
+        ("__syncthreads();", 'asm volatile("fence.cta.acq_rel;");', _WAIT, "is for one block"),
+        ('__threadfence(); asm volatile("bar.sync 1, 64;");', "", _WAIT, None),
+        ("__threadfence();", "", _WAIT, "put __syncthreads() between line 4 and the flag"),
         ("__syncthreads();", "__threadfence();", _ALONE, "use an atomic operation"),
-        ("__syncthreads();", "__threadfence_block();", "while (*flag == 0) {}", "put __threadfence()"),
+        ("__syncthreads();", "__threadfence_block();", _WAIT, "is for one block"),
         ("__syncthreads();", "__threadfence();", "__threadfence();", "use an atomic operation"),
     ],
 )
@@ -900,7 +898,7 @@ def test_updates_of_other_warps_are_waited_for(barrier: str, count: int) -> None
 
 @pytest.mark.parametrize(
     ("blocks", "remedy"),
-    [(1, "put __syncthreads() between line 4 and line 3, or"), (2, "put __threadfence() between line 4")],
+    [(1, "put __threadfence() between line 4"), (2, "put __threadfence() between line 4")],
 )
 def test_a_lock_without_a_fence(blocks: int, remedy: str) -> None:
     """As in Warp's example_spin_lock.py: the remedy is a fence, which no barrier can stand in for."""

@@ -605,7 +605,7 @@ _TYPED = """
 def test_types_that_the_assembler_takes() -> None:
     """One module with every instruction of every type, and which lines ptxas objects to."""
     head = (
-        ".version 9.0\n.target sm_90a\n.address_size 64\n.entry k() {\n"
+        ".version 9.4\n.target sm_90a\n.address_size 64\n.entry k() {\n"
         ".reg .pred p<3>; .reg .b8 c<3>; .reg .b16 h<3>; .reg .b32 r<9>; .reg .b64 d<9>; .reg .b128 q<3>;\n"
     )
     letters = {1: "p", 8: "c", 16: "h", 32: "r", 64: "d", 128: "q"}

@@ -322,7 +322,7 @@ _NEWER_PAIRS = {("e4m3x2", "bf16x2"), ("e5m2x2", "bf16x2"), ("bf16x2", "e4m3x2")
 def supported(op: ScalarOperation) -> bool:
     """Whether sm_90a has an opcode."""
     name, *parts = op.opcode.split(".")
-    if _NEWER.intersection(parts) or tuple(parts[-2:]) in _NEWER_PAIRS:
+    if "rs" in parts or _NEWER.intersection(parts) or tuple(parts[-2:]) in _NEWER_PAIRS:
         return False
     if name in ("add", "sub", "fma") and tuple(parts[-2:]) in {("f32", "f16"), ("f32", "bf16")}:
         return False
@@ -371,6 +371,8 @@ def entry(op: ScalarOperation, name: str, table: int = 0) -> str:
         else:
             operands.append(register)
         slot += 1
+    if ".rs." in word and len(operands) == 5:
+        operands[:4] = ["{" + ", ".join(operands[:4]) + "}"]
     first = _register(outputs[0], 6, exact)
     target = first
     writes_carry = len(outputs) == 2 and ".cc" in word

@@ -26,6 +26,8 @@ def _reader(type_name: str) -> np.dtype[Any]:
 def convert(op: Opcode) -> Function:
     """cvt; a result has the width of its type, so the caller extends it to a wider register."""
     target, source = op.result_type, op.type
+    if op.rounding == "rs":
+        return _round_stochastically(op)
     if "x2" in target or "x2" in source:
         return _convert_packed(op)
     if _is_integer(target):
@@ -219,6 +221,52 @@ def _pack_halves(op: Opcode, lane: Function) -> Function:
     def halves(a: Array) -> Array:
         return join((a >> in_raw.type(in_bits)).astype(in_lane), (a & mask).astype(in_lane))
 
+    return halves
+
+
+def _round_stochastically(op: Opcode) -> Function:
+    """cvt.rs: f32 sources and a word of random bits, the first source in the highest bits of the result."""
+    name, _, lanes = op.result_type.partition("x")
+    form, finite, after = FORMATS[name], "satfinite" in op, finish(op, FORMATS[name])
+    raw = unsigned(width_of(op.result_type))
+    shift = raw.type(width_of(op.result_type) // int(lanes))
+    random_bits = {"f16": 13, "e2m1": 8}.get(name, 16)
+
+    def convert(*sources: Array) -> Array:
+        *numbers, word = np.broadcast_arrays(*sources)
+        result = np.zeros(word.shape, raw)
+        for number, random in zip(numbers, _random_numbers(name, word), strict=True):
+            values = number.view(np.float32).astype(np.float64)
+            codes = form.encode(values, "rs", finite=finite, random=random, random_bits=random_bits)
+            result = result << shift | (codes if after is None else after(codes)).astype(raw)
+        return result
+
+    return convert
+
+
+def _random_numbers(name: str, word: Array) -> tuple[Array, ...]:
+    """The random number for each source of cvt.rs.
+
+    PTX ISA, "cvt", says which bits of the word belong to which sources. Two of FP8 share a half: the first
+    takes its bits in reverse order (FlashInfer's conversion.cuh and torchao's NVFP4 kernels, both measured on
+    sm_100a; FP6 is taken to be the same). For e2m1, that the upper half is the first source's is assumed.
+    """
+    low, high = word & np.uint32(0xFFFF), word >> np.uint32(16)
+    if name == "f16":
+        return high & np.uint32(0x1FFF), low & np.uint32(0x1FFF)
+    if name == "bf16":
+        return high, low
+    if name == "e2m1":
+        byte = np.uint32(0xFF)
+        return high >> np.uint32(8), low >> np.uint32(8), high & byte, low & byte
+    return _reversed(high), high, _reversed(low), low
+
+
+def _reversed(halves: Array) -> Array:
+    """Numbers of 16 bits with their bits in reverse order."""
+    for step, mask in ((1, 0x5555), (2, 0x3333), (4, 0x0F0F), (8, 0x00FF)):
+        shift, chosen = np.uint32(step), np.uint32(mask)
+        halves = (halves & chosen) << shift | halves >> shift & chosen
     return halves
 
 

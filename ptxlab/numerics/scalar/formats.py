@@ -107,8 +107,19 @@ class Format:
             values = np.where(magnitude > self.largest, np.nan, values)
         return np.where(codes & self.sign != 0, -values, values)
 
-    def encode(self, values: Array, rounding: str = "rn", *, finite: bool = False) -> Array:
-        """The codes of values, rounded rn, rz, rm, rp or rna; `finite` gives the largest for infinity.
+    def encode(
+        self,
+        values: Array,
+        rounding: str = "rn",
+        *,
+        finite: bool = False,
+        random: Array | None = None,
+        random_bits: int = 0,
+    ) -> Array:
+        """The codes of values, rounded rn, rz, rm, rp, rna or rs; `finite` gives the largest for infinity.
+
+        `rs` adds `random`, numbers of `random_bits` bits, to the upper bits of what is cut off; a carry
+        rounds up.
 
         >>> FORMATS["e4m3"].encode(np.float64([1.0625, 500.0]), finite=True).tolist()
         [56, 126]
@@ -120,17 +131,20 @@ class Format:
         elif rounding == "rn" and not finite and self.name == "bf16":
             codes = _to_bfloat16(values)
         else:
-            codes = self._round(values, rounding, finite)
+            codes = self._round(values, rounding, finite, random, random_bits)
         nan = np.isnan(values)
         return np.where(nan, self.dtype.type(self.nan), codes) if nan.any() else codes
 
-    def _round(self, values: Array, rounding: str, finite: bool) -> Array:
+    def _round(
+        self, values: Array, rounding: str, finite: bool, random: Array | None, random_bits: int
+    ) -> Array:
         raw = np.ascontiguousarray(values).view(np.int64)
         negative, magnitude = raw < 0, raw & np.int64((1 << 63) - 1)
         field = magnitude >> np.int64(52)
         significand = magnitude & np.int64((1 << 52) - 1) | np.int64(1 << 52)
         first = 1024 - self.bias  # float64's field of the smallest normal exponent
-        drop = np.minimum(52 - self.fraction + np.maximum(first - field, 0), 60)
+        cut_off = 52 - self.fraction + np.maximum(first - field, 0)
+        drop = np.minimum(cut_off, 60)
         truncated = significand >> drop
         rest = significand - (truncated << drop)
         half = np.int64(1) << drop - 1
@@ -140,6 +154,8 @@ class Format:
             up = rest >= half
         elif rounding == "rz":
             up = np.zeros_like(negative)
+        elif random is not None:
+            up = (rest >> np.minimum(cut_off - random_bits, 63)) + random.astype(np.int64) >= 1 << random_bits
         else:
             up = (rest != 0) & (negative == (rounding == "rm"))
         code = (np.maximum(field - first, 0) << np.int64(self.fraction)) + truncated + up

@@ -23,7 +23,7 @@ _TYPE = re.compile(r"(?:[usb]\d+|b?f\d+|tf32|ue8m0|u?e\dm\d|pred)(?:x[24])?")
 _GROUP = re.compile(r"\{([^{}]*)\}|\(([^()]*)\)")
 
 #: The roundings; without one an instruction rounds to nearest even.
-ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi")
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi")
 
 #: Bits of the types whose name does not say them.
 _BITS = {"tf32": 32, "pred": 1, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4, "ue8m0": 8}

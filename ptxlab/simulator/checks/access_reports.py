@@ -15,11 +15,18 @@ from .clocks import Clocks, Warpgroup
 from .clusters import ClusterOrder
 from .doubtful import Account, DoubtfulValues
 from .opcode_traits import traits_of
-from .plans import LoadUses
+from .plans import LoadUses, ModulePlans
 from .shadow import ID, PENDING, TIME, TIME_SHIFT, ShadowTouch
 
 #: Hazards of loads: reported only when the loaded value is used.
-_OF_VALUES = {"race", "uninitialised memory", "narrow scope"}
+_OF_VALUES = {
+    "race",
+    "uninitialised memory",
+    "narrow scope",
+    "flag without acquire",
+    "written constants",
+    "warp-synchronous code",
+}
 _LOADS = {"ld", "ldu", "ldmatrix", "wgmma"}
 _WIDER = "use the scope .cluster or .gpu instead of .cta, which is for threads of one block"
 _ORDER_BLOCKS = (
@@ -80,6 +87,7 @@ class AccessReports:
 
     log: HazardLog
     values: DoubtfulValues
+    plans: ModulePlans
     clocks: Clocks
     work: AsynchronousWork
     clusters: ClusterOrder
@@ -97,6 +105,47 @@ class AccessReports:
             self._add(touch, violation, account)
         else:
             self.values.doubt_idle(idle.uses, idle.threads, violation, account)
+
+    def unacquired(self, conflict: Conflict, is_stale: bool) -> None:
+        """A flag tells that the partner was here before, and it was read without acquiring that.
+
+        A load may get what its SM holds from before if `is_stale`; otherwise it is only formally due.
+        """
+        touch = conflict.touch
+
+        def account(threads: NDArray[Any]) -> Violation:
+            ours = self._entries_of(touch.threads, conflict.which, threads)
+            return _named_once(self._unacquired(conflict._replace(which=ours), is_stale))
+
+        self._add(touch, self._unacquired(conflict, is_stale), account)
+
+    def _unacquired(self, conflict: Conflict, is_stale: bool) -> Violation:
+        touch, warp, lanes = conflict.touch, conflict.thread >> 5, self.clocks.batch.block_lanes
+        near = conflict.thread // lanes == conflict.partner // lanes
+        scopes = (self.clocks.in_block, self.clocks.everywhere)
+        time = int(max(flags.read_flag[warp] for flags in (scopes if near else scopes[1:])))
+        flag = self.clocks.time.instruction_at(time)
+        span = self._span(touch, conflict.first_pair)
+        partner = f"warp {conflict.partner % lanes // 32}"
+        if not near:
+            partner = f"block {self._block_name(conflict.partner // lanes)}"
+        action = _action(conflict, partner, conflict.other_verb)
+        reading = "the flag" if flag is None else f"the flag in {line_text(flag)}"
+        cause = "no fence comes after the read of the flag"
+        remedy = f"put {'__threadfence_block()' if near else '__threadfence()'} after the read of the flag"
+        if flag is not None:
+            remedy += f" in {line_name(flag)}, or read it with .acquire"
+        narrow = int(self.clocks.in_block.fenced[warp])
+        fence = self.clocks.time.instruction_at(narrow) if narrow > time and not near else None
+        if fence is not None:
+            cause = f"the fence in {line_text(fence)}, after the read of the flag, is for one block"
+            remedy = f"use __threadfence() in {line_name(fence)}"
+        what = (
+            f"{{who}} {action}, {self._place(touch, span)}; that happened before {reading} was raised, "
+            f"but nothing acquires it: {cause}"
+        )
+        kind = "race" if is_stale else "flag without acquire"
+        return self._violation(kind, touch, conflict.which, span, what, remedy, conflict.other)
 
     def _race(self, conflict: Conflict) -> Violation:
         """A race in words; its bytes are those of the first two warps."""
@@ -126,12 +175,12 @@ class AccessReports:
         elif relaxed is not None:
             cause = f"{line_text(relaxed)} arrives with .relaxed"
             remedy = f"state .release instead of .relaxed in {line_name(relaxed)}"
-        elif traits_of(access.instruction.opcode).cta_scope:
+        elif traits_of(access.instruction.opcode).cta_scope or self._was_narrow(conflict):
             remedy = _WIDER
         elif access.space == "shared":
             remedy = f"put a barrier of the cluster {_between(conflict)}"
         else:
-            remedy = self._flag_remedy(conflict) or _ORDER_BLOCKS
+            remedy = self._flag_remedy(conflict) or self._update_remedy(conflict) or _ORDER_BLOCKS
         first, second = (self._block_name(each) for each in sorted([partner_block, block]))
         action = _action(conflict, f"block {self._block_name(partner_block)}", conflict.other_verb)
         return kind, f"blocks {first} and {second} both touch {place} and {cause}: {{who}} {action}", remedy
@@ -149,7 +198,16 @@ class AccessReports:
             f"lanes of warp {warp} of block {block} touch {place} without a barrier between them: "
             f"{{lanes}} {action}"
         )
-        return what, f"put __syncwarp() {_between(conflict)}"
+        remedy = self._flag_remedy(conflict) or self._update_remedy(conflict)
+        if remedy:
+            return what, remedy
+        threads = conflict.touch.access.threads
+        first = conflict.thread >> 5 << 5
+        alive = int(self.clocks.batch.alive[first : first + 32].sum())
+        remedy = f"put __syncwarp() {_between(conflict)}"
+        if (threads >> 5 == conflict.thread >> 5).sum() < alive and self._share_branch(conflict):
+            remedy += ", with the mask of the lanes that come there"
+        return what, remedy
 
     def _race_between_warps(self, conflict: Conflict, place: str) -> tuple[str, str]:
         """The sentence and the remedy."""
@@ -162,32 +220,87 @@ class AccessReports:
             f"warps {low} and {high} of block {block} both touch {place} "
             f"without a barrier between them: {{lanes}} {action}"
         )
+        remedy = self._flag_remedy(conflict) or self._update_remedy(conflict)
+        if remedy:
+            return what, remedy
+        first = conflict.thread // lanes * lanes
+        here = (conflict.touch.access.threads // lanes == conflict.thread // lanes).sum()
         remedy = f"put __syncthreads() {_between(conflict)}"
-        if self._lacks_fence(conflict):
-            fence = f"__threadfence() between {line_name(conflict.other)} and the lock or flag after it"
-            return what, f"{remedy}, or {fence}"
+        if here < self.clocks.batch.alive[first : first + lanes].sum() and self._share_branch(conflict):
+            remedy += ", where all threads of the block come"
         return what, remedy
 
-    def _lacks_fence(self, conflict: Conflict) -> bool:
-        """Whether a lock or flag was written after the partner's write, and read, but without a fence."""
-        flags, when, partner = self.clocks.everywhere, conflict.time, conflict.partner >> 5
-        if conflict.other_verb != "wrote" or partner < 0 or conflict.touch.access.space != "global":
-            return False
-        wrote, read = flags.wrote_flag[partner], flags.read_flag[conflict.thread >> 5]
-        return bool(wrote > when and read > when and flags.fenced[partner] < when)
+    def _share_branch(self, conflict: Conflict) -> bool:
+        """Whether both accesses are in one `if`, where a barrier may not stand."""
+        return self.plans.share_branch(conflict.other, conflict.touch.access.instruction)
+
+    def _update_remedy(self, conflict: Conflict) -> str:
+        """What threads need that load a value, change it and put it back in one line; otherwise ""."""
+        other, instruction = conflict.other, conflict.touch.access.instruction
+        in_one_line = other.has_line and other.source_line == instruction.source_line
+        return "use an atomic operation" if in_one_line and self.plans.are_update(other, instruction) else ""
+
+    def _was_narrow(self, conflict: Conflict) -> bool:
+        """Whether both are strong, and the earlier one for the threads of one block only."""
+        other = traits_of(conflict.other.opcode)
+        return conflict.touch.strong and other.strong and other.cta_scope
 
     def _flag_remedy(self, conflict: Conflict) -> str:
-        """Where a fence or a barrier is missing, if the partner's block has written a flag; otherwise ""."""
-        if self._lacks_fence(conflict):
-            return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
-        flags, warps = self.clocks.everywhere, self.clocks.batch.block_lanes // 32
-        if not flags.any_published or conflict.partner < 0:
+        """Where a fence or a barrier is missing, if there is a lock or a flag; otherwise ""."""
+        clocks, when, partner = self.clocks, conflict.time, conflict.partner >> 5
+        if conflict.other_verb != "wrote" or partner < 0:
             return ""
-        block, warp = divmod(conflict.partner >> 5, warps)
-        published = flags.published.reshape(-1, warps)[block]
-        if published[warp] < conflict.time <= published.max():
+        lanes = clocks.batch.block_lanes
+        near = conflict.thread // lanes == conflict.partner // lanes
+        flags, reader = clocks.in_block if near else clocks.everywhere, conflict.thread >> 5
+        wrote, read = flags.wrote_flag[partner] > when, flags.read_flag[reader] > when
+        flag = clocks.time.instruction_at(int(flags.read_flag[reader]))
+        # between blocks any atomic operation may be one; in a block they mostly count something
+        is_lock = flag is not None and (flag.parts[0] == "ld" or "cas" in flag.parts or "exch" in flag.parts)
+        if wrote and read and flags.fenced[partner] < when and (is_lock or not near):
+            narrow = clocks.time.instruction_at(int(clocks.in_block.fenced[partner]))
+            if not near and clocks.in_block.fenced[partner] > when and narrow is not None:
+                return f"use __threadfence() in {line_name(narrow)}: the fence there is for one block"
+            return f"put __threadfence() between {line_name(conflict.other)} and the lock or flag after it"
+        if near or not flags.any_published:
+            return ""
+        block, warp = divmod(partner, lanes // 32)
+        published = flags.published.reshape(-1, lanes // 32)[block]
+        if published[warp] < when <= published.max():
             return f"put __syncthreads() between {line_name(conflict.other)} and the flag that announces it"
         return ""
+
+    def volatile(self, conflict: Conflict, is_update: bool) -> None:
+        """Threads pass values through volatile memory, and nothing orders them."""
+        touch, lanes = conflict.touch, self.clocks.batch.block_lanes
+        within_warp = conflict.thread >> 5 == conflict.partner >> 5
+        kind = "warp-synchronous code" if within_warp and not is_update else "race"
+
+        def account(threads: NDArray[Any]) -> Violation:
+            ours = conflict._replace(which=self._entries_of(touch.threads, conflict.which, threads))
+            span = self._span(touch, ours.first_pair)
+            partner = (
+                f"lane {conflict.partner % 32}" if within_warp else f"warp {conflict.partner % lanes // 32}"
+            )
+            if conflict.thread // lanes != conflict.partner // lanes:
+                partner = f"block {self._block_name(conflict.partner // lanes)}"
+            what = (
+                f"{{who}} {_action(ours, partner, conflict.other_verb)}, {self._place(touch, span)}, "
+                "and nothing orders them: volatile alone does not"
+            )
+            remedy = "use an atomic operation"
+            if is_update:
+                what += "; updates get lost"
+            elif within_warp:
+                remedy = f"put __syncwarp() {_between(conflict)}"
+            elif conflict.thread // lanes == conflict.partner // lanes:
+                remedy = f"put __syncthreads() {_between(conflict)}"
+            else:
+                remedy = self._flag_remedy(conflict) or _ORDER_BLOCKS
+            return _named_once(self._violation(kind, touch, ours.which, span, what, remedy, conflict.other))
+
+        threads = touch.threads[conflict.which]
+        self._add(touch, replace(account(threads), threads=threads), account)
 
     def unsynchronised_rows_of_a(self, conflict: Conflict) -> None:
         """Warps wrote rows of A that they alone multiply, and no barrier of the warpgroup came after."""
@@ -265,6 +378,9 @@ class AccessReports:
         if traits_of(touch.access.instruction.opcode).cta_scope:
             what = f"{{who}} and {names} update {self._place(touch, span)} at once with scope .cta"
             remedy = _WIDER
+        elif touch.strong:
+            what = f"{{who}} and {names} update {self._place(touch, span)} at once; updates get lost"
+            remedy = "use an atomic operation"
         instruction = touch.access.instruction
         self._add(touch, self._violation("race", touch, which, span, what, remedy, instruction))
 
@@ -280,12 +396,31 @@ class AccessReports:
         threads = touch.threads[which]
         self._add(touch, replace(account(threads), threads=threads), account)
 
+    def changed_constants(self, touch: ShadowTouch, which: NDArray[np.intp]) -> None:
+        """A load through the cache for constants reads what the launch has written."""
+        if not len(which):
+            return
+        writer = self.clocks.time.instruction_at(
+            int(touch.shadow.writer[touch.entries[which[0]]] >> TIME_SHIFT & TIME)
+        )
+
+        def account(threads: NDArray[Any]) -> Violation:
+            ours = self._entries_of(touch.threads, which, threads)
+            span = self._span(touch, ours)
+            wrote = "" if writer is None else f", which {line_text(writer)} wrote in the same launch"
+            what = f"{{who}} load{{s}} {self._place(touch, span)} by {touch.access.instruction.opcode}{wrote}"
+            return _named_once(self._violation("written constants", touch, ours, span, what, other=writer))
+
+        threads = touch.threads[which]
+        self._add(touch, replace(account(threads), threads=threads), account)
+
     def unfenced_store(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
-        """An asynchronous read of bytes that an ordinary store wrote, without a proxy fence."""
+        """An asynchronous access to bytes that an ordinary store wrote, without a proxy fence."""
         span = self._span(touch, which)
         name = _short_name(touch.access.instruction)
+        verb = "overwrites" if touch.access.kind == "write" else "reads"
         what = (
-            f"{{who}}: {name} reads {self.log.shared_place(*span)}, which {line_text(other)} wrote "
+            f"{{who}}: {name} {verb} {self.log.shared_place(*span)}, which {line_text(other)} wrote "
             f"through the generic proxy ({other.opcode})"
         )
         remedy = f"execute fence.proxy.async after {line_name(other)}, before the barrier"

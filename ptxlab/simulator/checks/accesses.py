@@ -62,9 +62,11 @@ class AccessCheck(Observer):
         self._blocks = UniformBlocks(clocks, self._work)
         self._clusters = ClusterOrder(self._report, clocks)
         self._presence = ClusterPresence(self._report, clocks)
-        self._reports = AccessReports(self._report, self._values, clocks, self._work, self._clusters)
+        self._reports = AccessReports(
+            self._report, self._values, self._plans, clocks, self._work, self._clusters
+        )
         self._loads = IdleLoads(self._plans, self._values, clocks)
-        self._races = RaceCheck(self._reports, clocks, self._blocks, self._presence, self._loads)
+        self._races = RaceCheck(self._reports, clocks, self._blocks, self._presence, self._loads, self._plans)
         self._proxies = ProxyFences(self._reports, clocks, self._blocks, self._values, self._plans)
         self._order = HappensBefore(
             self._report, clocks, self._work, self._blocks, self._clusters, self._proxies
@@ -145,13 +147,16 @@ class AccessCheck(Observer):
             return
         if access.kind != "write" and access.proxy != "mbarrier" and not before.all():
             self._check_written(touch, before)
-        if access.kind != "write" and access.proxy == "async":
+        if access.proxy == "async":
             self._proxies.check_stores(touch, before)
         if access.kind == "read":
             self._note_shared_read(touch)
             return
         for readers in shadow.readers():
-            self._races.check(touch, readers[touch.entries], "reads")
+            before = readers[touch.entries]
+            if access.proxy == "async":
+                self._proxies.check_loads(touch, before)
+            self._races.check(touch, before, "reads")
         self._note_shared_write(touch)
 
     def _check_mbarrier(self, touch: ShadowTouch) -> None:
@@ -207,22 +212,25 @@ class AccessCheck(Observer):
                 self._heap_shadows.append(shadow)
         traits, now, first = traits_of(access.instruction.opcode), self._time.now, self._clocks.first_thread
         flags = ATOMIC if strong else 0
+        if access.kind == "read" and not traits.bypasses_l1 and self._plans.has_flags:
+            self._clocks.note_loads(piece.data, piece.threads)
         if access.kind == "read" and not shadow.was_written:  # most arrays that are read are never written
-            if not traits.constant:
-                stamp = first | now << TIME_SHIFT | flags
-                load = self._loads.note(access)
-                shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp, load))
+            stamp = first | now << TIME_SHIFT | flags
+            load = self._loads.note(access)
+            shadow.note_later(Read(piece.offsets, access.width, piece.threads, stamp, load))
             return
         shadow.note_reads()
         entries, count = shadow.entries(piece.offsets, access.width)
         threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
         touch = ShadowTouch(access, piece, shadow, entries, threads, count, strong, now, first)
-        if shadow.was_written:
+        if shadow.was_written and traits.constant:
+            self._reports.changed_constants(touch, np.flatnonzero(shadow.writer[entries]))
+        elif shadow.was_written:
             self._races.check(touch, shadow.writer[entries], "wrote")
             self._races.check_updates(touch)
         if access.kind != "read":
             self._write_global(touch, flags)
-        elif not traits.constant:
+        else:
             shadow.note_readers(entries, touch.stamps(flags), self._loads.note(access))
 
     def _write_global(self, touch: ShadowTouch, flags: int) -> None:

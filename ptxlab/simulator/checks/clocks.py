@@ -16,8 +16,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..events import Access
 from ..ptx.syntax import PtxInstruction
 from ..threads import Batch
+from .opcode_traits import Traits
+from .release_acquire import ReleaseAcquire
 
 _COLUMNS = 8
 _ROWS = 4
@@ -30,6 +33,7 @@ class LogicalTime:
     def __init__(self) -> None:
         self.now = 0
         self._instructions: list[PtxInstruction | None] = [None]
+        self._of_one_block: set[int] = set()  # times of strong accesses with scope .cta
 
     def tick(self, instruction: PtxInstruction | None) -> None:
         """An event begins; None is the start of a batch."""
@@ -40,6 +44,17 @@ class LogicalTime:
         """The instruction of an event."""
         return self._instructions[time]
 
+    def note_cta_scope(self) -> None:
+        """The event is a strong access that is so for the threads of one block only."""
+        self._of_one_block.add(self.now)
+
+    def had_cta_scope(self, times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which events are such accesses."""
+        if not self._of_one_block:
+            return np.zeros(len(times), dtype=np.bool_)
+        distinct, which = np.unique(times, return_inverse=True)
+        return np.array([time in self._of_one_block for time in distinct.tolist()], dtype=np.bool_)[which]
+
 
 class Warpgroup(NamedTuple):
     """A warpgroup of each block."""
@@ -49,79 +64,6 @@ class Warpgroup(NamedTuple):
 
 #: What asynchronous work belongs to: an mbarrier, by its address in the block, or the wgmma of a warpgroup.
 _Owner: TypeAlias = int | Warpgroup
-
-
-class Flags:
-    """Release and acquire by fences and flags, warp by warp, in one scope: a block, or the whole launch.
-
-    A fence, or a release, covers what its warp did and knew by then. A strong write after it publishes that,
-    by the warp itself or by one that has synchronised with it since; a strong read of another warp acquires
-    it. It does not matter which flag is written and read, and named barriers and mbarriers count as barriers
-    of the whole block: where ordering might exist, it is assumed.
-    """
-
-    def __init__(self, batch: Batch, any_published: bool) -> None:
-        self._shape = batch.count, batch.block_lanes // 32
-        self.any_published = any_published  # perhaps by blocks of earlier batches
-        warps = batch.size // 32
-        self.fenced = np.zeros(warps, dtype=np.int64)  # the warp's last fence or release
-        self._block_time = np.zeros(warps, dtype=np.int64)  # at that fence: the last barrier of its block
-        #: At that fence: up to when it knew what the blocks of its cluster wrote.
-        self._cluster_writes = np.zeros((warps, batch.grid.cluster_size), dtype=np.int64)
-        self.published = np.zeros(warps, dtype=np.int64)  # up to when others can know what it did
-        self.acquired = np.zeros(warps, dtype=np.int64)  # its last strong read after something was published
-        #: Its last strong write and read, with a fence or without; remedies depend on them.
-        self.wrote_flag, self.read_flag = np.zeros((2, warps), dtype=np.int64)
-
-    @property
-    def times(self) -> tuple[NDArray[np.int64], ...]:
-        """All times that order depends on, by warp."""
-        return self.fenced, self._block_time, self.published, self.acquired
-
-    def fence(
-        self, warps: NDArray[Any], time: int, block_time: NDArray[np.int64], cluster_writes: NDArray[np.int64]
-    ) -> None:
-        """Warps execute a fence or a release; the arrays are those of `Clocks`."""
-        self.fenced[warps] = time
-        self._block_time[warps] = block_time[warps // self._shape[1]]
-        self._cluster_writes[warps] = cluster_writes[warps // self._shape[1]]
-
-    def write(
-        self, warps: NDArray[Any], time: int, block_time: NDArray[np.int64], named_barriers: bool
-    ) -> None:
-        """Warps write what may be a flag; `named_barriers` may have been executed."""
-        self.wrote_flag[warps] = time
-        if not self.fenced.any():
-            return
-        self.any_published = True
-        writers = np.flatnonzero(np.bincount(warps))
-        blocks = writers // self._shape[1]
-        covered = np.minimum(self.fenced.reshape(self._shape)[blocks], block_time[blocks, None])
-        own = self.fenced[writers] if named_barriers else self._block_time[writers]
-        np.maximum.at(self.published.reshape(self._shape), blocks, np.maximum(covered, own[:, None]))
-        self.published[writers] = np.maximum(self.published[writers], self.fenced[writers])
-        size = self._cluster_writes.shape[1]
-        if size > 1:
-            synchronised = self.fenced.reshape(self._shape)[blocks] <= block_time[blocks, None]
-            synchronised[np.arange(len(writers)), writers % self._shape[1]] = True
-            known = self._cluster_writes.reshape(*self._shape, size)[blocks]
-            covered = np.where(synchronised[:, :, None], known, 0).max(axis=1)
-            members = blocks[:, None] // size * size + np.arange(size)
-            np.maximum.at(self.published.reshape(self._shape), members, covered[:, :, None])
-
-    def merge(self, blocks: NDArray[np.bool_], size: int = 1) -> None:
-        """Warps of these blocks, or of clusters of `size` blocks, know what any of them has acquired."""
-        if not self.any_published:
-            return
-        acquired = self.acquired.reshape(self._shape[0] // size, -1)
-        groups = blocks[::size]
-        acquired[groups] = acquired[groups].max(axis=1, keepdims=True)
-
-    def acquired_by(self, named_barriers: bool) -> NDArray[np.int64]:
-        """When each warp last acquired, itself or through barriers."""
-        if not named_barriers:
-            return self.acquired
-        return np.repeat(self.acquired.reshape(self._shape).max(axis=1), self._shape[1])
 
 
 class Clocks:
@@ -148,12 +90,16 @@ class Clocks:
         self._cluster_work = np.zeros((batch.count // batch.grid.cluster_size, 0), dtype=np.int32)
         self.begun = time.now
         self.warp_time = np.full(batch.size // 32, time.now, dtype=np.int64)
-        self.in_block, self.everywhere = Flags(batch, False), Flags(batch, bool(published.any()))
+        self.in_block = ReleaseAcquire(batch, in_block=True)
+        self.everywhere = ReleaseAcquire(batch, in_block=False, any_published=bool(published.any()))
+        #: Each block's first load from an array since its last fence, by id of the array.
+        self._loaded: dict[int, NDArray[np.int64]] = {}
         self.init_fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.mbarrier_init
-        #: Each thread's last fence.proxy.async, and at that fence: the last barriers of its block and of its
-        #: warp, and what it had acquired by flags.
-        self._proxy_fences = np.zeros((4, batch.size), dtype=np.int64)
+        #: Each thread's last fence.proxy.async, and at that fence: the last barriers of its block and warp.
+        self._proxy_fences = np.zeros((3, batch.size), dtype=np.int64)
         self.proxy_fenced = self._proxy_fences[0]
+        #: What each warp had seen on flags about the warps of its block, at its last fence.proxy.async.
+        self._proxy_seen: NDArray[np.int32] | None = None
         self._row = np.zeros(self.lanes, dtype=np.intp)  # of each lane of a block
         self._rows = 1  # that are in use
         self._matrix: NDArray[np.int32] | None = None  # [blocks, rows, lanes]
@@ -264,24 +210,32 @@ class Clocks:
     # -- order -----------------------------------------------------------------------------------------------
 
     def ordered(
-        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any], written: bool
+        self,
+        threads: NDArray[Any],
+        others: NDArray[Any],
+        times: NDArray[Any],
+        written: bool,
+        *,
+        seen: bool = False,
     ) -> NDArray[np.bool_]:
         """Whether what others did at these times happens before what the threads do now.
 
         They wrote, or read global memory, or else read shared memory. All are indices into the batch; those
-        of earlier batches are negative. Where ordering might come from flags and fences, it is assumed.
+        of earlier batches are negative. With `seen`, a flag orders even if its reader has not acquired it.
         """
         if len(others) and others.min() < 0:
             earlier, here = others < 0, others >= 0
             ordered = np.zeros(len(threads), dtype=np.bool_)
-            ordered[here] = self.ordered(threads[here], others[here], times[here], written)
+            ordered[here] = self.ordered(threads[here], others[here], times[here], written, seen=seen)
             published = self._published_before[(others[earlier] + self.first_thread) // self.lanes]
-            acquired = self.everywhere.acquired[threads[earlier] >> 5]
-            ordered[earlier] = (times[earlier] <= published) & (times[earlier] < acquired)
+            flags = self.everywhere.read_flag if seen else self.everywhere.acquired
+            ordered[earlier] = (times[earlier] <= published) & (times[earlier] < flags[threads[earlier] >> 5])
             return ordered
-        return np.asarray((threads == others) | (times <= self.known(threads, others, written)))
+        return np.asarray((threads == others) | (times <= self.known(threads, others, written, seen=seen)))
 
-    def known(self, threads: NDArray[Any], others: NDArray[Any], written: bool) -> NDArray[np.int64]:
+    def known(
+        self, threads: NDArray[Any], others: NDArray[Any], written: bool, *, seen: bool = False
+    ) -> NDArray[np.int64]:
         """Up to what time all that others did, as in `ordered`, happens before what the threads do now."""
         warp, other_warp = threads >> 5, others >> 5
         block, other_block = threads // self.lanes, others // self.lanes
@@ -295,23 +249,69 @@ class Clocks:
         if self._matrix is not None:
             learned = self._matrix[block, self._row[threads % self.lanes], others % self.lanes]
             known = np.where(block == other_block, np.maximum(known, learned), known)
-        for flags, near in ((self.in_block, True), (self.everywhere, False)):
-            if flags.any_published:
-                acquired = flags.acquired_by(self._matrix is not None)[warp] - 1
-                flagged = np.minimum(flags.published[other_warp], acquired)
-                known = np.where((block == other_block) == near, np.maximum(known, flagged), known)
+        if self.everywhere.has_rows:
+            known = np.maximum(known, self.everywhere.known_times(warp, other_warp, seen=seen))
+        if self.in_block.has_rows:
+            flagged = self.in_block.known_times(warp, other_warp, seen=seen)
+            known = np.where(block == other_block, np.maximum(known, flagged), known)
         return np.asarray(known, dtype=np.int64)
 
-    def access_flags(self, threads: NDArray[Any], *, cta_scope: bool, reads: bool, writes: bool) -> None:
-        """Threads read or write what may be flags; with `cta_scope` those are for threads of their block."""
-        warps = threads >> 5
-        for flags in (self.in_block,) if cta_scope else (self.in_block, self.everywhere):
+    # -- fences and flags ------------------------------------------------------------------------------------
+
+    def access_flags(self, access: Access, traits: Traits, *, reads: bool, writes: bool) -> None:
+        """Threads read or write what may be flags; with `.cta` those are for threads of their block."""
+        if traits.cta_scope:
+            self.time.note_cta_scope()
+        if traits.releases:
+            self.fence(access.threads, cta_scope=traits.cta_scope, acquires=traits.acquires)
+        has_matrix = self._matrix is not None
+        for flags in (self.in_block,) if traits.cta_scope else (self.in_block, self.everywhere):
             if writes:
-                flags.write(warps, self.time.now, self.block_time, self._matrix is not None)
+                nearer = self.in_block if flags is self.everywhere else None
+                flags.write(access, self.time.now, self.block_time, has_matrix, nearer)
             if reads:
-                flags.read_flag[warps] = self.time.now
-                if flags.any_published:
-                    flags.acquired[warps] = self.time.now
+                flags.read(access, self.time.now, acquires=traits.acquires, named_barriers=has_matrix)
+
+    def read_flags_since(self, threads: NDArray[Any], time: int) -> NDArray[np.bool_]:
+        """Whether each thread's warp has read a flag after a time, itself or through a barrier."""
+        warps = threads >> 5
+        read = np.maximum(self.everywhere.read_flag[warps], self.in_block.read_flag[warps])
+        return np.asarray(read > time)
+
+    def have_narrow_fences(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each thread's warp has executed a fence for its block alone since it read a flag."""
+        warps = threads >> 5
+        return np.asarray(self.in_block.fenced[warps] > self.everywhere.read_flag[warps])
+
+    def have_relaxed(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each thread's warp has read its last flag with .relaxed."""
+        times, which = np.unique(self.everywhere.read_flag[threads >> 5], return_inverse=True)
+        flags = [self.time.instruction_at(time) for time in times.tolist()]
+        relaxed = [flag is not None and "relaxed" in flag.parts for flag in flags]
+        return np.array(relaxed, dtype=np.bool_)[which]
+
+    def note_loads(self, data: NDArray[np.uint8], threads: NDArray[Any]) -> None:
+        """Threads load from an array through the caches of their SMs, which keep what was there."""
+        blocks = np.flatnonzero(np.bincount(threads // self.lanes))
+        loaded = self._loaded.setdefault(id(data), np.zeros(self.batch.count, dtype=np.int64))
+        emptied = loaded[blocks] <= self._last_fences[blocks]
+        loaded[blocks[emptied]] = self.time.now
+
+    def may_be_old(
+        self, data: NDArray[np.uint8], threads: NDArray[Any], writes: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Whether the block of each thread has loaded from the array before it was written.
+
+        A fence of the block for the whole device empties the cache.
+        """
+        blocks = threads // self.lanes
+        loaded = self._loaded.get(id(data), np.zeros(self.batch.count, dtype=np.int64))[blocks]
+        return np.asarray((loaded > self._last_fences[blocks]) & (loaded < writes))
+
+    @property
+    def _last_fences(self) -> NDArray[np.int64]:
+        """When a warp of each block last executed a fence for the whole device; 0 for never."""
+        return np.asarray(self.everywhere.fenced.reshape(self.batch.count, -1).max(axis=1))
 
     def has_published(self, threads: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each thread's warp has written a flag after a fence; of earlier batches it is assumed."""
@@ -319,17 +319,23 @@ class Clocks:
         published = (self.everywhere.published[warps] > 0) | (self.in_block.published[warps] > 0)
         return np.asarray(published | (threads < 0))
 
-    def fence(self, threads: NDArray[Any], *, cta_scope: bool) -> None:
+    def fence(self, threads: NDArray[Any], *, cta_scope: bool, acquires: bool = True) -> None:
         """Threads execute a memory fence, or a release."""
         for flags in (self.in_block,) if cta_scope else (self.in_block, self.everywhere):
-            flags.fence(threads >> 5, self.time.now, self.block_time, self.cluster_writes)
+            flags.fence(threads >> 5, self.time.now, self.block_time, self.cluster_writes, acquires=acquires)
 
     def fence_proxy(self, threads: NDArray[Any]) -> None:
         """Threads execute fence.proxy.async: it covers what they know of."""
-        acquired = self.in_block.acquired_by(self._matrix is not None)[threads >> 5]
-        known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5], acquired)
+        known = (self.block_time[threads // self.lanes], self.warp_time[threads >> 5])
         for times, time in zip(self._proxy_fences, (self.time.now, *known), strict=True):
             times[threads] = time
+        warps = np.flatnonzero(np.bincount(threads >> 5))
+        for flags in (self.in_block, self.everywhere):
+            if flags.has_rows:
+                if self._proxy_seen is None:
+                    self._proxy_seen = np.zeros((self.batch.size // 32, self.lanes // 32), dtype=np.int32)
+                seen = flags.own_block_times(warps, seen=True)
+                self._proxy_seen[warps] = np.maximum(self._proxy_seen[warps], seen)
         if self._matrix is None:
             return
         for blocks, lanes in self._patterns(threads):
@@ -347,11 +353,16 @@ class Clocks:
         """
         fences, which = self._proxy_fences, threads
         if group > 1:
-            fences, which = fences.reshape(4, -1, group).max(axis=2), threads // group
-        when, block, warp, flags = (each[which] for each in fences)
+            fences, which = fences.reshape(3, -1, group).max(axis=2), threads // group
+        when, block, warp = (each[which] for each in fences)
         near = threads >> 5 == writers >> 5
         known = (block >= times) | (near & (warp >= times))
-        known |= np.minimum(self.in_block.published[writers >> 5], flags - 1) >= times
+        home = threads // self.lanes
+        if self._proxy_seen is not None:
+            seen, warps = self._proxy_seen, threads >> 5
+            if group > 1:
+                seen, warps = seen.reshape(-1, group // 32, seen.shape[1]).max(axis=1), threads // group
+            known |= (seen[warps, writers % self.lanes >> 5] >= times) & (home == writers // self.lanes)
         if self._fenced_matrix is not None:
             learned = self._fenced_matrix
             rows = self._row[threads % self.lanes]
@@ -361,16 +372,17 @@ class Clocks:
                     if len(members) > 1:
                         learned = learned.copy() if learned is self._fenced_matrix else learned
                         learned[:, members] = self._fenced_matrix[:, members].max(axis=1, keepdims=True)
-            home = threads // self.lanes
             known |= (learned[home, rows, writers % self.lanes] >= times) & (home == writers // self.lanes)
         return np.asarray(known | ((threads == writers) & (when >= times)))
 
     def are_blocks_uniform(self) -> bool:
         """Whether threads of each block know of each other what those of the first block do."""
-        times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time]
-        times += [*self.in_block.times, *self.everywhere.times, *self._proxy_fences]
+        if self.in_block.differs_between_blocks() or self.everywhere.differs_between_blocks():
+            return False
+        times: list[NDArray[Any]] = [self.block_time, self.cluster_time, self.warp_time, *self._proxy_fences]
         times += [self.init_fenced, self._work]
-        times += [matrix for matrix in (self._matrix, self._fenced_matrix) if matrix is not None]
+        optional = (self._matrix, self._fenced_matrix, self._proxy_seen)
+        times += [matrix for matrix in optional if matrix is not None]
         rows = [each.reshape(self.batch.count, -1) for each in times]
         return all(bool((each == each[0]).all()) for each in rows)
 
@@ -418,18 +430,29 @@ class Clocks:
         alive = self.batch.alive.reshape(states.shape)
         whole = blocks & ~((states < 2) & alive).any(axis=1)
         self.block_time[whole] = self.time.now
-        self.in_block.merge(whole)
-        self.everywhere.merge(whole)
+        self._merge_flags(whole)
         if self._columns and whole.any():
             self._work[whole] = self._work[whole, : self._rows].max(axis=1, keepdims=True)
         rest = np.flatnonzero(blocks & ~whole)
+        if len(rest):
+            self._merge_flags(blocks & ~whole)
         for same, pattern in _group_equal(rest, states[rest]):
             self._join(same, np.flatnonzero(pattern), np.flatnonzero(pattern == 2))
         states[blocks] = 0
         self.update_known_to_all()
 
-    def sync_warps(self, threads: NDArray[Any]) -> None:
-        """Lanes of warps execute `bar.warp.sync`."""
+    def _merge_flags(self, blocks: NDArray[np.bool_]) -> None:
+        """Warps of these blocks know what any of them has acquired."""
+        self.in_block.merge(blocks)
+        self.everywhere.merge(blocks)
+
+    def sync_warps(self, threads: NDArray[Any], masks: int | NDArray[Any]) -> None:
+        """Lanes of warps execute `bar.warp.sync`, each with those that its mask names."""
+        groups = np.unique(masks)
+        if len(groups) > 1:
+            for mask in groups:
+                self.sync_warps(threads[masks == mask], int(mask))
+            return
         present = np.zeros(self.batch.size, dtype=np.bool_)
         present[threads] = True
         rows = present.reshape(-1, 32)
@@ -526,6 +549,8 @@ class Clocks:
 
     def acquire(self, threads: NDArray[Any], addresses: NDArray[Any]) -> None:
         """Threads leave mbarriers of their block: they know what the threads that arrived know."""
+        if self.everywhere.has_rows or self.in_block.has_rows:
+            self._merge_flags(np.bincount(threads // self.lanes, minlength=self.batch.count) > 0)
         for address, ours in _by_address(threads, addresses):
             column = self.column(address)
             phases = self._phases.get(column)

@@ -52,7 +52,6 @@ class _Origin:
     violation: Violation | None  # None for an unwritten register that nothing has computed with
     threads: NDArray[np.bool_]
     account: Account | None = None
-    loading: bool = False  # by tcgen05.ld, which nobody has waited for
     stored: PtxInstruction | None = None  # the instruction that stored it to global memory
     storers: NDArray[np.bool_] | None = None  # the warps that executed it
 
@@ -91,9 +90,9 @@ class DoubtfulValues(Observer):
         self._decided: dict[int, NDArray[np.int64]] = {}
 
     def end(self) -> None:
-        """Doubtful values in arrays of the caller are handed back."""
+        """Doubtful values in arrays of the caller, and in variables of the module, are handed back."""
         for piece, taints in self._memory.values():
-            if piece.buffer is None or piece.buffer.owner != "caller":
+            if piece.buffer is None or piece.buffer.owner == "runtime":
                 continue
             for number in np.unique(taints[taints > 0]).tolist():
                 origin = self._origins[number]
@@ -111,7 +110,6 @@ class DoubtfulValues(Observer):
         threads: NDArray[Any],
         violation: Violation | None = None,
         account: Account | None = None,
-        loading: bool = False,
     ) -> int:
         """The number of an origin, which may be known already, with other threads."""
         number = self._numbers.get(key)
@@ -120,7 +118,7 @@ class DoubtfulValues(Observer):
             if violation is not None and "__syncthreads()" in violation.remedy:
                 number += _MORE_THAN_A_WARP
             nobody = np.zeros(self._batch.size, dtype=np.bool_)
-            self._numbers[key], self._origins[number] = number, _Origin(violation, nobody, account, loading)
+            self._numbers[key], self._origins[number] = number, _Origin(violation, nobody, account)
         self._origins[number].threads[threads] = True
         return number
 
@@ -238,9 +236,6 @@ class DoubtfulValues(Observer):
         flow = self._plans.flow(instruction)
         live = self._live_registers(flow.function)
         parts = instruction.parts
-        if parts[0] == "tcgen05" and parts[1] in ("ld", "wait::ld"):
-            self._tensor_load(instruction, flow, live, threads.indices)
-            return
         if not live or live.keys().isdisjoint(flow.touched):
             return
         ours = threads.indices
@@ -269,14 +264,11 @@ class DoubtfulValues(Observer):
         taints: _Taints = live[register][ours]
         for number in np.unique(taints[taints > 0]).tolist():
             origin = self._origins[number]
-            if origin.violation is not None and not origin.loading:
+            if origin.violation is not None:
                 continue
             lanes = ours[taints == number]
             names = self._unwritten_names(live, register, instruction, ours)
             what = f"{{who}} execute{{s}} {instruction.opcode} with {names}, never written"
-            if origin.loading:
-                self._report_use(number, lanes, instruction, "uses it")
-                continue
             unwritten = Violation("uninitialised register", instruction, lanes, what)
             key = (id(instruction), register)
             taints[taints == number] = self._origin(key, lanes, unwritten)
@@ -483,24 +475,6 @@ class DoubtfulValues(Observer):
                 part = coordinates[:, number * each : (number + 1) * each]
                 np.maximum.at(taints, (part[..., 0], part[..., 1]), own.T[:, None])
         return np.moveaxis(taints, -1, 0)
-
-    def _tensor_load(
-        self, instruction: PtxInstruction, flow: Flow, live: dict[int, _Taints], ours: NDArray[Any]
-    ) -> None:
-        """`tcgen05.ld` is complete after `tcgen05.wait::ld` of its warp."""
-        if instruction.parts[1] == "ld":
-            what = "{who} load{s} from tensor memory"
-            remedy = "execute tcgen05.wait::ld.sync.aligned before the registers are used"
-            violation = Violation("tcgen05.ld without wait", instruction, ours, what, remedy, space="tensor")
-            number = self._origin(("tcgen05.ld", id(instruction)), ours, violation, loading=True)
-            self._write(live, flow.writes, ours, np.full(len(ours), number, dtype=np.int32))
-            return
-        loading = [number for number, each in self._origins.items() if each.loading]
-        for register, taints in list(live.items()):
-            here = taints[ours]
-            taints[ours] = np.where(np.isin(here, loading), 0, here)
-            if not taints.any():
-                del live[register]
 
     # -- memory ----------------------------------------------------------------------------------------------
 

@@ -39,11 +39,9 @@ class HappensBefore:
     def access_flags(self, access: Access, traits: Traits) -> None:
         """Threads read or write, strongly or atomically, what may be a flag."""
         self.blocks.clocks_changed()
-        if traits.releases:
-            self.clocks.fence(access.threads, cta_scope=traits.cta_scope)
         self.clocks.access_flags(
-            access.threads,
-            cta_scope=traits.cta_scope,
+            access,
+            traits,
             reads=access.kind != "write" and access.instruction.parts[0] != "red",
             writes=access.kind != "read",
         )
@@ -55,7 +53,7 @@ class HappensBefore:
         if kind == "bar":
             self._barrier(event)
         elif kind == "bar.warp":
-            self.clocks.sync_warps(event.threads)
+            self.clocks.sync_warps(event.threads, event.key)
         elif kind.startswith("barrier.cluster"):
             self.clusters.barrier(event)
         elif kind.startswith(("mbarrier", "cp.async.mbarrier")):

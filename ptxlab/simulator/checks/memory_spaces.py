@@ -64,8 +64,8 @@ class LocalMemory:
 
 
 @dataclass
-class _TensorWrite:
-    """An instruction that may still be writing columns of a block's tensor memory."""
+class _TensorFlight:
+    """An instruction that may still be at work in columns of a block's tensor memory."""
 
     access: TensorAccess
     barriers: set[tuple[int, int]] = field(default_factory=set)  # block and address; none before a commit
@@ -90,8 +90,10 @@ class TensorCheck(Observer):
     def begin(self, batch: Batch) -> None:
         """Nothing is in flight in new blocks."""
         self._batch = batch
-        self._flights: list[_TensorWrite] = []
-        self._stores: list[_TensorWrite] = []  # of tcgen05.st
+        self._flights: list[_TensorFlight] = []
+        self._stores: list[_TensorFlight] = []  # of tcgen05.st
+        #: tcgen05.ld that nobody has waited for, by the instruction, its first thread and its columns.
+        self._loads: dict[tuple[int, int, range], _TensorFlight] = {}
         #: By block and first column: what allocated them, and its thread.
         self._allocated: dict[tuple[int, int], tuple[PtxInstruction, int]] = {}
 
@@ -125,10 +127,28 @@ class TensorCheck(Observer):
             for store in self._stores:
                 if store.touches(access):
                     self._add(access, store, "execute tcgen05.wait::st.sync.aligned after the store")
+        if access.kind == "read" and not access.asynchronous:
+            key = id(access.instruction), int(access.threads[0]), access.columns
+            self._loads[key] = _TensorFlight(access)
+        elif access.kind == "write":
+            self._check_loads(access)
         if access.kind == "write":
-            (self._flights if access.asynchronous else self._stores).append(_TensorWrite(access))
+            (self._flights if access.asynchronous else self._stores).append(_TensorFlight(access))
 
-    def _add(self, access: TensorAccess, flight: _TensorWrite, remedy: str) -> None:
+    def _check_loads(self, access: TensorAccess) -> None:
+        """Report loads that may still read what is overwritten."""
+        for load in self._loads.values():
+            if load.touches(access):
+                self._report.add(self._batch, Violation(
+                    "tcgen05.ld without wait", access.instruction, access.threads,
+                    f"{{who}} overwrite{{s}} columns of tensor memory that tcgen05.ld of "
+                    f"{line_text(load.access.instruction)} may still read",
+                    remedy="execute tcgen05.wait::ld.sync.aligned after the load",
+                    other=load.access.instruction, space="tensor",
+                ))  # fmt: skip
+                return
+
+    def _add(self, access: TensorAccess, flight: _TensorFlight, remedy: str) -> None:
         other = flight.access.instruction
         columns = flight.access.columns
         name = ".".join(other.parts[:2])
@@ -147,7 +167,10 @@ class TensorCheck(Observer):
         )
 
     def executed(self, instruction: PtxInstruction, threads: Threads) -> None:
-        """After tcgen05.wait::st a warp's stores are complete."""
+        """After tcgen05.wait::st a warp's stores are complete, after tcgen05.wait::ld its loads."""
+        if self._loads and instruction.parts[:2] == ("tcgen05", "wait::ld"):
+            waited = set(np.unique(threads.indices >> 5).tolist())
+            self._loads = {key: load for key, load in self._loads.items() if key[1] >> 5 not in waited}
         if self._stores and instruction.parts[:2] == ("tcgen05", "wait::st"):
             warps = np.unique(threads.indices >> 5)
             self._stores = [store for store in self._stores if int(store.access.threads[0]) >> 5 not in warps]
@@ -181,7 +204,7 @@ class TensorCheck(Observer):
                     flight.barriers.add(key)
 
     @staticmethod
-    def _is_awaited(flight: _TensorWrite, keys: set[tuple[int, int]]) -> bool:
+    def _is_awaited(flight: _TensorFlight, keys: set[tuple[int, int]]) -> bool:
         """Whether a thread of its block has waited for it."""
         return any(block == flight.access.block for block, _ in flight.barriers & keys)
 

@@ -13,17 +13,20 @@ class Traits:
     """What an instruction's opcode says about its accesses."""
 
     strong: bool  # in the sense of PTX's memory model
+    volatile: bool
     releases: bool
+    acquires: bool
     constant: bool  # `.nc`: nobody writes what it reads
     group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk", "wgmma" or ""
     completes_on_mbarrier: bool
     cta_scope: bool  # `.cta`: it is for threads of the same block
+    bypasses_l1: bool  # it asks L2, which all SMs share
 
 
 @cache
 def traits_of(opcode: str) -> Traits:
     """The traits of an opcode."""
-    parts = opcode.split(".")
+    parts = opcode.removeprefix("multimem.").split(".")
     completes_on_mbarrier = any(part.startswith("mbarrier::complete_tx") for part in parts)
     group = ""
     if parts[0] == "wgmma":
@@ -34,7 +37,19 @@ def traits_of(opcode: str) -> Traits:
     if parts[0] == "mbarrier":
         strong = parts[1] not in ("init", "inval")
     releases = "release" in parts or "acq_rel" in parts
-    return Traits(strong, releases, "nc" in parts, group, completes_on_mbarrier, "cta" in parts)
+    acquires = "acquire" in parts or "acq_rel" in parts
+    bypasses_l1 = strong or not {"cg", "cv", "cp"}.isdisjoint(parts)
+    return Traits(
+        strong,
+        "volatile" in parts,
+        releases,
+        acquires,
+        "nc" in parts,
+        group,
+        completes_on_mbarrier,
+        "cta" in parts,
+        bypasses_l1,
+    )
 
 
 @cache

@@ -20,11 +20,13 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..ptx.dataflow import basic_blocks, branch_targets, constants, register_bits, successors
+from ..ptx.ptxas import Rotation, rotations
 from ..ptx.syntax import (
     Address,
     Function,
     Immediate,
     Module,
+    Operand,
     PtxInstruction,
     Register,
     Vector,
@@ -79,6 +81,14 @@ class LoadUses(NamedTuple):
     lane_bits: int  # lanes whose numbers differ in these bits alone may have exchanged it
 
 
+class SharedArray(NamedTuple):
+    """An array in shared memory: its name in the PTX, and where it begins and ends."""
+
+    name: str
+    start: int
+    end: int
+
+
 class FunctionLoads:
     """The loads of a function."""
 
@@ -98,24 +108,10 @@ class FunctionLoads:
         """The uses of a load whose value may not matter; None if it does."""
         if load.parts[0] not in ("ld", "ldu", "ldmatrix") or self._is_used_at_once(load):
             return None
+        registers, uses, lane_bits = self._followed(load)
+        if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
+            return None
         instructions = self._function.instructions
-        registers = set(self._effects[load.index][1])
-        waiting = sorted(registers)
-        uses: set[int] = set()
-        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # lanes get rows that others point at
-        while waiting:
-            for index in self._readers.get(waiting.pop(), ()):
-                instruction = instructions[index]
-                bits = self._lane_bits(instruction)
-                if bits is not None:
-                    lane_bits |= bits
-                    fresh = self._effects[index][1] - registers
-                    registers |= fresh
-                    waiting += sorted(fresh)
-                else:
-                    uses.add(index)
-            if len(registers) > _MAX_REGISTERS or len(uses) > _MAX_USES:
-                return None
         decisions = {index for index in uses if _is_decided(instructions[index], registers)}
         return LoadUses(
             self._function.name,
@@ -123,6 +119,83 @@ class FunctionLoads:
             frozenset(id(instructions[index]) for index in uses - decisions),
             frozenset(id(instructions[index]) for index in decisions),
             lane_bits,
+        )
+
+    def _followed(self, load: PtxInstruction) -> tuple[set[int], set[int], int]:
+        """The registers computed from a load, the indices of what uses them, and `LoadUses.lane_bits`."""
+        registers = set(self._effects[load.index][1])
+        waiting = sorted(registers)
+        uses: set[int] = set()
+        lane_bits = 31 if load.parts[0] == "ldmatrix" else 0  # lanes get rows that others point at
+        while waiting and len(registers) <= _MAX_REGISTERS:
+            for index in self._readers.get(waiting.pop(), ()):
+                bits = self._lane_bits(self._function.instructions[index])
+                if bits is not None:
+                    lane_bits |= bits
+                    fresh = self._effects[index][1] - registers
+                    registers |= fresh
+                    waiting += sorted(fresh)
+                else:
+                    uses.add(index)
+        return registers, uses, lane_bits
+
+    def is_data(self, load: PtxInstruction) -> bool:
+        """Whether a volatile load gets a value to compute with: flags are polled, or only decide."""
+        instructions = self._function.instructions
+        registers, uses, _ = self._followed(load)
+        matters = any(not _is_decided(instructions[index], registers) for index in uses)
+        return matters and load.operands[1] not in self._polled
+
+    def _is_polled(self, load: PtxInstruction) -> bool:
+        """Whether a loop goes on until the value is another."""
+        instructions = self._function.instructions
+        registers, uses, _ = self._followed(load)
+        return any(
+            target <= load.index <= index and _is_decided(instructions[index], registers)
+            for index in uses
+            for target in branch_targets(instructions[index])
+        )
+
+    def is_flag(self, address: Operand) -> bool:
+        """Whether volatile loads or atomic operations look at an address only in order to decide."""
+        lookers = (each for each in self._function.instructions if each.parts[0] in ("ld", "atom"))
+        ours = [each for each in lookers if each.operands[1] == address]
+        return any(self._followed(each)[1] and not self.is_data(each) for each in ours)
+
+    @cached_property
+    def _polled(self) -> list[Operand]:
+        """The addresses of volatile loads and atomic operations that are polled: whose turn it is, say."""
+        instructions = self._function.instructions
+        loads = [each for each in instructions if each.parts[0] == "ld" and "volatile" in each.parts]
+        atomics = [each for each in instructions if each.parts[0] == "atom"]
+        polled = [each for each in (*loads, *atomics) if self._is_polled(each)]
+        return [each.operands[1] for each in polled]
+
+    def is_update(self, load: PtxInstruction, store: PtxInstruction) -> bool:
+        """Whether a store puts back what is computed from a load of the same address, and nobody polls it."""
+        if load.parts[0] != "ld" or store.parts[0] != "st":
+            return False
+        source, target = load.operands[-1], store.operands[0]
+        if not isinstance(source, Address) or source != target or target in self._polled:
+            return False
+        stored = {register.index for register in registers_of(store.operands[1])}
+        return not stored.isdisjoint(self._followed(load)[0])
+
+    @cached_property
+    def updating_stores(self) -> frozenset[int]:
+        """Volatile stores, by id, that put back what is computed from a load of the same address."""
+        volatile = [each for each in self._function.instructions if "volatile" in each.parts]
+        return frozenset(
+            id(each) for each in volatile if any(self.is_update(load, each) for load in volatile)
+        )
+
+    def shares_branch(self, first: PtxInstruction, last: PtxInstruction) -> bool:
+        """Whether two instructions are in one `if`: a branch before them may skip both."""
+        low, high = sorted([first.index, last.index])
+        before = self._function.instructions[:low]
+        return any(
+            each.guard is not None and any(target > high for target in branch_targets(each))
+            for each in before
         )
 
     def _is_used_at_once(self, load: PtxInstruction) -> bool:
@@ -256,6 +329,8 @@ class ModulePlans:
         self._regions: dict[int, tuple[PtxInstruction, ...]] = {}
         self._load_uses: dict[int, LoadUses | None] = {}
         self._lock = Lock()
+        self.arrays_of: dict[int, tuple[SharedArray, ...]] = {}  # that instructions access, as far as known
+        self._unoptimised = module.debug
         self.names: dict[tuple[str, int], str] = {}  # of registers, by function and number
         self.sets: dict[tuple[str, frozenset[int]], int] = {}  # registers of wgmma instructions
 
@@ -263,6 +338,16 @@ class ModulePlans:
     def guesses(self) -> frozenset[int]:
         """Loads, by id, of what a compare-and-swap compares: if the value is stale, the swap fails."""
         return frozenset(load for each in self.functions.values() for load in _compared_loads(each.function))
+
+    @cached_property
+    def rotations(self) -> dict[int, Rotation]:
+        """The sums, by id, that the assembler turns into a rotate; none where it does not optimise."""
+        functions = () if self._unoptimised else tuple(each.function for each in self.functions.values())
+        return {
+            id(function.instructions[index]): rotation
+            for function in functions
+            for index, rotation in rotations(function).items()
+        }
 
     @cached_property
     def blind_updates(self) -> frozenset[int]:
@@ -299,6 +384,60 @@ class ModulePlans:
         if key not in self._load_uses:
             self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
         return self._load_uses[key]
+
+    def is_data(self, instruction: PtxInstruction) -> bool:
+        """Whether a volatile load or store is of more than a flag, which is polled or tested."""
+        loads = self.owners[id(instruction)].loads
+        if instruction.parts[0] == "st":
+            return not loads.is_flag(instruction.operands[0])
+        return instruction.parts[0] == "ld" and loads.is_data(instruction)
+
+    def are_update(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether two instructions are the load and the store of one update, or both its store."""
+        loads = self.owners[id(one)].loads
+        if self.owners[id(other)].loads is not loads:
+            return False
+        if one is other:
+            return any(loads.is_update(each, one) for each in self.owners[id(one)].function.instructions)
+        return loads.is_update(one, other) or loads.is_update(other, one)
+
+    @cached_property
+    def has_flags(self) -> bool:
+        """Whether blocks may hand something over by flags: there is a fence, or a release."""
+        functions = (each.function for each in self.functions.values())
+        opcodes = {each.opcode for function in functions for each in function.instructions}
+        parts = {part for opcode in opcodes for part in opcode.split(".")}
+        return not parts.isdisjoint({"fence", "membar", "release", "acq_rel"})
+
+    @cached_property
+    def stores_volatile(self) -> bool:
+        """Whether anything is stored to volatile memory."""
+        functions = (each.function for each in self.functions.values())
+        return any(
+            each.parts[0] == "st" and "volatile" in each.parts
+            for function in functions
+            for each in function.instructions
+        )
+
+    def may_overwrite_count(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether one is a volatile store, and the other an atomic operation that is no lock and no flag."""
+        if other.parts[0] == "st":
+            one, other = other, one
+        if one.parts[0] != "st" or "volatile" not in one.parts or other.parts[0] not in ("atom", "red"):
+            return False
+        loads = self.owners[id(other)].loads
+        if "cas" in other.parts or loads.is_flag(other.operands[-2]):
+            return False
+        return id(other) in self.blind_updates or loads.is_data(other)
+
+    def updates(self, store: PtxInstruction) -> bool:
+        """Whether a volatile store puts back what is computed from what was there."""
+        return id(store) in self.owners[id(store)].loads.updating_stores
+
+    def share_branch(self, one: PtxInstruction, other: PtxInstruction) -> bool:
+        """Whether two instructions are in one `if` of a function."""
+        owner = self.owners[id(one)]
+        return self.owners[id(other)] is owner and owner.loads.shares_branch(one, other)
 
     def of(self, instruction: PtxInstruction) -> RegisterPlan | None:
         """What to check when it is executed; None for nothing."""
@@ -372,7 +511,9 @@ def _flow_of(instruction: PtxInstruction, function: str) -> Flow:
         for register in registers_of(operand)
     ]
     stored: list[int] = []
-    if name in ("st", "stmatrix"):
+    if name == "st" and "bulk" in instruction.parts:
+        stored = [-1]  # zeros
+    elif name in ("st", "stmatrix"):
         items = getattr(instruction.operands[1], "items", (instruction.operands[1],))
         stored = [item.index if isinstance(item, Register) else -1 for item in items]
     elif name in ("atom", "red"):

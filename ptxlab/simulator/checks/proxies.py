@@ -53,8 +53,14 @@ class ProxyFences:
             self._global_fence[event.threads] = self._time.now
 
     def check_stores(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
-        """Report ordinary stores to shared memory that an asynchronous read has no fence after."""
+        """Report ordinary stores to shared memory that an asynchronous access has no fence after.
+
+        One that overwrites them may come first, unless somebody has read what was stored.
+        """
         plain = (before != 0) & (before & (PENDING | WORK) == 0)
+        if touch.access.kind == "write" and plain.any():
+            read = np.max([readers[touch.entries] for readers in touch.shadow.readers()], axis=0)
+            plain &= read >> TIME_SHIFT & TIME < before >> TIME_SHIFT & TIME
         if not plain.any():
             return
         self._blocks.require_same_clocks()
@@ -77,19 +83,24 @@ class ProxyFences:
             self._reports.unfenced_store(touch, bad[same], other)
 
     def check_loads(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
-        """Report loads that may still be under way when a bulk copy overwrites global memory.
+        """Report loads that may still be under way when a bulk copy overwrites what they read.
 
         Their values have not been used so far, and no fence.proxy.async came after them.
         """
         readers = touch.threads_of(before)
         which = np.flatnonzero((before & (PENDING | WORK) == 0) & (readers >= 0) & (before != 0))
+        if not len(which):
+            return
         readers, times = readers[which], before[which] >> TIME_SHIFT & TIME
-        bad = np.maximum(self._global_fence[readers], self._global_fence[touch.threads[which]]) < times
+        fenced = self._clocks.proxy_fenced if touch.in_shared else self._global_fence
+        bad = np.maximum(fenced[readers], fenced[touch.threads[which]]) < times
         for time in np.unique(times[bad])[:_MAX_OTHERS].tolist():
             other, same = self._time.instruction_at(time), bad & (times == time)
             uses = None if other is None else self._plans.load_uses(other)
             if other is None or uses is None or self._values.were_used(uses, readers[same], times[same]):
                 continue
+            if touch.in_shared:
+                self._blocks.require_separate()
             self._reports.overtaken_load(touch, which[same], other)
 
     # -- mbarrier.init ---------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from .access_reports import AccessReports, Conflict, OtherVerb
 from .clocks import Clocks
 from .clusters import ClusterPresence
 from .idle_loads import IdleLoads
+from .plans import ModulePlans
 from .shadow import ATOMIC, FLAGS, ID, PENDING, TIME, TIME_SHIFT, WORK, ShadowTouch
 from .uniform_blocks import UniformBlocks
 
@@ -32,6 +33,7 @@ class RaceCheck:
     blocks: UniformBlocks
     presence: ClusterPresence
     loads: IdleLoads
+    plans: ModulePlans
 
     def check(self, touch: ShadowTouch, before: NDArray[Any], other_verb: OtherVerb) -> bool:
         """Compare an access with earlier ones, given by stamps of its entries; whether any is unordered."""
@@ -52,14 +54,17 @@ class RaceCheck:
         Atomic operations may, but with scope .cta only those of one block. The shadow has the stamps already.
         """
         shadow, entries, threads = touch.shadow, touch.entries, touch.threads
-        if touch.strong and not touch.traits.cta_scope:
+        updates = touch.traits.volatile and self.plans.updates(touch.access.instruction)
+        if touch.strong and not touch.traits.cta_scope and not updates:
             return
         if not touch.strong and (touch.access.kind != "write" or (shadow.writer[entries] == stamps).all()):
             return
         last = np.zeros(len(shadow.writer), dtype=np.int64)
         last[entries] = np.arange(len(entries))
         winner = last[entries]
-        if touch.strong:
+        if updates:
+            conflicting = threads != threads[winner]
+        elif touch.strong:
             blocks = threads // self.clocks.lanes
             conflicting = blocks != blocks[winner]
         else:
@@ -69,6 +74,8 @@ class RaceCheck:
             self._require_separate(touch)  # other blocks may write other values
             conflicting = (content != content[winner]).any(axis=1) & (threads != threads[winner])
         if conflicting.any():
+            if updates:
+                self._require_separate(touch)
             self.reports.conflicting_writes(touch, winner, np.flatnonzero(conflicting))
 
     def _require_separate(self, touch: ShadowTouch) -> None:
@@ -97,8 +104,13 @@ class RaceCheck:
         ordered = self._ordered(touch, threads, stamps, other_verb)
         if touch.strong:
             atomic = stamps & ATOMIC != 0
-            if touch.traits.cta_scope:  # atomic for threads of the same block only
-                atomic &= threads // self.clocks.lanes == touch.threads_of(stamps) // self.clocks.lanes
+            if self.plans.stores_volatile:
+                loose = atomic & ~ordered & (stamps & (PENDING | WORK) == 0)
+                self._check_volatile(touch, before, which[loose], other_verb)
+            narrow = touch.traits.cta_scope | self.clocks.time.had_cta_scope(stamps >> TIME_SHIFT & TIME)
+            if np.any(narrow):  # atomic for threads of the same block only
+                same = threads // self.clocks.lanes == touch.threads_of(stamps) // self.clocks.lanes
+                atomic &= same | ~narrow
             ordered |= atomic
         if ordered.all():
             return None
@@ -127,6 +139,45 @@ class RaceCheck:
         ordered[work] = self.clocks.knows_work(threads[work], stamps[work] & ID, times[work])
         return ordered
 
+    def _check_volatile(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
+    ) -> None:
+        """Report volatile accesses that nothing orders: no race in PTX's sense, but not in order either.
+
+        Flags that are polled or tested are left out. Updates lose what others store in between, and a store
+        may overwrite what an atomic operation counts.
+        """
+        if not len(which):
+            return
+        stamps, threads = before[which], touch.threads[which]
+        times = stamps >> TIME_SHIFT & TIME
+        others = touch.threads_of(stamps)
+        seen = self.clocks.ordered(
+            threads, others, times, other_verb == "wrote" or not touch.in_shared, seen=True
+        )
+        elsewhere = threads // self.clocks.lanes != others // self.clocks.lanes
+        seen &= ~(elsewhere & self.clocks.have_narrow_fences(threads))
+        instruction = touch.access.instruction
+        for time in np.unique(times[~seen])[:_MAX_OTHERS].tolist():
+            other = self.clocks.time.instruction_at(time)
+            if other is None:
+                continue
+            entries = which[~seen & (times == time)]
+            is_update = self.plans.are_update(other, instruction)
+            if self.plans.may_overwrite_count(other, instruction):
+                is_update = True
+                if touch.access.kind == "write":  # of the block that counted last, it may be a reset
+                    entries = entries[~self.clocks.read_flags_since(touch.threads[entries], time)]
+            elif not is_update:
+                carrier = other if other_verb == "reads" else instruction
+                if not ("volatile" in other.parts and touch.traits.volatile and self.plans.is_data(carrier)):
+                    continue
+                if touch.access.kind == "write":
+                    entries = _different(touch, before, entries)
+            if len(entries):
+                self._require_separate(touch)
+                self.reports.volatile(Conflict(touch, before, entries, other, other_verb), is_update)
+
     # -- what unordered accesses mean ------------------------------------------------------------------------
 
     def _judge(
@@ -140,6 +191,7 @@ class RaceCheck:
         self._require_separate(touch)
         if other_verb == "wrote" and touch.access.kind == "write":
             which = _different(touch, before, which)
+        which = self._without_unacquired(touch, before, which, other_verb)
         if touch.in_shared and self.clocks.batch.grid.cluster_size > 1:
             absent = self.presence.may_be_absent(touch.threads[which], touch.threads_of(before[which]))
             which = which[~absent]  # that is reported
@@ -148,6 +200,37 @@ class RaceCheck:
             other = self.clocks.time.instruction_at(time)
             if other is not None:
                 self._report(Conflict(touch, before, which[times == time], other, other_verb))
+
+    def _without_unacquired(
+        self, touch: ShadowTouch, before: NDArray[Any], which: NDArray[np.intp], other_verb: OtherVerb
+    ) -> NDArray[np.intp]:
+        """Report entries that a flag orders which was read and not acquired; the entries that are left.
+
+        The cache of its SM may then give an ordinary load what its block has loaded there before it was
+        written, unless a fence has emptied that cache in between. Who reads a flag with .relaxed, or has a
+        fence for the block alone, has asked for no more.
+        """
+        clocks, stamps, threads = self.clocks, before[which], touch.threads[which]
+        plain, others = stamps & (PENDING | WORK) == 0, touch.threads_of(stamps)
+        if not plain.any() or not (clocks.everywhere.any_published or clocks.in_block.any_published):
+            return which
+        seen = np.zeros(len(which), dtype=np.bool_)
+        written = other_verb == "wrote" or not touch.in_shared
+        times = stamps >> TIME_SHIFT & TIME
+        seen[plain] = clocks.ordered(threads[plain], others[plain], times[plain], written, seen=True)
+        elsewhere = threads // clocks.lanes != others // clocks.lanes
+        stale = clocks.have_narrow_fences(threads)
+        access = touch.access
+        if access.kind == "read" and access.proxy == "generic" and not touch.traits.bypasses_l1:
+            stale |= clocks.may_be_old(touch.piece.data, threads, times) | clocks.have_relaxed(threads)
+        stale &= elsewhere
+        for chosen, is_stale in ((seen & stale, True), (seen & ~stale, False)):
+            for time in np.unique(times[chosen])[:_MAX_OTHERS].tolist():
+                other = clocks.time.instruction_at(time)
+                if other is not None:
+                    entries = which[chosen & (times == time)]
+                    self.reports.unacquired(Conflict(touch, before, entries, other, other_verb), is_stale)
+        return np.asarray(which[~seen])
 
     def _report(self, conflict: Conflict) -> None:
         """Report a conflict with one instruction."""

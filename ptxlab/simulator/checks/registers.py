@@ -41,6 +41,7 @@ class RegisterCheck(Observer):
         self._seen_whole: dict[int, NDArray[Any]] = {}  # the last threads without missing lanes, by `lanes`
         self._groups = np.zeros(batch.size, dtype=np.int64)
         self._fenced = np.zeros(batch.size, dtype=np.int64)
+        self._resizes: dict[str, list[Synchronisation]] = {}  # setmaxnreg, by .inc and .dec
 
     # -- masks -----------------------------------------------------------------------------------------------
 
@@ -49,7 +50,9 @@ class RegisterCheck(Observer):
         self._machine = machine
 
     def end(self) -> None:
-        """Forget the machine."""
+        """Report what all warps of a warpgroup must execute, and some have not; forget the machine."""
+        for events in self._resizes.values():
+            self._check_warpgroups(events)
         self._machine = None
 
     def _check_mask(self, instruction: PtxInstruction, plan: RegisterPlan, ours: NDArray[Any]) -> None:
@@ -95,6 +98,8 @@ class RegisterCheck(Observer):
         """Fences, groups and waits of wgmma; lanes that never come."""
         if event.kind == "passed by":
             self._report_passed_by(event)
+        if event.kind.startswith("setmaxnreg"):
+            self._resizes.setdefault(event.instruction.parts[1], []).append(event)
         if not event.kind.startswith("wgmma"):
             return
         self._time += 1
@@ -144,6 +149,32 @@ class RegisterCheck(Observer):
                 "lanes missing", instruction, ours,
                 f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
             ))  # fmt: skip
+
+    def _check_warpgroups(self, events: list[Synchronisation]) -> None:
+        """Report setmaxnreg that some warps of a warpgroup never execute.
+
+        They need not execute the same one: CUTLASS has a branch for each warp of a warpgroup, with its own.
+        """
+        lanes = self._batch.block_lanes
+        warps = np.arange(self._batch.size // 32) * 32
+        groups = warps // lanes * -(-lanes // 128) + warps % lanes // 128
+        executed = np.zeros(len(warps), dtype=np.bool_)
+        for event in events:
+            executed[event.threads >> 5] = True
+        missing = self._batch.valid[warps] & ~executed
+        partial = np.isin(groups, groups[missing])
+        for event in events:
+            ours = event.threads[partial[event.threads >> 5]]
+            if len(ours):
+                away = warps[missing & (groups == groups[ours[0] >> 5])] % lanes // 32
+                numbers = ", ".join(map(str, away.tolist()))
+                names, do = (f"warps {numbers}", "do") if len(away) > 1 else (f"warp {numbers}", "does")
+                self._report.add(self._batch, Violation(
+                    "lanes missing", event.instruction, ours,
+                    f"{{who}} execute{{s}} {event.instruction.opcode}, but {names} of the same warpgroup "
+                    f"{do} not",
+                    remedy="let all warps of the warpgroup execute it",
+                ))  # fmt: skip
 
     def _flight(self, number: int, instruction: PtxInstruction) -> _RegistersInFlight:
         if number not in self._flights:

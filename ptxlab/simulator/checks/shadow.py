@@ -1,7 +1,7 @@
 """Shadow memory: for every few bytes of memory, which threads accessed them last, and when.
 
-An entry keeps the last writer and two readers: the last one, and another. A new access is compared with these
-alone; a complete list of readers would cost more and find little else.
+An entry keeps the last writer and two readers: the last one, and another. In shared memory those that they
+displace are kept as well, the last read of each warp; they are few, since a barrier of the block settles all.
 
 Where atomic operations update bytes and nobody reads their results, an entry also keeps an update before the
 last, by another block or warp: such an operation does not learn of the updates before it.
@@ -33,6 +33,7 @@ ID = (1 << 29) - 1  # a mask of the thread or the column
 _LARGEST = 128  # bytes of an entry, until a narrower access comes
 _RECORDS = ("writer", "updater", "reader", "second", "idle_reader", "idle_second", "idle_load")
 _MAX_LATER = 32 << 20  # bytes of reads that are kept
+_MAX_READERS = 1 << 27  # bytes of shared memory times warps, up to which all readers are kept
 
 
 class Read(NamedTuple):
@@ -48,8 +49,9 @@ class Read(NamedTuple):
 class Shadow:
     """The entries of one array. An entry stands for as many bytes as the narrowest access has."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, warps: int = 1) -> None:
         self.size = size
+        self._warps = warps  # of a block
         self._shift = _LARGEST.bit_length() - 1  # bits of an address within an entry
         count = -(-size >> self._shift)
         self.writer = np.zeros(count, dtype=np.int64)
@@ -57,6 +59,8 @@ class Shadow:
         self.second = np.zeros(count, dtype=np.int64)
         #: The same of loads whose value may not matter, and the load's id; empty while there are none.
         self.idle_reader = self.idle_second = self.idle_load = np.zeros(0, dtype=np.int64)
+        #: Further readers of shared memory, by warp of the block.
+        self.more_readers = np.zeros((0, count), dtype=np.int64)
         #: Atomic updates before that of `writer`; empty while there are none.
         self.updater = np.zeros(0, dtype=np.int64)
         self.was_written = self.was_read = False
@@ -79,10 +83,11 @@ class Shadow:
         self._later, self._later_bytes = [], 0
 
     def readers(self) -> tuple[NDArray[np.int64], ...]:
-        """The arrays of readers, those of loads that may not matter last."""
+        """The arrays of readers; those of loads that may not matter come after the first two."""
         if len(self.idle_reader):
-            return self.reader, self.second, self.idle_reader, self.idle_second
-        return self.reader, self.second
+            idle = self.idle_reader, self.idle_second
+            return self.reader, self.second, *idle, *self.more_readers
+        return self.reader, self.second, *self.more_readers
 
     def readers_for(
         self, load: int, entries: NDArray[Any], limit: int = 1
@@ -133,13 +138,30 @@ class Shadow:
                 if same_warp.any():  # it does not take the place of one of another warp
                     same_warp &= second[entries] >= limit
                     keep &= ~same_warp
-                second[entries[keep]] = before[keep]
+                self._displace(second, entries[keep], before[keep], limit)
         reader[entries] = stamps
         differences = reader[entries]
         differences ^= stamps
         if len(differences) and differences.max() >= 32:  # the times are equal: it is another warp
             others = differences & (ID & ~31) != 0
-            second[entries[others]] = stamps[others]
+            self._displace(second, entries[others], stamps[others], limit)
+
+    def _displace(
+        self, second: NDArray[np.int64], entries: NDArray[Any], stamps: NDArray[Any], limit: int
+    ) -> None:
+        """Note other readers of entries; what they displace, and what has no room, is kept by warp."""
+        before = second[entries]
+        second[entries] = stamps
+        if self.size * self._warps > _MAX_READERS or second is self.idle_second:
+            return
+        displaced = (before >= limit) & ((before ^ stamps) & (FLAGS | ID & ~31) != 0)
+        crowded = (second[entries] ^ stamps) & (ID & ~31) != 0
+        for chosen, readers in ((displaced, before), (crowded, stamps)):
+            if chosen.any():
+                if not len(self.more_readers):
+                    self.more_readers = np.zeros((self._warps, len(self.writer)), dtype=np.int64)
+                readers = readers[chosen]
+                self.more_readers[(readers & ID) // 32 % self._warps, entries[chosen]] = readers
 
     def note_writes(self, entries: NDArray[Any], stamps: NDArray[Any]) -> None:
         """Note the last writer of each entry."""
@@ -164,12 +186,18 @@ class Shadow:
         """The shadow of one block becomes that of `blocks` blocks of `lanes` lanes, which did the same."""
         count = len(self.writer)
         first = np.repeat(np.arange(blocks) * lanes, count)
+
+        def repeated(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
+            stamps = np.tile(stamps, blocks)
+            of_threads = (stamps != 0) & (stamps & WORK == 0)
+            return np.where(of_threads, stamps + first, stamps)
+
         for name in ("writer", "updater", "reader", "second", "idle_reader", "idle_second"):
             if not len(getattr(self, name)):
                 continue
-            stamps = np.tile(getattr(self, name), blocks)
-            of_threads = (stamps != 0) & (stamps & WORK == 0)
-            setattr(self, name, np.where(of_threads, stamps + first, stamps))
+            setattr(self, name, repeated(getattr(self, name)))
+        more = [repeated(stamps) for stamps in self.more_readers]
+        self.more_readers = np.array(more, dtype=np.int64).reshape(len(more), blocks * count)
         self.idle_load = np.tile(self.idle_load, blocks)
         self.size *= blocks
 
@@ -204,6 +232,7 @@ class Shadow:
             return
         for name in _RECORDS:
             setattr(self, name, np.repeat(getattr(self, name), 1 << self._shift - shift))
+        self.more_readers = np.repeat(self.more_readers, 1 << self._shift - shift, axis=1)
         self._shift = shift
 
 

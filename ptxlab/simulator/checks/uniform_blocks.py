@@ -38,7 +38,8 @@ class UniformBlocks:
     def shadow(self, piece: Piece) -> Shadow:
         """The shadow of the shared memory that a piece of an access is in."""
         if self._shadow is None:
-            self._shadow = Shadow(piece.data.size // (self._batch.count if self.uniform else 1))
+            size = piece.data.size // (self._batch.count if self.uniform else 1)
+            self._shadow = Shadow(size, self._batch.block_lanes // 32)
         return self._shadow
 
     def check(self, access: Access, piece: Piece, check: Callable[[Piece], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...numerics.scalar.approximations import DIVISIONS, division, division_fact
 from ...numerics.scalar.opcode import Opcode
 from ...numerics.scalar.video import follows_manual
 from ..machine import Frame, Machine, MachineStep
-from ..ptx.ptxas import Contraction, Modified
+from ..ptx.ptxas import Contraction, Modified, Rotation
 from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
 from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
@@ -31,6 +32,8 @@ def scalar(instruction: PtxInstruction, context: Context) -> MachineStep:
         raise unsupported(instruction)
     destination, *sources = instruction.operands
     parts = instruction.parts
+    if "rs" in parts and isinstance(sources[0], Vector):
+        sources[:1] = sources[0].items
     carries = "cc" in parts or parts[0] in _WITH_CARRY
     least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
     if not least <= len(sources) <= len(known.sources):
@@ -137,6 +140,23 @@ def fused_sum(
         write(frame, threads, function(a ^ product_sign, b, c ^ addend_sign))
 
     return MachineStep(instruction, execute)
+
+
+def rotated_sum(step: MachineStep, context: Context, rotation: Rotation) -> MachineStep:
+    """A sum of 64 bits of which the assembler makes a rotate: that in a simulation with `assembled=True`."""
+    instruction, add = step.instruction, step.execute
+    destination, *sources = instruction.operands
+    first, second = readers(sources, 64, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        operands = [read(machine, frame, threads) for read in (first, second)]
+        if add is not None:
+            add(machine, frame, threads)  # the carry is that of the sum
+        if machine.launch.assembled:
+            write(frame, threads, rotation.rotated(*operands))
+
+    return replace(step, execute=execute)
 
 
 def _two_results(

@@ -21,7 +21,7 @@ from ..memory import SHARED_START, in_block
 from ..ptx.syntax import Address, Immediate, PtxInstruction, Register, type_bits
 from ..threads import Threads
 from .builders import Context, builds, unsupported
-from .loads import REDUCTIONS, combination, combined
+from .loads import REDUCTIONS, atomic_update, combination, combined, plain_store
 from .mbarriers import BarrierChange, barrier_place, read_masks, update_barriers, update_in_blocks
 from .operands import Read, address, announced, items_of, reader, readers, writer
 from .tma import Boxes, load_boxes, map_at, store_boxes
@@ -128,6 +128,7 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
     mask = None
     if "multicast::cluster" in instruction.parts:
         mask = reader(others[1], 16, instruction, context)
+    chosen_bytes = reader(others[-1], 16, instruction, context) if "cp_mask" in instruction.parts else None
     reduces = instruction.parts[1] == "reduce"
     bits, count = 32, 4  # of an element, and elements that are copied together
     combine = None
@@ -160,6 +161,14 @@ def _bytes_copied(instruction: PtxInstruction, context: Context) -> MachineStep:
         if combine is not None:
             update = combined(combine, words)
             machine.memory.update(instruction, to, each, write_to, bits, update)
+        elif chosen_bytes is not None:
+            content = np.stack(words, axis=-1).view(np.uint8)
+            bits_of_mask = chosen_bytes(machine, frame, threads)[which]
+            for byte in range(content.shape[1]):
+                chosen = bits_of_mask >> np.uint16(byte) & 1 != 0
+                writers = Threads.listed(threads.batch, each.indices[chosen])
+                values = [content[chosen, byte]]
+                machine.memory.store(instruction, to, writers, write_to[chosen] + byte, values, "async")
         elif masks is None:
             machine.memory.store(instruction, to, each, write_to, words, "async")
         else:
@@ -258,7 +267,12 @@ def _check_mode(tensor: TensorMap, coordinates: int, columns: bool, rows: int) -
 
 @builds("st.async", "red.async")
 def _asynchronous(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """`st.async` and `red.async`: to a block of the cluster; an mbarrier there counts the bytes."""
+    """`st.async` and `red.async`: to a block of the cluster; an mbarrier there counts the bytes.
+
+    Without an mbarrier they are strong ones to global memory, which release.
+    """
+    if len(instruction.operands) == 2:
+        return (plain_store if instruction.parts[0] == "st" else atomic_update)(instruction, context)
     target, source, barrier = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 32
     place, signal = address(target, instruction, context), address(barrier, instruction, context)

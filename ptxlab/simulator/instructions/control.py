@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted, quoted
 from ..events import Piece
+from ..hazard import HazardError, Violation, hazard_of
 from ..machine import Frame, Machine, MachineStep, Reduction
 from ..memory import LOCAL_WINDOW, Memory
-from ..ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets
+from ..ptx.syntax import BUILT_IN, LabelTarget, OperandList, PtxInstruction, Symbol, Targets, plain_name
 from ..threads import Threads
 from .builders import Context, builds, unsupported
 from .operands import Write, address, announced, reader, writer
@@ -72,11 +72,26 @@ def _leave(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 @builds("trap")
 def _trap(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """The program's own, from `__trap()` or `asm`, or the compiler's, where the code has no meaning."""
+
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         thread = machine.batch.name(int(threads.indices[0]))
-        raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
+        if not instruction.by_compiler:
+            raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
+        raise undefined(
+            instruction, threads,
+            f"{instruction.where}: trap: {thread} comes to a trap in "
+            f"{plain_name(frame.program.function.name)}, which the compiler put in place of code that has no "
+            "defined behaviour, such as an access through a null pointer or a write to __constant__ memory",
+        )  # fmt: skip
 
     return MachineStep(instruction, execute)
+
+
+def undefined(instruction: PtxInstruction, threads: Threads, sentence: str) -> HazardError:
+    """Threads do what has no meaning, which ends the simulation."""
+    violation = Violation("undefined behaviour", instruction, threads.indices, sentence)
+    return HazardError(sentence, hazard_of(threads.batch, violation))
 
 
 # -- calls ---------------------------------------------------------------------------------------------------
@@ -110,9 +125,11 @@ def _call(instruction: PtxInstruction, context: Context) -> MachineStep:
         for target in np.unique(targets):
             callee_name = machine.launch.functions.get(int(target))
             if callee_name is None:
-                raise PtxlabError(
-                    f"{instruction.where}: a call of 0x{int(target):x}, which is not a function"
-                )
+                callers = active.where(targets == target)
+                raise undefined(
+                    instruction, callers, f"{instruction.where}: a call of 0x{int(target):x}, which is not a "
+                    f"function, by {machine.batch.name(int(callers.indices[0]))}"
+                )  # fmt: skip
             _enter(machine, frame, call, callee_name, active.where(targets == target))
 
     return MachineStep(instruction, control=control)
@@ -260,7 +277,11 @@ def _bar(instruction: PtxInstruction, context: Context) -> MachineStep:
 @builds("bar.warp")
 def _bar_warp(instruction: PtxInstruction, context: Context) -> MachineStep:
     mask = reader(instruction.operands[0], 32, instruction, context)
-    return replace(announced(instruction, "bar.warp"), convergent_lanes=32, membermask=mask)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, "bar.warp", threads, mask(machine, frame, threads))
+
+    return MachineStep(instruction, execute, convergent_lanes=32, membermask=mask)
 
 
 @builds("barrier.cluster.arrive")

@@ -23,9 +23,20 @@ from ..memory import (
     in_block,
     serialised,
 )
-from ..ptx.syntax import Address, Immediate, Module, Operand, PtxInstruction, Sink, Symbol, Vector, type_bits
+from ..ptx.syntax import (
+    Address,
+    Immediate,
+    Module,
+    Operand,
+    PtxInstruction,
+    Register,
+    Sink,
+    Symbol,
+    Vector,
+    type_bits,
+)
 from ..threads import UNSIGNED, Threads
-from .builders import Context, builds, unsupported
+from .builders import Context, IllegalError, builds, unsupported
 from .operands import address, computed, items_of, reader, readers, writer, writers
 
 _SPACES = {
@@ -97,7 +108,7 @@ def _ld(instruction: PtxInstruction, context: Context) -> MachineStep:
 
 
 @builds("st")
-def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
+def plain_store(instruction: PtxInstruction, context: Context) -> MachineStep:
     bits, count, _ = _element(instruction)
     target, source, *_ = instruction.operands
     space, target = _located(instruction, target, context)
@@ -112,6 +123,37 @@ def _st(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = [read(machine, frame, threads) for read in reads]
         machine.memory.store(instruction, space, threads, place(machine, frame, threads), values)
+
+    return MachineStep(instruction, execute)
+
+
+_MAX_BULK = 1 << 24
+
+
+@builds("st.bulk")
+def _st_bulk(instruction: PtxInstruction, context: Context) -> MachineStep:
+    """Zeros for a number of bytes of shared memory; an ordinary weak store (PTX ISA, "st.bulk")."""
+    target, size, value = instruction.operands
+    if not isinstance(value, Immediate) or value.value != 0:
+        raise IllegalError(f"{instruction.where}: {instruction.opcode} stores zeros: its last operand is 0")
+    space = space_of(instruction)
+    place = address(target, instruction, context)
+    wide = isinstance(size, Register) and type_bits(size.type) == 64
+    length = reader(size, 64 if wide else 32, instruction, context, "bsu")
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        wrong = (sizes % 8 != 0) | (sizes < 0) | (sizes > _MAX_BULK)
+        if wrong.any():
+            raise PtxlabError(f"{int(sizes[wrong][0])} bytes: st.bulk takes multiples of 8 up to {_MAX_BULK}")
+        counts = np.minimum(sizes, machine.memory.shared_size) // 8  # more is out of bounds in any case
+        which = np.repeat(np.arange(threads.count), counts)
+        steps = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        each = Threads.listed(threads.batch, threads.indices[which])
+        zeros = np.zeros(len(which), dtype=UNSIGNED[64])
+        places = place(machine, frame, threads)[which] + 8 * steps
+        if len(which):
+            machine.memory.store(instruction, space, each, places, [zeros])
 
     return MachineStep(instruction, execute)
 
@@ -291,7 +333,7 @@ _ATOMIC = (*REDUCTIONS, "exch", "cas")
 
 
 @builds("atom", "red")
-def _atom(instruction: PtxInstruction, context: Context) -> MachineStep:
+def atomic_update(instruction: PtxInstruction, context: Context) -> MachineStep:
     parts = instruction.parts
     reduces = parts[0] == "red"
     kind = next((part for part in parts if part in (REDUCTIONS if reduces else _ATOMIC)), "")
@@ -352,7 +394,7 @@ def combination(
     opcode = f"{kind}.{type_name}"
     if kind == "add" and ("f" in type_name):
         opcode = f"add.rn.{type_name}"
-        if type_name == "f32" and space != "shared":
+        if type_name == "f32" and space != "shared" and "noftz" not in instruction.parts:
             opcode = "add.rn.ftz.f32"  # in global memory subnormal numbers count as 0 (PTX ISA, "atom")
     scalar = operation(opcode)
     if scalar is None:

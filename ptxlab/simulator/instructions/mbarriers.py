@@ -1,7 +1,7 @@
 """mbarriers: arrivals, bytes and phases. PTX ISA, "mbarrier".
 
 An mbarrier is opaque to programs. Here its 64 bits are: arrivals still expected (20), arrivals of each phase
-(20), bytes still expected (22, with sign), and the phase (1, at the top).
+(20), bytes still expected (22, with sign), a one if it is valid, and the phase (1, at the top).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError, counted
+from ..hazard import HazardError, Violation, hazard_of
 from ..machine import Frame, Machine, MachineStep
-from ..memory import SHARED_WINDOW, cluster_places, in_block, serialised
+from ..memory import RANK_SHIFT, SHARED_WINDOW, cluster_places, in_block, serialised
 from ..ptx.syntax import Address, Operand, PtxInstruction, Sink, plain_name
 from ..threads import Threads
 from .builders import Context, builds
@@ -24,7 +25,9 @@ _COUNT_BITS = 20
 _COUNT = (1 << _COUNT_BITS) - 1
 _TX_SHIFT, _TX = 40, (1 << 22) - 1
 _TX_SIGN = 1 << 21
+_VALID = np.uint64(1 << 62)
 _PHASE = np.uint64(63)  # the position of its bit
+_INVALIDATED = np.uint64(1 << _TX_SHIFT)  # what mbarrier.inval leaves
 
 
 def barrier_place(operand: Operand, instruction: PtxInstruction, context: Context) -> Read:
@@ -63,7 +66,7 @@ class BarrierState(NamedTuple):
     def words(self) -> NDArray[Any]:
         """The mbarriers as in memory."""
         low = self.pending | self.expected << _COUNT_BITS | (self.bytes & _TX) << _TX_SHIFT
-        return np.asarray(low.astype(np.uint64) | self.phase.astype(np.uint64) << _PHASE)
+        return np.asarray(low.astype(np.uint64) | _VALID | self.phase.astype(np.uint64) << _PHASE)
 
 
 class BarrierChange(NamedTuple):
@@ -97,13 +100,18 @@ class BarrierChange(NamedTuple):
         return BarrierChange(self.arrivals[index], self.bytes[index], self.drop)
 
 
+_COUNT_ALL = "mbarrier.init states how many"
+
+
+class _TooManyArrivalsError(PtxlabError):
+    """An mbarrier gets more arrivals than its phase expects."""
+
+
 def _changed(words: NDArray[Any], change: BarrierChange) -> NDArray[Any]:
     """mbarriers after one change each."""
     pending, count, tx, phase = BarrierState.of(words)
     if (change.arrivals > pending).any():
-        raise PtxlabError(
-            "an mbarrier gets more arrivals than its phase expects; mbarrier.init states how many"
-        )
+        raise _TooManyArrivalsError("an mbarrier gets more arrivals than its phase expects")
     pending, tx = pending - change.arrivals, tx + change.bytes
     if change.drop:
         count = count - change.arrivals
@@ -111,6 +119,19 @@ def _changed(words: NDArray[Any], change: BarrierChange) -> NDArray[Any]:
     pending = np.where(complete, count, pending)
     phase = np.where(complete, 1 - phase, phase)
     return BarrierState(pending, count, tx, phase).words
+
+
+def why_invalid(word: int) -> str:
+    """Why 8 bytes are no mbarrier, in words; empty if they may be one."""
+    if word & int(_VALID):
+        return ""
+    if word == int(_INVALIDATED):
+        return "was invalidated"
+    return "was never initialised, or was overwritten" if word else "was never initialised"
+
+
+#: What is right where no mbarrier is.
+INITIALISE = "execute mbarrier.init, and a barrier of all threads that use the mbarrier, first"
 
 
 def update_barriers(
@@ -128,9 +149,18 @@ def update_barriers(
     def update(
         words: NDArray[Any], which: NDArray[np.intp], ours: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        invalid = np.flatnonzero(words & _VALID == 0)
+        if len(invalid):
+            users = ours[which == invalid[0]]
+            name = _name(machine, int(places[users[0]]))
+            fault = f"{{who}} uses {name}, which {why_invalid(int(words[invalid[0]]))}"
+            raise _refusal(instruction, threads, users, fault, INITIALISE)
         after, previous = _changed_together(words, which, change.select(ours)), None
         if wants_states or after is None:
-            after, previous = change_serially(words, which, ours)
+            try:
+                after, previous = change_serially(words, which, ours)
+            except _TooManyArrivalsError as error:
+                raise _refusal(instruction, threads, ours, str(error), _COUNT_ALL) from None
         ended = (words ^ after) >> _PHASE != 0
         if previous is not None:
             np.logical_or.at(ended, which, (words[which] ^ previous) >> _PHASE != 0)
@@ -146,6 +176,17 @@ def update_barriers(
         completing = Threads.listed(threads.batch, threads.indices[ended])
         machine.synchronised(instruction, "mbarrier.phase", completing, places[ended], completed=True)
     return before
+
+
+def _refusal(
+    instruction: PtxInstruction, threads: Threads, chosen: NDArray[np.intp], fault: str, remedy: str
+) -> HazardError:
+    """Some threads change an mbarrier in a way that is not defined."""
+    indices = threads.indices[chosen]
+    fault = fault.replace("{who}", threads.batch.name(int(indices[0])))
+    sentence = f"{instruction.where}: {instruction.opcode}: {fault}; {remedy}"
+    violation = Violation("mbarrier", instruction, indices, sentence, remedy, space="shared")
+    return HazardError(sentence, hazard_of(threads.batch, violation))
 
 
 def read_masks(
@@ -260,6 +301,8 @@ def _init(instruction: PtxInstruction, context: Context) -> MachineStep:
         machine.barrier_changes += 1
         machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
         states = BarrierState(count, count, 0 * count, 0 * count).words
+        if number is None:
+            states[:] = _INVALIDATED
         machine.memory.store(instruction, "shared", threads, places, [states])
 
     return MachineStep(instruction, execute)
@@ -321,10 +364,10 @@ def _wait(instruction: PtxInstruction, context: Context) -> MachineStep:
 def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads, at: int) -> str:
     """What a thread waits for at the mbarrier at an address, in words."""
     (words,) = machine.memory.load(instruction, "shared", thread, np.array([at]), 64, 1, "mbarrier")
+    name = _name(machine, at)
+    if why := why_invalid(int(words[0])):
+        return f"for {name}, which {why}"
     pending, count, expected, phase = (int(field[0]) for field in BarrierState.of(words))
-    before = [(start, plain_name(name)) for name, start in machine.launch.symbols.items() if start <= at]
-    start, name = max(before, default=(at, ""))
-    name = f" {name}{f' + {at - start} bytes' if at > start else ''}" if name else ""
     missing = []
     if pending:
         missing.append(f"{pending} of {count} arrivals")
@@ -334,10 +377,21 @@ def _explanation(machine: Machine, instruction: PtxInstruction, thread: Threads,
         missing.append(f"the announcement of {-expected} bytes that have come")
     if not missing:
         missing.append("the parity to change: it is complete, and the next phase has not begun")
-    text = (
-        f"for the mbarrier{name} at shared address 0x{at:x}, whose phase (parity {phase}) still expects "
-        f"{' and '.join(missing)}"
-    )
+    text = f"for {name}, whose phase (parity {phase}) still expects {' and '.join(missing)}"
     if phase == 1 and pending == count and not expected:
         text += "; nobody has arrived in it, and the phase before it is complete: is the parity right?"
     return text
+
+
+def _name(machine: Machine, at: int) -> str:
+    """What messages call the mbarrier at an address of shared memory."""
+    at &= (1 << RANK_SHIFT) - 1
+    parameters = {each.name for each in machine.launch.entry.function.parameters}  # have a space of their own
+    before = [
+        (start, plain_name(name))
+        for name, start in machine.launch.symbols.items()
+        if start <= at and name not in parameters
+    ]
+    start, name = max(before, default=(at, ""))
+    name = f" {name}{f' + {at - start} bytes' if at > start else ''}" if name else ""
+    return f"the mbarrier{name} at shared address 0x{at:x}"

@@ -17,6 +17,7 @@ from ...errors import PtxlabError, counted
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as SharedOperand
 from ...isa.operation import Operation
+from ...isa.targets import SM_107
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import Tcgen05Descriptor, descriptor
@@ -72,17 +73,23 @@ def _alloc(instruction: PtxInstruction, context: Context) -> MachineStep:
     target, count = instruction.operands
     place, columns = address(target, instruction, context), reader(count, 32, instruction, context)
     space = space_of(instruction)
+    exclusive = "exclusive" in instruction.parts
+    allowed = range(32, COLUMNS + 1, ALLOCATION_UNIT) if exclusive else (32, 64, 128, 256, 512)
+    takes = f"32, 64, 128, 256 or {COLUMNS}, and so many must be free"
+    if exclusive:
+        takes = f"multiples of 32 up to {COLUMNS}, and all must be free"
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         leaders, chosen = _first_lanes(threads)
         starts = []
         wanted = columns(machine, frame, threads)[chosen]
         for block, number in zip(leaders.blocks.tolist(), wanted.tolist(), strict=True):
-            start = _memory(machine).allocate(block, number) if number in (32, 64, 128, 256, 512) else None
+            if exclusive and number > COLUMNS and context.module.target in SM_107:
+                raise unsupported(instruction, f"tensor memory of more than {COLUMNS} columns")
+            start = _memory(machine).allocate(block, number, exclusive) if number in allowed else None
             if start is None:
                 raise PtxlabError(
-                    f"{instruction.where}: {instruction.opcode} asks for {number} columns; it takes 32, 64, "
-                    f"128, 256 or 512, and so many must be free"
+                    f"{instruction.where}: {instruction.opcode} asks for {number} columns; it takes {takes}"
                 )
             starts.append(start)
         places = place(machine, frame, threads)[chosen]

@@ -44,14 +44,37 @@ def branch_targets(instruction: PtxInstruction) -> list[int]:
 def in_lines_of_use(instructions: tuple[PtxInstruction, ...]) -> tuple[PtxInstruction, ...]:
     """Instructions that NVRTC moved to another branch have line 0: give them the line that uses their result.
 
-    If nothing uses it, as with stores, they keep line 0.
+    If nothing uses it, as with stores, they keep line 0. A `trap` gets the line from which threads come.
     """
+
+    def location(instruction: PtxInstruction) -> Location | None:
+        place = instruction.location
+        if place is None or place.line:
+            return place
+        nearest = _last_before if instruction.parts[0] == "trap" else _first_use
+        return nearest(instructions, instruction.index) or place
+
     return tuple(
-        replace(each, location=_first_use(instructions, each.index) or each.location)
-        if each.location is not None and each.location.line == 0
-        else each
+        each if (place := location(each)) is each.location else replace(each, location=place)
         for each in instructions
     )
+
+
+def _last_before(instructions: tuple[PtxInstruction, ...], index: int) -> Location | None:
+    """The location of the nearest instruction with a line on a way to one; None if there is none."""
+    before: dict[int, list[int]] = {}
+    for place in range(len(instructions)):
+        for target in successors(instructions, place):
+            before.setdefault(target, []).append(place)
+    visited = {index}
+    behind = [index]
+    for here in behind:  # grows
+        location = instructions[here].location
+        if location is not None and location.line:
+            return location
+        behind += (fresh := [place for place in before.get(here, ()) if place not in visited])
+        visited.update(fresh)
+    return None
 
 
 def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location | None:
@@ -72,6 +95,15 @@ def _first_use(instructions: tuple[PtxInstruction, ...], index: int) -> Location
                 return location
             if results.isdisjoint(written):
                 ahead.append(place)
+    return None
+
+
+def open_end(instructions: tuple[PtxInstruction, ...]) -> PtxInstruction | None:
+    """An instruction from which threads come to a function's end without `ret`; None if there is none."""
+    for instruction in reversed(instructions):
+        if len(instructions) in successors(instructions, instruction.index):
+            traps = instruction.parts[0] == "trap" and instruction.guard is None
+            return None if traps else instruction
     return None
 
 

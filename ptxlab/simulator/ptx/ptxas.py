@@ -1,4 +1,4 @@
-"""What the assembler changes in floating-point code so that results differ: fused products, signs in `selp`.
+"""What the assembler changes so that results differ: fused products, signs in `selp`, rotates of 64 bits.
 
 PTX ISA, "mul" and "add": those without a rounding modifier may be fused. NVRTC fuses a * b + c itself, and
 leaves c - a * b, among others, to ptxas. What ptxas does was read off its machine code: a product is fused
@@ -13,12 +13,16 @@ even if other instructions use the result, or with a `mov` in between; not with 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from .dataflow import basic_blocks, register_bits, successors
-from .syntax import Function, PtxInstruction, Register
+import numpy as np
+from numpy.typing import NDArray
+
+from .dataflow import basic_blocks, constants, register_bits, successors
+from .syntax import Function, Immediate, PtxInstruction, Register
 
 # -- which mul and add become one fma, which rounds once -----------------------------------------------------
 
@@ -339,3 +343,101 @@ def _sign_change(instruction: PtxInstruction, sources: dict[int, Modified]) -> M
     if instruction.opcode in _SIGNS:
         return Modified(source, instruction.parts[0])
     return sources.get(source.index) if instruction.opcode in ("mov.f32", "mov.b32") else None
+
+
+# -- sums of two shifts that become a rotate -----------------------------------------------------------------
+
+
+class Rotation(NamedTuple):
+    """An `add` or `sub` of 64 bits that ptxas turns into a rotate to the left, which is another value."""
+
+    left: int  # the position of the left shift among the two operands
+    amount: int  # of the left shift; the right shift has the rest of 64
+
+    def rotated(self, first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """What the assembler's code computes, from the operands of the sum."""
+        upper, lower = (second, first) if self.left else (first, second)
+        return np.asarray(upper | lower & np.uint64((1 << self.amount) - 1))
+
+
+#: What tells a value from others: the instruction that computes it, or a register and a block that reads it.
+_Value: TypeAlias = int | tuple[int, int]
+
+
+class _Shift(NamedTuple):
+    """A shift by a constant."""
+
+    kind: str  # "left", "right", or "signed" for a right shift that fills with the sign
+    value: _Value
+    amount: int
+
+
+_SHIFTS = {"shl.b64": "left", "shr.b64": "right", "shr.u64": "right", "shr.s64": "signed"}
+
+
+def rotations(function: Function) -> dict[int, Rotation]:
+    """The sums of a function that ptxas of CUDA 12.0 to 13.2 turns into a rotate, by their index.
+
+    Read off the machine code of each release, for all targets, and seen on an H200: x << n and x >> 64 - n
+    with constant n, added or subtracted in either order, become a rotate of x at -O1, -O2 and -O3, whatever
+    else uses the shifts. That is right only if they are added and the right shift is unsigned. `or` and
+    `xor`, products, 32 and 16 bits, and amounts that are not constant are left alone. CUDA 13.3 no longer
+    does it.
+
+    >>> from ptxlab.simulator.ptx.reader import read_ptx
+    >>> text = '''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .entry k() { .reg .b64 %x<4>;
+    ... shl.b64 %x1, %x0, 8; shr.u64 %x2, %x0, 56; sub.s64 %x3, %x2, %x1; ret; }'''
+    >>> rotations(read_ptx(text).functions["k"])
+    {2: Rotation(left=1, amount=8)}
+    """
+    instructions = function.instructions
+    if not any(each.opcode == "shl.b64" for each in instructions):
+        return {}
+    numbers = constants(function)
+    writes = Counter(register for each in instructions for register in each.effects[1])
+    values: dict[int, _Value] = {}  # of registers that are written once
+    shifts: dict[_Value, _Shift] = {}
+    found: dict[int, Rotation] = {}
+    for start, end in basic_blocks(function).items():
+        local = dict(values)  # of registers, before the next instruction
+        for instruction in instructions[start:end]:
+            sources = [
+                local.get(each.index, (each.index, start if writes[each.index] > 1 else -1))
+                for each in instruction.operands[1:3]
+                if isinstance(each, Register)
+            ]
+            result: _Value = instruction.index
+            if instruction.guard is None and sources:
+                kind = _SHIFTS.get(instruction.opcode, "")
+                amount = _number(instruction.operands[-1], numbers)
+                if instruction.parts[0] == "mov":
+                    result = sources[0]
+                elif kind and 0 < amount < 64:
+                    shifts[result] = _Shift(kind, sources[0], amount)
+            if instruction.parts[0] in ("add", "sub") and instruction.parts[-1] in ("u64", "s64"):
+                operands = [shifts[each] for each in sources if each in shifts]
+                if len(operands) == 2 and _becomes_rotate(instruction.parts[0], *operands):
+                    left = [each.kind for each in operands].index("left")
+                    found[instruction.index] = Rotation(left, operands[left].amount)
+            written = instruction.effects[1]
+            local.update(dict.fromkeys(written, result))
+            values.update((register, result) for register in written if writes[register] == 1)
+    return found
+
+
+def _number(operand: object, numbers: dict[int, int]) -> int:
+    """A constant operand; 0 for others."""
+    if isinstance(operand, Immediate):
+        return operand.value
+    return numbers.get(operand.index, 0) if isinstance(operand, Register) else 0
+
+
+def _becomes_rotate(name: str, first: _Shift, second: _Shift) -> bool:
+    """Whether the assembler makes a rotate of a sum that is none."""
+    kinds = {first.kind, second.kind}
+    if first.value != second.value or first.amount + second.amount != 64 or len(kinds) < 2:
+        return False
+    return "left" in kinds and (name == "sub" or "signed" in kinds)

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
 from ...numerics.scalar import video
-from .dataflow import in_lines_of_use
+from .dataflow import in_lines_of_use, open_end
 from .syntax import (
     Address,
     Function,
@@ -52,6 +52,7 @@ _MAX_BYTES = 1 << 40  # of a variable
 _MAX_BLOCKS = 256  # nested `{ }`
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _ALIGNMENTS = frozenset(1 << power for power in range(31))
+_HEADER = 1000  # characters in which a compiler names itself
 #: Compilers based on LLVM, such as Triton's, note inlined code in a comment after `.loc`, the call nearest to
 #: the code first: ``// sum.py:9:4 @[ helper.py:30:2 @[ kernel.py:16:19 ] ]``.
 _INLINING_COMMENT = re.compile(r"\d+[ \t]*//[^\n@]*(@\[[^\n]*)")
@@ -131,6 +132,7 @@ class _Reader(ConstantReader):
         super().__init__(text)
         self._files = self._all_files()  # NVRTC declares them at the end of the text
         self._location: Location | None = None
+        self._is_nvvm = "NVIDIA NVVM Compiler" in self._text[:_HEADER]
         self._has_vectors = False  # whether any register is declared as a vector
         self._opcode = ""  # the first part of the opcode of the current instruction
         self._sizes: dict[str, int] = {}  # bytes of an element of each variable
@@ -182,8 +184,9 @@ class _Reader(ConstantReader):
                     self._wrong_last("a function of the module")
                 functions[alias] = replace(functions[aliased], name=alias)
                 self._expect(";")
-            elif name == "section":
-                self._next()
+            elif name in ("section", "nv_intermediate_source_section"):
+                if name == "section":
+                    self._next()
                 self._skip_braces()
             elif name in (*_LINKAGE, "entry", "func", "global", "const", "shared"):
                 self._at -= 1
@@ -210,6 +213,9 @@ class _Reader(ConstantReader):
         """Read a `.loc`, `.pragma` or `.file`; returns whether the directive is one of these."""
         if name == "loc":
             self._loc()
+        elif name == "loc_intermediate":
+            for _ in range(3):
+                self._integer()
         elif name == "pragma":
             self._skip_to(";")
         elif name == "file":
@@ -217,7 +223,7 @@ class _Reader(ConstantReader):
             self._next()
             while self._takes(","):
                 self._next()
-        return name in ("loc", "pragma", "file")
+        return name in ("loc", "loc_intermediate", "pragma", "file")
 
     def _loc(self) -> None:
         """Read the rest of `.loc`: where the next instructions come from."""
@@ -411,8 +417,11 @@ class _Reader(ConstantReader):
                 self._skip_to(")")
                 continue
             numbers = []
-            while self._tokens[self._at].kind == "number":
-                numbers.append(self._integer())
+            while self._tokens[self._at].kind in ("number", "text"):  # names of languages are texts
+                if self._tokens[self._at].kind == "number":
+                    numbers.append(self._integer())
+                else:
+                    self._next()
                 self._takes(",")
             directives[directive] = tuple(numbers)
         if self._takes(";"):
@@ -426,6 +435,7 @@ class _Reader(ConstantReader):
                 body.scope.variables[parameter.name] = parameter.name
         self._expect("{")
         self._body(body)
+        instructions = in_lines_of_use(tuple(body.instructions))
         return Function(
             name,
             entry,
@@ -433,8 +443,9 @@ class _Reader(ConstantReader):
             parameters,
             tuple(body.registers),
             tuple(body.variables.values()),
-            in_lines_of_use(tuple(body.instructions)),
+            instructions,
             directives,
+            open_end=open_end(instructions) if self._is_nvvm else None,
         )
 
     def _parameters(self) -> tuple[Variable, ...]:
@@ -596,14 +607,23 @@ class _Reader(ConstantReader):
                 operands.append(self._operand(scope))
         self._expect(";")
         line = self._line(token.start)
+        by_compiler = opcode == "trap" and self._is_made_by_compiler(token.start)
         statements: list[tuple[str, Sequence[Operand]]] = [(opcode, operands)]
         if self._opcode == "call":
             statements = self._call(body, opcode, operands)
         for word, values in statements:
             body.instructions.append(
-                PtxInstruction(len(body.instructions), word, tuple(values), line, self._location, guard)
+                PtxInstruction(
+                    len(body.instructions), word, tuple(values), line, self._location, guard, by_compiler
+                )
             )
             body.scopes.append(scope)
+
+    def _is_made_by_compiler(self, position: int) -> bool:
+        """Whether an instruction in the PTX of CUDA C++ is not from `asm`, as the `trap` of `__trap()` is."""
+        begins = self._text.rfind("// begin inline asm", 0, position)
+        ends = self._text.rfind("// end inline asm", 0, position)
+        return self._is_nvvm and begins <= ends
 
     def _call(
         self, body: _Body, opcode: str, operands: Sequence[Operand]

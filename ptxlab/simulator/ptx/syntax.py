@@ -19,7 +19,20 @@ from ...numerics.scalar.video import SCALAR as SCALAR_VIDEO
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not state their bits.
-_BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
+_BITS = {
+    "pred": 1, "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e4m3x4": 32, "e5m2x4": 32,
+    "e2m1x2": 8, "ue8m0x2": 16,
+}  # fmt: skip
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a source or of PTX, as compilers count them: a form feed or U+2028 ends none.
+
+    >>> lines_of("a\\fb\\r\\nc\\n")
+    ['a\\x0cb', 'c']
+    """
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines if lines[-1] else lines[:-1]
 
 
 @lru_cache(maxsize=1024)
@@ -239,6 +252,8 @@ def symbols_of(operand: Operand | None) -> Iterator[Symbol]:
 
 #: Instructions with one type, which ptxas takes anywhere among the qualifiers.
 _TYPE_ANYWHERE = frozenset({"atom", "ld", "ldu", "mapa", "match", "red", "redux", "st"})
+#: What multimem.ld_reduce does with the values of several devices.
+_REDUCING = frozenset({"add", "min", "max", "and", "or", "xor", "acc::f32", "acc::f16"})
 #: Instructions without a result.
 _NO_RESULT = {
     "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
@@ -253,12 +268,16 @@ _HEADERS = (".h", ".hpp", ".cuh", ".inl")
 class PtxInstruction:
     """One instruction; `index` is its index in the function, `line` its line in the PTX text.
 
-    `parts` are those of the opcode, split at its dots; the type comes last, wherever it was written.
+    `parts` are those of the opcode, split at its dots; the type comes last, wherever it was written. On one
+    device a multimem address has one location, and an instruction `multimem` the parts of the plain one.
+    `by_compiler` marks a `trap` that the compiler put in place of code that C++ leaves undefined.
 
     >>> PtxInstruction(0, "ld.global.v4.f32", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
     >>> PtxInstruction(0, "ld.f32.global.v4", (), 1).parts
     ('ld', 'global', 'v4', 'f32')
+    >>> PtxInstruction(0, "multimem.ld_reduce.global.add.acc::f32.v4.f16x2", (), 1).parts
+    ('ld', 'multimem', 'global', 'v4', 'f16x2')
     """
 
     index: int
@@ -267,10 +286,17 @@ class PtxInstruction:
     line: int
     location: Location | None = None
     guard: Register | Negated | None = None
+    by_compiler: bool = False
     parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts = self.opcode.split(".")
+        if parts[0] == "multimem" and len(parts) > 1:
+            parts[:2] = [parts[1], "multimem"]
+            if parts[0] == "ld_reduce":
+                parts = ["ld", *(part for part in parts[1:] if part not in _REDUCING)]
+            elif parts[0] == "cp":  # its second part names the kind of copy
+                parts = [part for part in parts if part != "multimem"]
         if parts[0] in _TYPE_ANYWHERE and type_bits(parts[-1]) is None:
             types = [part for part in parts[1:] if type_bits(part) is not None]
             if types:
@@ -441,6 +467,8 @@ class Function:
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
     defined: bool = True
     linkage: str = ""  # "visible", "extern" or "weak"
+    #: From which instruction threads come to an end without `ret`: the compiler left out what follows.
+    open_end: PtxInstruction | None = None
 
 
 #: Functions that the driver provides.

@@ -16,12 +16,12 @@ from .syntax import Immediate, type_bits
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+      (?P<skip>\s+|//[^\n]*|/\*.*?\*/|\.source_begin\b.*?\.source_end\b)
     | (?P<unclosed>/\*)
     | (?P<text>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
         |(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:0[0-7]*|[1-9]\d*)U?)(?![\w$])
-    | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
+    | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+|(?<=\.sp::2):4)*)
     | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
     | (?P<sign>[{}()\[\]<>,;:=+\-*/%|!@~&^?])
     """,

@@ -18,7 +18,7 @@ from itertools import takewhile
 from ...errors import PtxlabError
 from ...gpu.compiler import compile_kernel, key_of, link_modules, read_entry, write_entry
 from ...gpu.sass import disassemble
-from ..ptx.syntax import Module
+from ..ptx.syntax import Immediate, Module, Register
 
 _BYTES = 16  # of a machine instruction
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -407,3 +407,27 @@ def widths(code: KernelCode) -> dict[int, int]:
 def counters(code: KernelCode) -> set[int]:
     """PTX instructions that add one in shared memory: lanes that add to the same word share an access."""
     return {each.origin for each in code.instructions if each.opcode.startswith("ATOMS.POPC")}
+
+
+_EVICT_FIRST = 0x12F0000000000000  # as an immediate: what createpolicy makes of L2::evict_first, all of it
+
+
+def evicted_first(module: Module) -> set[int]:
+    """The numbers of memory accesses whose data L2 evicts before others."""
+    result: set[int] = set()
+    number = 0
+    for function in module.functions.values():
+        policies = {
+            each.operands[0].name
+            for each in function.instructions
+            if each.parts[0] == "createpolicy" and "L2::evict_first" in each.parts[:4]
+            if isinstance(each.operands[0], Register)
+        }
+        for each in function.instructions:
+            policy = each.operands[-1] if "L2::cache_hint" in each.parts else None
+            named = isinstance(policy, Register) and policy.name in policies
+            stated = isinstance(policy, Immediate) and policy.value == _EVICT_FIRST
+            if named or stated or (each.parts[0] == "ld" and "L2::evict_first" in each.parts):
+                result.add(number)
+            number += 1
+    return result

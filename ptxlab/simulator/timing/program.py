@@ -36,6 +36,7 @@ from .replay import (
     WAIT,
     WGMMA,
 )  # fmt: skip
+from .residence import Residence
 from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
@@ -79,7 +80,7 @@ class _Row(NamedTuple):
     reads: float = 7
     waits: float = 0
     group: float = 0  # or the kind of an event
-    amount: float = 0  # groups that a wait leaves
+    amount: float = 0  # groups that a wait leaves, or cycles of shared memory that wgmma takes
     is_long: float = 0  # whether waiting for it is a long scoreboard stall
 
 
@@ -303,7 +304,7 @@ class Expansion:
         parts = self.instructions[each.origin].parts
         if each.name == "UBLKCP":
             kind = BULK if "mbarrier::complete_tx::bytes" in parts else BULK_STORE
-        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0
+        interval, latency, group, count = pipe.interval, pipe.latency, 0, 0.0
         form = self._form(each)
         if (form is not None and each.name in ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA")) or kind == WGMMA:
             interval, latency = self._matrix_timing(form, kind == WGMMA, each.opcode, interval, latency)
@@ -312,6 +313,8 @@ class Expansion:
             latency = self.chip.l1_latency
         elif kind == EVENT:
             group, latency = self._event_kind(each.origin), 12
+        elif kind == WGMMA:
+            count = _operand_cycles(each)
         kind_and_group = self._group_of(each.origin)
         if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
             kind, group = kind_and_group
@@ -436,6 +439,19 @@ class Expansion:
         return block_runs
 
 
+def _operand_cycles(each: MachineInstruction) -> float:
+    """Cycles of shared memory that one of the four warps of a `wgmma` takes: B has N rows of 32 bytes.
+
+    A has 64 of them, if it is not in registers; for a sparse A the rows of B have 64 bytes.
+    """
+    shape = _WGMMA_SHAPE.search(each.opcode)
+    if shape is None:
+        return 0.0
+    b = int(shape[1]) * (2 if ".SP" in each.opcode else 1)
+    a = 64 if each.operands.partition(",")[2].lstrip().startswith("gdesc") else 0
+    return (a + b) * 32 / 128 / 4
+
+
 def _in_order(pending: dict[int, dict[int, list[_StreamStep]]]) -> list[tuple[int, int]]:
     """The steps by address in each basic block of the machine code, which may combine several of the PTX."""
     return [
@@ -517,13 +533,13 @@ class Cache:
     DRAM delivers two sectors at a time.
     """
 
-    def __init__(self, chip: ChipTiming, l1: float, l2: float, from_dram: float, shared: float) -> None:
+    def __init__(self, chip: ChipTiming, l1: float, l2: float, residence: Residence, shared: float) -> None:
         """`l1`, `l2` are the SM's share of each, in bytes.
 
-        The fraction `from_dram` of its first touches goes to DRAM; L2's time for reads is multiplied by
+        `residence` knows which of its first touches go to DRAM; L2's time for reads is multiplied by
         `shared`, since several SMs read the same.
         """
-        self._chip, self._from_dram, self._shared = chip, from_dram, shared
+        self._chip, self._residence, self._shared = chip, residence, shared
         self._l1, self._l2 = _LruCache(l1 / 32), _LruCache(l2 / 64)
 
     def cost(self, touch: Touch, number: int) -> tuple[float, float, float, int]:
@@ -536,12 +552,16 @@ class Cache:
         sectors = np.concatenate(touch.sectors).tolist()
         writes = touch.kind == "write"
         if touch.box_bytes:
-            missed = sum(self._l2.find((writes, box), number) is None for box in sectors)
+            missed = sum(
+                self._residence.from_dram(box, writes)
+                for box in sectors
+                if self._l2.find((writes, box), number) is None
+            )
             count = len(sectors) * touch.box_bytes / 32
             rate = self._chip.full_store * 4 if writes else self._line * self._shared
-            return count, count / 4 * rate, missed * touch.box_bytes // 32 * self._from_dram, -1
+            return count, count / 4 * rate, missed * touch.box_bytes / 32, -1
         past: list[int] = []
-        fetched, fresh = -1, 0
+        fetched, fresh = -1, 0.0
         for sector in sectors:
             if touch.cached:
                 source = self._l1.find(sector, number)
@@ -550,7 +570,7 @@ class Cache:
                     continue
             past.append(sector)
             if self._l2.find((writes, sector >> 1), number) is None:
-                fresh += 2
+                fresh += 2 * self._residence.from_dram(sector, writes)
         lines = len({sector >> 2 for sector in past})
         chip = self._chip
         if touch.kind == "read":
@@ -560,7 +580,7 @@ class Cache:
             each = chip.full_store if whole and writes else chip.store_sector
             cycles = each * len(past) + (0 if whole and writes else chip.store_line) * lines
         looked_up = len({sector >> 2 for sector in sectors})  # lines, one a cycle
-        return float(max(len(sectors), 4 * looked_up)), cycles, fresh * self._from_dram, fetched
+        return float(max(len(sectors), 4 * looked_up)), cycles, fresh, fetched
 
     @property
     def _line(self) -> float:

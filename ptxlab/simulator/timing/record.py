@@ -46,9 +46,15 @@ class Touch:
     kind: str = ""  # of the access to global memory: "read", "write" or "atomic"
     updates: list[tuple[int, int, int]] = field(default_factory=list)  # sector, lanes, most of them at a word
     cached: bool = False  # whether L1 keeps it
+    first: bool = False  # whether L2 evicts it first
     signals: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
     visit: int = 0
+
+
+def map_of_box(key: int) -> int | None:
+    """The number of the tensor map that a box belongs to; None for a sector."""
+    return (key - _BOX) >> 40 if key >= _BOX else None
 
 
 class Recorder(Observer):
@@ -60,9 +66,14 @@ class Recorder(Observer):
     """
 
     def __init__(
-        self, numbers: dict[int, int], widths: dict[int, int] | None = None, counters: Set[int] = frozenset()
+        self,
+        numbers: dict[int, int],
+        widths: dict[int, int] | None = None,
+        counters: Set[int] = frozenset(),
+        evicted: Set[int] = frozenset(),
     ) -> None:
         self.numbers = numbers
+        self._evicted = evicted  # instructions whose data L2 evicts first
         self._widths = widths or {}  # bytes of joined accesses to shared memory
         self._counters = counters  # instructions that add one there
         self.streams: dict[int, list[list[int]]] = defaultdict(list)
@@ -70,10 +81,13 @@ class Recorder(Observer):
         self.signals: list[int] = []
         self.forms: dict[int, ProductForm] = {}
         self.maps: list[TensorMap] = []
+        self._map_numbers: dict[tuple[Any, ...], int] = {}
         self._events: dict[tuple[Any, ...], int] = {}
         self._phases: dict[tuple[Any, ...], int] = defaultdict(int)
         self._barriers: tuple[NDArray[Any], NDArray[Any]] = (np.zeros(0), np.zeros(0))
         self._tma_threads: NDArray[Any] = np.zeros(0, dtype=np.int64)  # threads that copied last
+        #: What `cp.async` has read last: in which visit, which threads, which lines.
+        self._sources: tuple[int, NDArray[Any], NDArray[Any]] = -1, np.zeros(0), np.zeros(0)
         self._batch: Batch | None = None
         self._round = self._visit = 0
         self._last: tuple[Threads | None, list[int]] = (None, [])
@@ -171,48 +185,70 @@ class Recorder(Observer):
             use = bank_use(parts, access.kind, access.proxy, width)
             if number in self._counters:
                 use = BankUse("load")  # ATOMS.POPC.INC: lanes that add one to the same word share an access
-            self._count_wavefronts(access, width, use, touches, starts, ends, threads, addresses & -width)
+            taken = self._wavefronts(access, width, use, starts, ends, threads, addresses & -width)
+            for touch, count in zip(touches, taken, strict=True):
+                touch.wavefronts += count
             return
+        if parts[:2] == ("cp", "async"):
+            self._sources = self._visit, threads, addresses >> 7
         if access.space == "local":  # words of the lanes are interleaved
             addresses = (addresses >> 2 << 7) + 4 * (threads & 31)
         sectors = np.stack([addresses, addresses + access.width - 1]) >> 5
-        cached = access.kind == "read" and parts[0] == "ld" and PAST_L1.isdisjoint(parts)
+        loads = parts[0] == "ld" or parts[:2] == ("cp", "async")  # with .ca; .cg goes past L1
+        cached = access.kind == "read" and loads and PAST_L1.isdisjoint(parts)
         for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
             touch.sectors.append(np.unique(sectors[:, first:last]))
             touch.bytes += access.width * (last - first)
             touch.kind, touch.cached = access.kind, cached or access.space == "local"
+            touch.first = number in self._evicted
             if access.kind == "atomic":
                 words, lanes = np.unique(addresses[first:last], return_counts=True)
                 for sector in np.unique(words >> 5).tolist():
                     here = lanes[words >> 5 == sector]
                     touch.updates.append((sector, int(here.sum()), int(here.max())))
 
-    @staticmethod
-    def _count_wavefronts(
+    def _wavefronts(
+        self,
         access: Access,
         width: int,
         use: BankUse | None,
-        touches: list[Touch],
         starts: NDArray[Any],
         ends: NDArray[Any],
         threads: NDArray[Any],
         addresses: NDArray[Any],
-    ) -> None:
+    ) -> list[int]:
+        """The wavefronts of each warp's access to shared memory."""
+        sizes = ends - starts
         if use is None:
-            for touch, first, last in zip(touches, starts.tolist(), ends.tolist(), strict=True):
-                touch.wavefronts += least_wavefronts(access.width * (last - first))
-            return
-        rows = np.full((len(touches), 32), -1, dtype=np.int64)
-        rows[np.repeat(np.arange(len(touches)), ends - starts), threads & 31] = addresses
-        taken = wavefronts(rows, width, use)
-        for touch, count in zip(touches, taken[:, 0].tolist(), strict=True):
-            touch.wavefronts += count
+            return [least_wavefronts(access.width * int(count)) for count in sizes]
+        warp = np.repeat(np.arange(len(starts)), sizes)
+        rows, part = np.arange(len(starts)), warp
+        if access.instruction.parts[:2] == ("cp", "async") and width < 16:
+            # Lines of global memory arrive one after the other, and each is stored on its own.
+            pairs, part = np.unique(
+                np.stack([warp, self._lines_copied(threads)]), axis=1, return_inverse=True
+            )
+            rows, part = pairs[0], part.reshape(-1)
+        lanes = np.full((len(rows), 32), -1, dtype=np.int64)
+        lanes[part, threads & 31] = addresses
+        taken = np.zeros(len(starts), dtype=np.int64)
+        np.add.at(taken, rows, wavefronts(lanes, width, use)[:, 0])
+        return [int(count) for count in taken]
+
+    def _lines_copied(self, threads: NDArray[Any]) -> NDArray[np.int64]:
+        """The line that each thread's `cp.async` has just read; -1 if it reads nothing."""
+        visit, readers, lines = self._sources
+        result = np.full(len(threads), -1, dtype=np.int64)
+        if visit == self._visit:
+            _, ours, theirs = np.intersect1d(threads, readers, return_indices=True)
+            result[ours] = lines[theirs]
+        return result
 
     def copied(
         self, instruction: PtxInstruction, tensor: TensorMap, starts: NDArray[np.int64], kind: str
     ) -> None:
         """Threads copy boxes: those whose access to shared memory came just before."""
-        map_number = next((number for number, each in enumerate(self.maps) if each is tensor), len(self.maps))
+        map_number = self._map_numbers.setdefault(_content(tensor), len(self.maps))
         if map_number == len(self.maps):
             self.maps.append(tensor)
         threads = self._tma_threads
@@ -226,7 +262,7 @@ class Recorder(Observer):
         boxes = _BOX + (map_number << 40) + elements
         for warp, box in set(zip(warps.tolist(), boxes.tolist(), strict=True)):
             touch = self._touch(warp, number)
-            touch.kind, touch.box_bytes = kind, size
+            touch.kind, touch.box_bytes, touch.first = kind, size, number in self._evicted
             if not any((each == box).any() for each in touch.sectors):
                 touch.sectors.append(np.array([box]))
 
@@ -327,6 +363,14 @@ class Recorder(Observer):
     def multiplied(self, instruction: PtxInstruction, operands: MatrixInputs, threads: Threads) -> None:
         """Warps execute a matrix instruction."""
         self.forms[self.numbers[id(instruction)]] = operands.ins
+
+
+def _content(tensor: TensorMap) -> tuple[Any, ...]:
+    """What tells tensor maps apart: blocks that make a map in their own memory may make the same one."""
+    array = tensor.array
+    if not isinstance(array, np.ndarray):
+        return (id(tensor),)
+    return array.__array_interface__["data"][0], array.shape, array.strides, tensor.box
 
 
 def _sleeps(instruction: PtxInstruction) -> bool:

@@ -271,6 +271,9 @@ def replay(
                 busy[unit] += op[row, 2]
             if kind == WGMMA:
                 products_end[sm, part] = unit_free[sm, part, unit]
+                shared_free[sm] = max(now, shared_free[sm]) + op[row, 9]
+                if sm == 0:
+                    busy[8] += op[row, 9]
         else:
             unit_free[sm, part, unit] = now + 2
         blocked[slot] = -1
@@ -335,10 +338,13 @@ def replay(
                     stored[slot] = max(stored[slot], store_free[sm] + 100)
                 if kind in (COPY, BULK, BULK_STORE):
                     group = 0 if kind == COPY else 2
+                    passes = wavefronts if kind == COPY else sectors / 4  # through shared memory
+                    shared_free[sm] = max(now, shared_free[sm]) + passes
+                    finish = max(finish, shared_free[sm])
+                    if sm == 0:
+                        busy[8] += passes
                     group_end[slot, group] = max(group_end[slot, group], finish)
                     signal = finish
-                    if kind == COPY:
-                        shared_free[sm] = max(now, shared_free[sm]) + wavefronts
                     finish = now + 20
             elif kind == EVENT and links[touched, 3] > links[touched, 2]:
                 blocked[slot] = touched

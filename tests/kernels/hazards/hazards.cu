@@ -574,6 +574,227 @@ template <int distance> __device__ __forceinline__ void multiply_rows(float* x) 
 extern "C" __global__ void wgmma_own_rows(float* x) { multiply_rows<0>(x); }    // __syncwarp() alone between a warp's stores to its rows of A and wgmma
 extern "C" __global__ void wgmma_other_rows(float* x) { multiply_rows<1>(x); }  // the same with rows of the next warp
 
+// -- the life of an mbarrier --------------------------------------------------------------------------------
+
+__device__ __forceinline__ void init(u32 bar, u32 count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(count) : "memory");
+}
+__device__ __forceinline__ void meet(u32 bar) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory");
+    wait(bar, 0);
+}
+
+extern "C" __global__ void init_by_warps(int* x) {  // a thread of each warp initialises the mbarrier
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x IF_BROKEN(% 32) == 0) init(b, 64);
+    __syncthreads();
+    meet(b);
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void init_again(int* x) {  // each iteration initialises the mbarrier anew, without mbarrier.inval
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    for (int i = 0; i < 2; ++i) {
+        if (threadIdx.x == 0) init(b, 64);
+        __syncthreads();
+        meet(b);
+        __syncthreads();
+        IF_FIXED(if (threadIdx.x == 0) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");)
+    }
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void barrier_as_data(int* x) {  // the bytes of an mbarrier are used for data
+    __shared__ u64 s[64];
+    const u32 b = shared_address(s);
+    if (threadIdx.x == 0) init(b, 64);
+    __syncthreads();
+    meet(b);
+    __syncthreads();
+    IF_FIXED(if (threadIdx.x == 0) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(b) : "memory");)
+    IF_FIXED(__syncthreads();)
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+
+extern "C" __global__ void never_initialised(int* x) {  // nobody initialises the mbarrier
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    IF_FIXED(if (threadIdx.x == 0) init(b, 64);)
+    __syncthreads();
+    meet(b);
+    x[threadIdx.x] = 1;
+}
+
+// -- arrays, warpgroups, blocks, and code without a meaning -------------------------------------------------
+
+extern "C" __global__ void next_array(int* x) {  // one element past the first of two arrays in shared memory
+    __shared__ int s[64], t[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    t[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x + IF_FIXED(0) IF_BROKEN(1)] + t[threadIdx.x];
+}
+
+extern "C" __global__ void one_warp_resized(int* x) {  // setmaxnreg is for all warps of a warpgroup
+    if (threadIdx.x < IF_FIXED(128) IF_BROKEN(32)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void too_many_blocks(int* x) {  // 140 blocks of 200 KiB wait for each other, and an H200 runs 132
+    if (threadIdx.x == 0) {
+        atomicAdd(x, 1);
+        while (*(volatile int*)x < IF_FIXED(blockIdx.x + 1) IF_BROKEN(gridDim.x)) {}
+    }
+}
+
+extern "C" __global__ void null_pointer(int* x) {  // a store through a null pointer, for which NVRTC puts a trap
+    int* p = IF_FIXED(x) IF_BROKEN(nullptr);
+    if (threadIdx.x == 0) *p = 5;
+}
+
+__device__ void set_first(int* x) { x[threadIdx.x] = 1; }
+extern "C" __global__ void no_function(int* x) {  // a call of what is not a function
+    void (*function)(int*) = IF_FIXED(set_first) IF_BROKEN((void (*)(int*))5);
+    function(x);
+}
+
+// -- flags, volatile memory, scopes ---------------------------------------------------------------------------
+
+extern "C" __global__ void last_block(u32* x) {  // the block that comes last adds up, and acquires nothing
+    __shared__ bool last;
+    x[64 + blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(&x[0], 1) == gridDim.x - 1;
+        IF_FIXED(__threadfence();)
+    }
+    __syncthreads();
+    if (last) x[320 + threadIdx.x] = x[64 + threadIdx.x] + x[128 + threadIdx.x];
+}
+
+extern "C" __global__ void held_in_cache(u32* x) {  // the cache of the SM holds x[65] since x[66] was read
+    if (threadIdx.x) return;
+    if (blockIdx.x == 1) {
+        while (atomicAdd(&x[0], 0) == 0) {}
+        x[65] = 42;
+        __threadfence();
+        atomicExch(&x[32], 1);
+    } else {
+        const u32 before = x[66];
+        x[0] = 0;
+        atomicExch(&x[0], 1 + before);
+        while (atomicAdd(&x[32], 0) != 1) {}
+        IF_FIXED(__threadfence();)
+        x[128] = x[65];
+    }
+}
+
+extern "C" __global__ void wrong_flag(volatile u32* x) {  // warp 1 waits for another flag than warp 0 raises
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) {
+        ((u32*)x)[64 + lane] = lane;
+        __threadfence();
+        if (lane == 0) x[0] = 1000;
+    } else {
+        while (x[IF_FIXED(0) IF_BROKEN(40)] < IF_FIXED(1000) IF_BROKEN(40)) {}
+        __threadfence();
+        x[128 + lane] = ((u32*)x)[64 + lane];
+    }
+}
+
+extern "C" __global__ void volatile_reverse(u32* x) {  // volatile orders nothing between warps
+    __shared__ volatile u32 s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    IF_FIXED(__syncthreads();)
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+
+extern "C" __global__ void volatile_count(u32* x) {  // nor is it atomic
+    volatile u32* count = x + 256;
+    IF_BROKEN(*count = *count + 1;)
+    IF_FIXED(atomicAdd(x + 256, 1);)
+}
+
+extern "C" __global__ void volatile_lanes(u32* x) {  // lanes of a warp need not execute together
+    __shared__ volatile u32 s[64];
+    if (threadIdx.x >= 32) return;
+    s[threadIdx.x] = x[threadIdx.x];
+    IF_FIXED(__syncwarp();)
+    x[threadIdx.x] = s[31 - threadIdx.x];
+}
+
+extern "C" __global__ void either_half(u32* x) {  // each half of the warp waits for itself only
+    __shared__ u32 s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    IF_BROKEN(__syncwarp(threadIdx.x % 32 < 16 ? 0x0000ffff : 0xffff0000);)
+    IF_FIXED(__syncwarp();)
+    x[threadIdx.x] = s[threadIdx.x ^ 16];
+}
+
+extern "C" __global__ void third_reader(u32* x) {  // five warps read s, and one of them tells nobody
+    __shared__ u32 s;
+    if (threadIdx.x == 0) s = 7;
+    __syncthreads();
+    const int warp = threadIdx.x / 32;
+    if (warp < 5) x[64 + threadIdx.x] = s;
+    if (warp == 5) asm volatile("bar.sync 1, %0;" :: "r"(IF_FIXED(192) IF_BROKEN(160)) : "memory");
+    else if (IF_FIXED(true) IF_BROKEN(warp != 2)) asm volatile("bar.arrive 1, %0;" :: "r"(IF_FIXED(192) IF_BROKEN(160)) : "memory");
+    if (threadIdx.x == 160) s = 8;
+}
+
+extern "C" __global__ void other_scope(u32* x) {  // atomic for its own block only
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) x[64] = IF_BROKEN(atomicAdd_block) IF_FIXED(atomicAdd)(x, 1);
+    else x[65] = atomicAdd(x, 1);
+}
+
+extern "C" __global__ void read_only(u32* x) {  // the cache for constants need not see the store
+    x[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    x[64 + threadIdx.x] = IF_BROKEN(__ldg(x + 63 - threadIdx.x)) IF_FIXED(x[63 - threadIdx.x]);
+}
+
+__device__ u32 results[64];
+
+extern "C" __global__ void module_result(const u32* x) {  // a variable of the module is a result, too
+    __shared__ u32 s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    IF_FIXED(__syncthreads();)
+    results[threadIdx.x] = s[63 - threadIdx.x];
+}
+
+extern "C" __global__ void bulk_over_shared_loads(u32* x) {  // loads may be under way when the copy overwrites
+    __shared__ alignas(16) u32 s[64];
+    __shared__ alignas(8) u64 barrier;
+    s[threadIdx.x] = x[threadIdx.x];
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(shared_address(&barrier)) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    const u32 value = s[63 - threadIdx.x];
+    IF_FIXED(asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" :: "r"(shared_address(&barrier)) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+                     :: "r"(shared_address(s)), "l"(x + 64), "r"(shared_address(&barrier)) : "memory");
+    }
+    asm volatile("{ .reg .pred p;\nwait: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n@!p bra wait; }" :: "r"(shared_address(&barrier)) : "memory");
+    x[128 + threadIdx.x] = value + s[threadIdx.x];
+}
+
+extern "C" __global__ void rotated(u64* x) {  // a difference of shifts, of which an assembler makes a rotate
+    const u64 value = x[threadIdx.x] - x[threadIdx.x + 128];
+    IF_BROKEN(x[threadIdx.x] = (value << 8) - (value >> 56);)
+    IF_FIXED(x[threadIdx.x] = (value << 8) + (value >> 56);)
+}
+
 #if __CUDA_ARCH__ >= 1000
 extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody frees
     __shared__ u32 columns;
@@ -584,7 +805,7 @@ extern "C" __global__ void columns_kept(int* x) {  // tensor memory that nobody 
     }
 }
 
-extern "C" __global__ void loaded_early(u32* x) {  // registers of tcgen05.ld, used without tcgen05.wait::ld
+extern "C" __global__ void loaded_late(u32* x) {  // columns that a tcgen05.ld reads, overwritten without a wait
     __shared__ u32 columns;
     if (threadIdx.x < 32) {
         asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: "r"(shared_address(&columns)) : "memory");
@@ -593,8 +814,8 @@ extern "C" __global__ void loaded_early(u32* x) {  // registers of tcgen05.ld, u
         u32 loaded;
         asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(loaded) : "r"(columns) : "memory");
         IF_FIXED(asm volatile("tcgen05.wait::ld.sync.aligned;" : "+r"(loaded) :: "memory");)
+        asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};\ntcgen05.wait::st.sync.aligned;" :: "r"(columns), "r"(0) : "memory");
         x[threadIdx.x] = loaded;
-        IF_BROKEN(asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");)
         asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" :: "r"(columns) : "memory");
     }
 }

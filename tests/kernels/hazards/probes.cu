@@ -443,3 +443,136 @@ CLUSTER_PROBE(hand_back) {  // .release.cluster in an arrival there, after which
 CLUSTER_PROBE(hand_back_shared) {  // .release.cluster in an arrival at another block's mbarrier, after which shared memory that was read is overwritten
     hand_over<2, IF_FIXED(2) IF_BROKEN(1), false>(counts, scratch, iterations);
 }
+
+// -- flags, volatile memory, scopes -------------------------------------------------------------------------
+
+__device__ __forceinline__ u32 load(const u32* p) {  // through the cache of the SM
+    u32 x;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+    return x;
+}
+// Blocks in pairs: the odd one says that it is ready, the even one writes a word and raises a flag.
+template <bool loads_last, bool acquires> __device__ __forceinline__ void take_over(u64* counts, u32* scratch, int iterations) {
+    u32 *data = scratch + blockIdx.x / 2 * 256, *ready = data + 64, *flag = data + 96, wrong = 0;
+    if (threadIdx.x) return;
+    for (u32 i = 1; i <= iterations; ++i) {
+        if (blockIdx.x % 2 == 0) {
+            while (atomicAdd(ready, 0) != i) {}
+            __threadfence();
+            data[0] = i * MIX;
+            __threadfence();
+            atomicExch(flag, i);
+        } else {
+            u32 near = 0;
+            if (!loads_last) near = load(data + 1);
+            __threadfence();
+            if (loads_last) near = load(data + 1);
+            atomicExch(ready, i + near);  // data[1] is 0
+            while (atomicAdd(flag, 0) != i) {}
+            if (acquires) __threadfence();
+            wrong += load(data) != i * MIX;
+        }
+    }
+    if (blockIdx.x % 2) {
+        atomicExch(ready, 0);
+        atomicExch(flag, 0);
+        count(counts, wrong, iterations);
+    }
+}
+PROBE(flag_acquire) {  // __threadfence() after the read of a flag, where the cache of the SM holds the line
+    take_over<true, IF_FIXED(true) IF_BROKEN(false)>(counts, scratch, iterations);
+}
+PROBE(flag_acquire_emptied) {  // __threadfence() after the read of a flag, before which another one emptied the cache
+    take_over<false, IF_FIXED(true) IF_BROKEN(false)>(counts, scratch, iterations);
+}
+PROBE(bulk_over_shared) {  // fence.proxy.async between loads of shared memory and a bulk copy that overwrites it
+    __shared__ __align__(128) u32 s[1024];
+    __shared__ u64 bar;
+    u32 wrong = 0, t = threadIdx.x, at = shared_address(s), b = shared_address(&bar);
+    if (t == 0) start(b, 1);
+    __syncthreads();
+    for (int i = 0; i < iterations; ++i) {
+        u32 x[8];
+        const u32 row = t % 32 * 32 + t / 32 * 8, other = row ^ 992;  // the lanes of a warp share one bank
+#pragma unroll
+        for (u32 k = 0; k < 8; ++k) put(at + (row + k) * 4, value(i, row + k));
+        __syncthreads();
+#pragma unroll
+        for (u32 k = 0; k < 8; ++k) x[k] = get(at + (other + k) * 4);
+        IF_FIXED(fence_proxy();)
+        __syncthreads();
+        if (t == 0) load_bulk(at, in + offset(i) % (IN - 1024), 4096, b);
+        const bool came = waited(b, i & 1);
+#pragma unroll
+        for (u32 k = 0; k < 8; ++k) wrong += !came || x[k] != value(i, other + k);
+        __syncthreads();
+    }
+    count(counts, wrong, iterations * 8);
+}
+PROBE(volatile_warps) {  // a barrier between warps that write and read volatile shared memory
+    __shared__ volatile u32 s[128];
+    u32 wrong = 0, t = threadIdx.x;
+    for (int i = 0; i < iterations; ++i) {
+        s[t] = value(i, t);
+        IF_FIXED(__syncthreads();)
+        const u32 x = s[127 - t];
+        __syncthreads();
+        wrong += x != value(i, 127 - t);
+    }
+    count(counts, wrong, iterations);
+}
+PROBE(volatile_lanes) {  // __syncwarp() between lanes that write and read volatile shared memory
+    __shared__ volatile u32 s[128];
+    u32 wrong = 0, t = threadIdx.x;
+    for (int i = 0; i < iterations; ++i) {
+        s[t] = value(i, t);
+        IF_FIXED(__syncwarp();)
+        const u32 x = s[t ^ 31];
+        __syncwarp();
+        wrong += x != value(i, t ^ 31);
+    }
+    count(counts, wrong, iterations);
+}
+PROBE(volatile_update) {  // an atomic operation for what several threads add to
+    __shared__ volatile u32 sum;
+    u32 wrong = 0, t = threadIdx.x;
+    for (int i = 0; i < iterations; ++i) {
+        if (t == 0) sum = 0;
+        __syncthreads();
+        IF_BROKEN(sum = sum + 1;)
+        IF_FIXED(atomicAdd((u32*)&sum, 1);)
+        __syncthreads();
+        wrong += sum != 128;
+        __syncthreads();
+    }
+    count(counts, wrong, iterations);
+}
+PROBE(constant_loads) {  // an ordinary load instead of ld.global.nc of what the kernel has written
+    u32 wrong = 0, t = threadIdx.x, *own = scratch + blockIdx.x * 128;
+    for (int i = 0; i < iterations; ++i) {
+        own[t] = value(i, t);
+        __syncthreads();
+        u32 x;
+        IF_FIXED(asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(own + 127 - t) : "memory");)
+        IF_BROKEN(asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(x) : "l"(own + 127 - t) : "memory");)
+        wrong += x != value(i, 127 - t);
+        __syncthreads();
+    }
+    count(counts, wrong, iterations);
+}
+PROBE(two_scopes) {  // scope .gpu for both of two blocks that add to one word
+    u32 *sum = scratch + blockIdx.x / 2 * 256, *done = sum + 32;
+    for (int i = 0; i < iterations; ++i) {
+        if (blockIdx.x % 2) atomicAdd(sum, 1);
+        else IF_BROKEN(atomicAdd_block)IF_FIXED(atomicAdd)(sum, 1);
+    }
+    __syncthreads();
+    if (threadIdx.x) return;
+    __threadfence();
+    if (atomicAdd(done, 1) == 1) {
+        __threadfence();
+        const u32 all = iterations * 256, found = atomicExch(sum, 0);
+        count(counts, all - found, all);
+        *done = 0;
+    }
+}

@@ -1,0 +1,168 @@
+"""The life of mbarriers: `mbarrier.init` makes one of 8 bytes of shared memory, `mbarrier.inval` ends it.
+
+In between, PTX leaves undefined what another `mbarrier.init` does there, and what comes of reading or writing
+these bytes as data; before and after, what an arrival or a wait does. PTX ISA, "mbarrier", "Lifecycle".
+
+Lanes of one warp may initialise an mbarrier together, with the same count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Access, Observer, Piece
+from ..hazard import HazardLog, Violation, line_text
+from ..instructions.mbarriers import INITIALISE, why_invalid
+from ..ptx.syntax import PtxInstruction
+from ..threads import Batch
+
+_NONE, _INVALIDATED, _VALID = 0, 1, 2  # from `_VALID` on: by which of the instructions it was initialised
+_KIND = "mbarrier"
+_VERBS = {"read": "read{s}", "write": "write{s}"}
+_ONCE = "let one thread initialise it, once; mbarrier.inval comes before it is initialised again"
+
+
+class MbarrierLives(Observer):
+    """Looks for mbarriers that are used before or after their life, begun twice, or overwritten."""
+
+    def __init__(self, report: HazardLog) -> None:
+        self._report = report
+
+    def begin(self, batch: Batch) -> None:
+        """New blocks have no mbarriers."""
+        self._batch = batch
+        self._lives = np.zeros(0, dtype=np.uint8)  # of each 8 bytes of the blocks' shared memory
+        self._valid = np.zeros(0, dtype=np.int64)  # which of them are mbarriers, sorted
+        self._changes = 0
+        self._numbers: dict[int, int] = {}  # of instructions that initialise mbarriers, by id
+        self._inits: dict[int, PtxInstruction] = {}  # by that number
+
+    def accessed(self, access: Access) -> None:
+        """Threads use shared memory: as mbarriers or as data."""
+        if access.space != "shared":
+            return
+        parts = access.instruction.parts
+        for piece in access.pieces:
+            if parts[0] == "mbarrier" and parts[1] in ("init", "inval"):
+                self._change(access, piece)
+            elif access.kind == "mbarrier" or access.proxy == "mbarrier":
+                self._check_use(access, piece)
+            elif len(self._valid):
+                self._check_data(access, piece)
+
+    # -- the life of one -------------------------------------------------------------------------------------
+
+    def _change(self, access: Access, piece: Piece) -> None:
+        """Threads initialise or invalidate mbarriers."""
+        if not len(self._lives):
+            self._lives = np.zeros(piece.data.size >> 3, dtype=np.uint8)
+        words, instruction = piece.offsets >> 3, access.instruction
+        before = self._lives[words]
+        if instruction.parts[1] == "inval":
+            self._check_use(access, piece)
+            self._lives[words] = _INVALIDATED
+        else:
+            again = np.flatnonzero(before >= _VALID)
+            if len(again):
+                other = self._init_of(int(before[again[0]]))
+                self._report_init(
+                    access,
+                    piece,
+                    again,
+                    f", which {line_text(other)} initialised, and which nobody has invalidated",
+                    other,
+                )
+            else:
+                self._check_together(access, piece, words)
+            number = self._numbers.setdefault(id(instruction), min(len(self._inits), 255 - _VALID))
+            self._inits[number] = instruction
+            self._lives[words] = _VALID + number
+        candidates = np.union1d(self._valid, words)
+        self._valid = candidates[self._lives[candidates] >= _VALID]
+        self._changes += 1
+
+    def _init_of(self, life: int) -> PtxInstruction:
+        return self._inits[life - _VALID]
+
+    def _check_together(self, access: Access, piece: Piece, words: NDArray[np.int64]) -> None:
+        """Report mbarriers that several warps, or lanes with several counts, initialise at once."""
+        distinct, which = np.unique(words, return_inverse=True)
+        if len(distinct) == len(words):
+            return
+        for values, what in (
+            (piece.threads >> 5, ", and so do lanes of other warps"),
+            (np.asarray(access.values[0]), " with another count than other lanes"),
+        ):
+            first = np.zeros(len(distinct), dtype=values.dtype)
+            first[which[::-1]] = values[::-1]
+            others = np.flatnonzero(values != first[which])
+            if len(others):
+                self._report_init(access, piece, others, what, None)
+                return
+
+    def _report_init(
+        self,
+        access: Access,
+        piece: Piece,
+        chosen: NDArray[np.intp],
+        what: str,
+        other: PtxInstruction | None,
+    ) -> None:
+        name, place = self._named(piece, int(chosen[0]), access.width)
+        self._report.add(self._batch, Violation(
+            _KIND, access.instruction, piece.threads[chosen],
+            f"{{who}} initialise{{s}} the mbarrier at {name}{what}",
+            remedy=_ONCE, other=other, space="shared", addresses=place,
+        ))  # fmt: skip
+
+    # -- uses ------------------------------------------------------------------------------------------------
+
+    def _check_use(self, access: Access, piece: Piece) -> None:
+        """Report arrivals and waits where no mbarrier is."""
+        words = piece.offsets >> 3
+        lives = self._lives[words] if len(self._lives) else np.zeros(len(words), dtype=np.uint8)
+        absent = np.flatnonzero(lives < _VALID)
+        if not len(absent):
+            return
+        if access.kind == "mbarrier" and any(map(why_invalid, piece.data.view(np.uint64)[words].tolist())):
+            return  # this ends the simulation, with a sentence of its own
+        first = int(absent[0])
+        name, place = self._named(piece, first, access.width)
+        verb = {"mbarrier": "arrive{s} at", "write": "invalidate{s}"}.get(access.kind, "wait{s} for")
+        state = "was invalidated" if lives[first] == _INVALIDATED else "was never initialised"
+        self._report.add(self._batch, Violation(
+            _KIND, access.instruction, piece.threads[absent],
+            f"{{who}} {verb} the mbarrier at {name}, which {state}",
+            remedy=INITIALISE, space="shared", addresses=place,
+        ))  # fmt: skip
+
+    def _check_data(self, access: Access, piece: Piece) -> None:
+        """Report mbarriers that are read or written as data."""
+        if piece.notes.get(_KIND) == self._changes:
+            return
+        width, first = access.width, piece.offsets >> 3
+        if width <= 8:  # aligned
+            hit = self._lives[first] >= _VALID
+        else:
+            following = np.append(self._valid, len(self._lives))[np.searchsorted(self._valid, first)]
+            hit = following <= piece.offsets + width - 1 >> 3
+        if not hit.any():
+            piece.notes[_KIND] = self._changes
+            return
+        chosen = np.flatnonzero(hit)
+        name, place = self._named(piece, int(chosen[0]), width)
+        word = self._valid[np.searchsorted(self._valid, first[chosen[0]])]
+        other = self._init_of(int(self._lives[word]))
+        self._report.add(self._batch, Violation(
+            _KIND, access.instruction, piece.threads[chosen],
+            f"{{who}} {_VERBS.get(access.kind, 'update{s}')} {name}, where the mbarrier that "
+            f"{line_text(other)} initialised is valid",
+            remedy="use other bytes, or execute mbarrier.inval first, when nobody uses it any more",
+            other=other, space="shared", addresses=place,
+        ))  # fmt: skip
+
+    def _named(self, piece: Piece, position: int, width: int) -> tuple[str, tuple[int, int]]:
+        """The bytes that a thread uses in its block, in words and as addresses."""
+        start = int(piece.offsets[position]) % (piece.data.size // self._batch.count)
+        return self._report.shared_place(start, start + width - 1), (start, start + width - 1)
