@@ -19,8 +19,10 @@ from ptxlab.views.highlight import tokens
 gc.set_threshold(100_000, 50, 50)
 
 ROOT = Path(ptxlab.__file__).resolve().parent.parent
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT: dict[str, Any] = SETTINGS["project"]
 REPOSITORY: str = PROJECT["urls"]["Repository"]
+IS_PUBLISHED: bool = SETTINGS["tool"]["ptxlab"]["published"]
 
 project = "ptxlab"
 author = PROJECT["authors"][0]["name"]
@@ -73,7 +75,9 @@ html_use_index = html_domain_indices = False  # the search finds names as well
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "ptxlab"},
-    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-brands fa-github"}]
+    if IS_PUBLISHED
+    else [],
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,

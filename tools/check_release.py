@@ -29,8 +29,9 @@ QUICK = "not slow and not browser"
 BY_HAND = """\
 Still to be done by hand for version {version}:
   1. make exhaustive, make matrix, make web; with a GPU: pytest -m gpu. Look at site/index.html.
-  2. On the day of the release: python -m tools.address --release, which writes the version without .dev0 and
-     today's date; make release again; commit.
+  2. On the day of the release: python -m tools.address --release, which writes the version without .dev0,
+     today's date and what documents say once it is published; make release again; commit. Before that day:
+     python -m tools.address --no-published takes back what make release has written.
   3. Once: name the workflow release.yml and its environment `release` as a trusted publisher of ptxlab on
      the package index; on GitHub let Pages be built by Actions, and turn on private vulnerability reports.
   4. git tag v{version}, push the tag at once: the workflow builds, attests and publishes. Until it has, the

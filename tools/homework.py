@@ -86,9 +86,8 @@ def assignment(lesson: lessons.Lesson, *, solved: bool, student: str = "") -> An
         for exercise in lesson.exercises if student else ():
             if cell.source == task_text(exercise.name, ""):
                 cells[-1].source = task_text(exercise.name, student)
-        cells[-1].source = re.sub(
-            r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source
-        )  # the other lessons are not beside it
+        # the other lessons are not beside it
+        cells[-1].source = re.sub(r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source)
         for exercise in lesson.exercises:
             if cell.source == exercise.cell:
                 name = exercise.name.replace(".", "-")

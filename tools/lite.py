@@ -226,16 +226,16 @@ def bring_packages(target: Path, home: Path, address: str, lock: dict[str, Any])
 
 
 def notebook(path: Path) -> str:
-    """A notebook for a tab: its kernel by JupyterLite's name, and without the cell that installs on Colab."""
+    """A notebook for a tab: its kernel by JupyterLite's name, and without how ptxlab is installed."""
     book = json.loads(path.read_text(encoding="utf-8"))
     book["metadata"]["kernelspec"] = {
         "name": "python",
         "display_name": "Python (Pyodide)",
         "language": "python",
     }
-    for cell in book["cells"]:
-        if "except ImportError" in "".join(cell["source"]) and "google.colab" in "".join(cell["source"]):
-            cell["source"] = ["import ptxlab"]
+    first = next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    if "".join(first["source"]).endswith("import ptxlab"):
+        first["source"] = ["import ptxlab"]
     return json.dumps(book, ensure_ascii=False, indent=1)
 
 

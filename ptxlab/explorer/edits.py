@@ -613,9 +613,8 @@ def make_edits(state: ExplorerState, edits: Sequence[Edit]) -> None:
     >>> hex(state.transfer.result[5, 0]), state.undo(), hex(state.transfer.result[5, 0])
     ('0xabc', True, '0x50000')
     """
-    with (
-        state.all_or_nothing() if len(edits) == 1 else state.one_step()
-    ):  # a single Undo must not become a step itself
+    # a single Undo must not become a step itself
+    with state.all_or_nothing() if len(edits) == 1 else state.one_step():
         for edit in edits:
             if state.transfer is not None and not isinstance(edit, _TRANSFER_EDITS):
                 raise PtxlabError(

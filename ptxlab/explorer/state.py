@@ -142,9 +142,8 @@ class MemoryRequest:
     pitch: int | None = None  # bytes from one row or column to the next
     swizzle: int | None = None
     descriptor: str | None = None  # matrix descriptor in hexadecimal, instead of the fields above
-    layout: str | None = (
-        None  # CuTe's notation, "Swizzle<3,3,3> o (16,64):(64,1)", instead of major, pitch, swizzle
-    )
+    #: CuTe's notation, "Swizzle<3,3,3> o (16,64):(64,1)", instead of major, pitch, swizzle.
+    layout: str | None = None
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ class _Sync:
     changed: dict[str, None] = field(default_factory=dict)  # names, in order
     from_page: Mapping[str, Any] = field(default_factory=dict)  # being set by the page: not sent back to it
     holding: bool = False
-    latest: dict[str, tuple[int, Any]] = field(
-        default_factory=dict
-    )  # version and value as last sent, if large
+    #: Version and value as last sent, if large.
+    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
 class View:

@@ -23,9 +23,8 @@ _GENERATED = "instruction.cuh"
 #: Type of C and accumulators -> types in which D may be stored; the first is its own.
 RESULTS = {"f32": ("f32", "f16", "bf16"), "f16": ("f16",), "s32": ("s32",)}
 
-_MACROS = (
-    "TMA_STORES",
-)  # constants that the preprocessor needs, since the kernel's parameters depend on them
+#: Constants that the preprocessor needs, since the kernel's parameters depend on them.
+_MACROS = ("TMA_STORES",)
 
 _CPP = {"f32": "float", "s32": "int", "f16": "uint16_t", "bf16": "uint16_t"}
 _BYTES = {"f32": 4, "s32": 4, "f16": 2, "bf16": 2}

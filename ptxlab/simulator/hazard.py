@@ -232,7 +232,7 @@ _KINDS = (
     HazardKind(
         "heap memory kept",
         "Memory that malloc gave out is not freed by the end of the launch",
-        "free it; a GPU keeps it for later launches",
+        "free it: a GPU keeps it for later launches",
         "memcheck, with --leak-check full",
         grade="note",
         published="the CUDA programming guide: it lives as long as the context, and later launches may use "

@@ -48,9 +48,8 @@ def bars(
     numbers = [number for group in groups.values() for number in group.values()]
     longest = max(most or 0.0, *numbers) or 1.0
     series_names = {tuple(group) for group in groups.values()}
-    hues = (
-        _SERIES if len(series_names) == 1 else _SERIES[:1]
-    )  # colours only where all groups have the same series
+    # colours only where all groups have the same series
+    hues = _SERIES if len(series_names) == 1 else _SERIES[:1]
     grouped = any(len(group) > 1 for group in groups.values())
     width = _LENGTH + max(_room(text(number)) for number in numbers)
     cells: list[Cell] = []

@@ -109,9 +109,8 @@ class Drawing:
     panels: list[Panel] = field(default_factory=list)
     words: list[TextLine] = field(default_factory=list)
     tints: list[Tint] = field(default_factory=list)
-    arrows: list[list[tuple[float, float]]] = field(
-        default_factory=list
-    )  # each one polyline: shaft, then head
+    #: Each is one polyline: shaft, then head.
+    arrows: list[list[tuple[float, float]]] = field(default_factory=list)
 
 
 # -- colours ---------------------------------------------------------------------------------------------

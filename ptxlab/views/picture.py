@@ -35,10 +35,8 @@ _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product, all of it in one
 _MAPS = 940  # of heat maps side by side, without their headings: all of them in a window of 1440 pixels
 
 _OVERHANG = 12.0  # pixels that the first and the last heading of a grid may be wider than what is below them
-_ARROW_HEAD, _TOUCH = (
-    9.0,
-    3.0,
-)  # length of an arrow's head, and pixels between an arrow and the cells it joins
+#: Length of an arrow's head, and pixels between an arrow and the cells it joins.
+_ARROW_HEAD, _TOUCH = 9.0, 3.0
 
 _LANE_LABEL = re.compile(r"(?<=\d:) ?(?=[\[{])")  # where a label such as "T5:{a0,a1}" may be broken
 

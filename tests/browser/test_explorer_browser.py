@@ -662,6 +662,11 @@ def test_why_leaves_the_matrices_on_the_screen(
     assert page.evaluate("() => scrollY") == 0
     assert page.evaluate(SEEN, ["[data-pane=A]", "[data-pane=B]", "[data-pane=D]", ".ptx-timeline"])
     assert body.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+    page.get_by_label("timeline", exact=True).focus()
+    press(page, *["ArrowRight"] * 4)  # to a product: its row, or that of it and others, is lit
+    expect(body.locator(".ptx-trace-label.now")).to_have_count(1)
+    assert body.locator(".ptx-trace-label.now").inner_text().startswith("A[3][")
+    page.keyboard.press("Escape")
     page.locator("[data-tool=why]").click()
     body.wait_for(state="detached")
 

@@ -11,6 +11,7 @@ import pytest
 import ptxlab
 from ptxlab.isa.catalog import REGISTER_FAMILIES
 from ptxlab.lessons import LESSONS
+from tools import address
 from tools.check_links import broken_links
 
 nbformat = pytest.importorskip("nbformat")
@@ -152,6 +153,8 @@ def test_every_lesson_is_in_the_book() -> None:
     in_a_tab = course.prepared(LESSONS[0], web=True).cells[0].source
     assert f"../lite/notebooks/index.html?path={LESSONS[0].file}.ipynb" in in_a_tab
     assert "%pip" not in "".join(cell.source for cell in notebook.cells)
+    assert ("colab" in in_a_tab) == address.is_published()
+    assert next(cell for cell in notebook.cells[2:] if cell.cell_type == "code").source == "import ptxlab"
 
 
 def test_api_pages_name_what_exists() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools import address, check_release, chromium, matrix
+from tools import address, check_release, chromium, matrix, publication
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -133,7 +133,13 @@ def test_readme_for_a_package_index_has_absolute_links() -> None:
     pytest.importorskip("hatchling")
     from hatch_build import absolute
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = publication.rendered(
+        "README.md",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        published=True,
+        repository=SOURCE,
+        site=address.urls(SOURCE)["Documentation"],
+    )
     for version, tag in (("0.1.0", "v0.1.0"), ("0.2.0.dev0", "main")):
         links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", absolute(text, SOURCE, version))
         assert len(links) > 12 and all(target.startswith("https://") for _, target in links)
@@ -350,7 +356,7 @@ def test_the_first_cell_installs_on_colab_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Run the cell where ptxlab is, where it is not, and on Colab before and after it is installed."""
-    cell = address.first_cell(version, SOURCE)
+    cell = address.first_cell(version, SOURCE, published=True)
     assert max(map(len, cell.splitlines())) <= 104 and len(cell.splitlines()) <= 12
     python, count = re.subn(r"^( +)%pip install -q (.*)$", r"\1install(\2)", cell, flags=re.M)
     assert count == 1
@@ -393,7 +399,8 @@ def test_a_release_writes_its_version_and_date(monkeypatch: pytest.MonkeyPatch, 
     assert re.fullmatch(r"## \[0\.9\.0\] \(\d{4}-\d\d-\d\d\)\n", (tmp_path / "CHANGELOG.md").read_text())
     assert "\nversion: 0.9.0\n" in (tmp_path / "CITATION.cff").read_text(encoding="utf-8")
     assert '\n  version: "0.9.0"\n' in (tmp_path / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
-    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE, True)
+    assert address.is_published()
     monkeypatch.setattr(address, "__version__", "0.9.0")
     assert address.release() == {}  # on the same day
     (tmp_path / "CHANGELOG.md").write_text("## [0.9.0] (2020-01-31)\n\n## [0.8.0] (2020-01-30)\n")
@@ -410,8 +417,13 @@ def test_a_release_and_a_fork_rewrite_the_first_cells(
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.setattr(address, "ROOT", tmp_path)
     monkeypatch.setattr(address, "__version__", "0.9.0")
-    assert address.main([]) == 0
-    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+    assert address.main(["--no-published"]) == 0 and not address.is_published()
+    atlas = tmp_path / "notebooks" / "atlas.ipynb"
+    assert "pip" not in first_cell(atlas) and "import ptxlab" in first_cell(atlas)
+    assert SOURCE not in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert address.main(["--published"]) == 0 and address.is_published()
+    assert first_cell(atlas) == address.first_cell("0.9.0", SOURCE, True)
+    assert "pip install -q" in first_cell(atlas)
     fork = "https://github.com/somebody/tensor-cores"
     project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(project.replace(SOURCE, fork), encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 from ptxlab.lessons import LESSONS
 from tests.cases import each
-from tools import address, explorer_picture, readme
+from tools import address, explorer_picture, publication, readme
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -19,6 +19,16 @@ PAGES = [
     *(ROOT / f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "SECURITY")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+
+
+def as_published(page: Path, published: bool) -> str:
+    """The text of a page before anything is published, or after."""
+    repository = address.address()
+    site = address.urls(repository)["Documentation"]
+    text, file = page.read_text(encoding="utf-8"), page.relative_to(ROOT).as_posix()
+    return publication.rendered(file, text, published=published, repository=repository, site=site)
+
+
 #: Links to files that are not part of the site.
 ON_GITHUB = f"{address.address()}/blob/main/"
 #: What `python -m tools.site` writes beside the hand-written pages.
@@ -37,12 +47,14 @@ def test_readme_is_short_and_up_to_date() -> None:
     assert "make lab" in text and "make test" in text and "ptxlab lab" in text
 
 
-def test_readme_begins_with_the_page_and_a_picture_that_moves() -> None:
-    """Above the fold: the address of the page in a tab, and a session on it that every visitor can load."""
-    first = readme.README.read_text(encoding="utf-8")[:900]
-    published = (ROOT / ".github" / "workflows" / "docs.yml").read_text(encoding="utf-8")
-    assert "run: make web" in published  # `make docs` has no try/
-    assert "/try/)" in first and f"](docs/{explorer_picture.FILM.name})" in first
+@each("published", [False, True])
+def test_readme_begins_with_the_page_and_a_picture_that_moves(published: bool) -> None:
+    """Above the fold: how to open the page in a tab, and a session on it that every visitor can load."""
+    first = as_published(readme.README, published)[:900]
+    workflow = (ROOT / ".github" / "workflows" / "docs.yml").read_text(encoding="utf-8")
+    assert "run: make web" in workflow  # `make docs` has no try/
+    assert ("/try/)" if published else "`make try`") in first
+    assert f"](docs/{explorer_picture.FILM.name})" in first
     film = explorer_picture.FILM.read_bytes()
     assert film[:4] == b"RIFF" and film[8:16] == b"WEBPVP8X" and film.count(b"ANMF") > 20
     assert len(film) < 2_000_000
@@ -110,12 +122,70 @@ def test_examples(page: str) -> None:
     assert result.attempted >= 3 and result.failed == 0
 
 
-@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)  # k[grid](x) is no link
+#: What exists only once it is published, or is asked for there.
+ELSEWHERE = re.compile(
+    r"https?://[\w.-]*github\.io/\S*|https://github\.com/ptxlab/\S*|colab\.research\.google|mybinder\.org"
+    r'|pip install (?:-\S+ )*\\?"?ptxlab\b|uvx ptxlab|ptxlab @ git\+|github\.com/ptxlab/ptxlab'
+)
+
+
+def _links(page: Path, text: str) -> list[str]:
+    """The targets of a page's links, without those that lead to other sites; files that it links to exist."""
+    others = []
+    text = re.sub(r"```.*?```", "", text, flags=re.S)  # k[grid](x) is no link
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if target.startswith(ON_GITHUB):
             assert (ROOT / target.removeprefix(ON_GITHUB)).exists(), f"{page.relative_to(ROOT)}: {target}"
-        if target.startswith("https://") or (page.name == "index.md" and GENERATED.fullmatch(target)):
-            continue
-        assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+        if target.startswith("https://"):
+            others.append(target)
+        elif page.name != "index.md" or not GENERATED.fullmatch(target):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+    return others
+
+
+@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Before anything is published: files of the clone, and places that exist without ptxlab."""
+    text = as_published(page, published=False)
+    own = address.urls(address.address())["Documentation"], address.address()
+    for target in _links(page, text):
+        assert not target.startswith(own), f"{page.relative_to(ROOT)}: nobody has published {target}"
+    _links(page, as_published(page, published=True))
+
+
+@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_nothing_unpublished_is_offered(page: Path) -> None:
+    """No package of an index, no site, no repository that nobody holds yet; `CHANGELOG.md` is history."""
+    if page.name == "CHANGELOG.md":
+        return
+    assert ELSEWHERE.findall(as_published(page, published=False)) == []
+
+
+def test_the_published_readme_offers_all_of_it() -> None:
+    offered = "\n".join(ELSEWHERE.findall(as_published(readme.README, published=True)))
+    for place in ("github.io", "colab", "mybinder", "pip install", "uvx ptxlab"):
+        assert place in offered
+
+
+@each("file", sorted(publication.PASSAGES))
+def test_both_texts_turn_into_each_other(file: str) -> None:
+    text = as_published(ROOT / file, address.is_published())
+    assert text == (ROOT / file).read_text(encoding="utf-8"), "run `python -m tools.address`"
+    repository = address.address()
+    addresses = {"repository": repository, "site": address.urls(repository)["Documentation"]}
+    one = publication.rendered(file, text, published=True, **addresses)
+    other = publication.rendered(file, one, published=False, **addresses)
+    assert one != other and publication.rendered(file, other, published=True, **addresses) == one
+    with pytest.raises(ValueError, match="where once is right"):
+        publication.rendered(file, "", published=True, **addresses)
+
+
+def test_what_readme_says_of_interpreters_was_measured() -> None:
+    """A fifth or less of the time of Triton's interpreter, a tenth or less of that of Numba's simulator."""
+    text = readme.README.read_text(encoding="utf-8")
+    assert "a fifth or less" in text and "a tenth or less" in text
+    rows = json.loads((ROOT / "benchmarks" / "results.json").read_text())["interpreters"]["rows"]
+    assert len(rows) == 4
+    for row in rows:
+        (other,) = (row[name] for name in row if name not in ("kernel", "ptxlab"))
+        assert other / row["ptxlab"] >= (5 if row["kernel"].startswith("triton") else 10), row

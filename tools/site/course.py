@@ -11,7 +11,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.course.syllabus import SHAPES
 from ptxlab.lessons import LESSONS, Lesson
 
-from ..address import address
+from ..address import address, is_published
 from .markdown import link, table
 
 __all__ = ["contents", "prepared", "write"]
@@ -43,7 +43,7 @@ def prepared(lesson: Lesson, *, web: bool = False) -> nbformat.NotebookNode:
     heading, _, text = notebook.cells[0].source.partition("\n")
     notebook.cells[0].source = f"{heading}\n\n{_run_it(lesson, web)}\n{text}"
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    if "except ImportError" in first.source:
+    if first.source.endswith("import ptxlab"):  # with how to install it
         first.source = "import ptxlab"
     hook = nbformat.v4.new_code_cell(
         f'from tools.site import kernel\n\nkernel.install("{lesson.file}")',
@@ -65,7 +65,8 @@ def _run_it(lesson: Lesson, web: bool) -> str:
         if web
         else ""
     )
-    where = f"Run it yourself: {tab}`ptxlab lab`, {colab} or {binder}."
+    places = f"`ptxlab lab`, {colab} or {binder}" if is_published() else "`make lab` in a clone"
+    where = f"Run it yourself: {tab}{places}."
     return f"{where} The Explorers on this page are copies to point at; to type into them, run the lesson."
 
 

@@ -282,9 +282,8 @@ def _alloca(instruction: PtxInstruction, context: Context) -> MachineStep:
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         used = _stack(frame, threads)
         starts = -(-(frame.end + used[threads.indices]) // alignment) * alignment
-        sizes = np.minimum(read(machine, frame, threads), MAX_LOCAL + 1).astype(
-            np.int64
-        )  # the most is refused
+        # one byte more than there may be is refused
+        sizes = np.minimum(read(machine, frame, threads), MAX_LOCAL + 1).astype(np.int64)
         used[threads.indices] = starts + sizes - frame.end
         most = -(-int(used.max()) // _STACK_ALIGNMENT) * _STACK_ALIGNMENT
         frame.stack_size = max(frame.stack_size, most)
