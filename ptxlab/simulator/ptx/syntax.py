@@ -22,16 +22,6 @@ _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 _BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a source or of PTX, as compilers count them: a form feed or U+2028 ends none.
-
-    >>> lines_of("a\\fb\\r\\nc\\n")
-    ['a\\x0cb', 'c']
-    """
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines if lines[-1] else lines[:-1]
-
-
 @lru_cache(maxsize=1024)
 def type_bits(name: str) -> int | None:
     """Bits of a PTX type, named without its dot; None if there is no such type.
