@@ -47,9 +47,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
     # Launches go to the session that was opened last, so a test with the fixture must keep its own.
     fixture = getattr(item, "funcargs", {}).get("simulating")
-    with ptxlab.simulating() if fixture is None else nullcontext(fixture) as session:
-        result = yield
-    hazards = [f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards]
-    if hazards:
-        pytest.fail("\n".join(hazards), pytrace=False)
+    session = ptxlab.simulating() if fixture is None else fixture
+    with session if fixture is None else nullcontext():
+        try:
+            result = yield
+        except BaseException:
+            if hazards := _hazards(session):
+                item.add_report_section("call", "hazards", hazards)
+            raise
+    if hazards := _hazards(session):
+        pytest.fail(hazards, pytrace=False)
     return result
+
+
+def _hazards(session: Any) -> str:
+    return "\n".join(f"{each.name}: {hazard.sentence}" for each in session.results for hazard in each.hazards)

@@ -141,3 +141,13 @@ def quoted(value: object, limit: int = 60) -> str:
     except Exception:  # a foreign __repr__ may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}..."
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a source or of PTX, as compilers count them: a form feed or U+2028 ends none.
+
+    >>> lines_of("a\\fb\\r\\nc\\n")
+    ['a\\x0cb', 'c']
+    """
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines if lines[-1] else lines[:-1]

@@ -41,11 +41,9 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     from IPython.core.completer import context_matcher
     from IPython.core.magic import no_var_expand
 
-    @no_var_expand
     def cuda(line: str, cell: str) -> None:
         _define(shell, "cuda", _expanded(shell, "%%cuda", line), cell)
 
-    @no_var_expand
     def ptx(line: str, cell: str | None = None) -> KernelListings | None:
         if cell is None:
             return _listings(shell, _expanded(shell, "%ptx", line))
@@ -53,8 +51,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         return None
 
     cuda.__doc__, ptx.__doc__ = _CUDA_HELP, _PTX_HELP
-    shell.register_magic_function(cuda, "cell", "cuda")
-    shell.register_magic_function(ptx, "line_cell", "ptx")
+    shell.register_magic_function(no_var_expand(cuda), "cell", "cuda")
+    shell.register_magic_function(no_var_expand(ptx), "line_cell", "ptx")
     matchers = shell.Completer.custom_matchers
     if complete_names not in matchers:
         matchers.append(context_matcher(identifier="ptxlab.instruction_names")(complete_names))
@@ -128,7 +126,7 @@ def _expanded(shell: InteractiveShell, magic: str, line: str) -> str:
             f"{magic}: its line has {len(line):,} characters, and may have {_MAX_LINE:,}; "
             "macros can stand in the cell"
         )
-    return shell.var_expand(line, _NO_FRAME)
+    return str(shell.var_expand(line, _NO_FRAME))
 
 
 @dataclass

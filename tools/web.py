@@ -38,8 +38,8 @@ ESBUILD = "0.25.11"
 KERNELS = ("cli/kernel_page.py", "cli/simulate.py", "explorer/kernel_steps.py", "simulator")
 #: Packages and modules of ptxlab that the page of the Explorer does not import.
 LEFT_OUT = (
-    "__main__.py", "adapters", "cli/check.py", "cli/jupyter", "cli/lab.py", *KERNELS, "course",
-    "gemm", "gpu/measured", "jupyter", "jupyter.py", "lessons.py", "shapes",
+    "__main__.py", "adapters", "cli/check.py", "cli/checked_run.py", "cli/jupyter", "cli/lab.py",
+    *KERNELS, "course", "gemm", "gpu/measured", "jupyter", "jupyter.py", "lessons.py", "shapes",
     "simulation.py", "wmma", "wmma.py",
 )  # fmt: skip
 #: What a first visit may load beyond Pyodide and NumPy, in compressed bytes.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, counted
+from ..errors import PtxlabError, counted, lines_of
 from ..memory.banks import serve
 from ..simulator import Result, WarpTrace
-from ..simulator.ptx.syntax import PtxInstruction, Register, lines_of, registers_of
+from ..simulator.ptx.syntax import PtxInstruction, Register, registers_of
 from ..simulator.traffic import bank_use
 from ..views.annotated_source import profile_css, profile_html
 from ..views.highlight import tokens

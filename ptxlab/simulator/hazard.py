@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
-from .ptx.syntax import PtxInstruction, lines_of
+from ..errors import PtxlabError, lines_of
+from .ptx.syntax import PtxInstruction
 from .threads import Batch
 
 #: A hazard can give wrong results; a note is a rule of PTX that hardware has not been seen to need, or PTX

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 
 _DEFAULT_TARGET = "sm_90a"
-_PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
+_PTX = re.compile(r"^[^\S\n]*\.version\s+\d", re.MULTILINE)
 
 
 class Kernel(Generic[R]):

@@ -7,10 +7,9 @@ import html
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ..errors import counted, listing
+from ..errors import counted, lines_of, listing
 from ..simulator import Hazard, Result
 from ..simulator.peaks import find_chip
-from ..simulator.ptx.syntax import lines_of
 from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text

@@ -55,7 +55,7 @@ _PYTHON = {
 }
 _LANGUAGES = {"cuda": _CUDA, "ptx": _PTX, "sass": _SASS, "python": _PYTHON}
 KINDS = tuple(_CUDA)
-_IS_PTX = r"^\s*\.(?:version|visible|entry|func)\b"
+_IS_PTX = r"^[^\S\n]*\.(?:version|visible|entry|func)\b"
 _IS_INSTRUCTION = re.compile(r"\s*[a-z]\w*\.\w+[\w.:]*\s")  # of PTX, where a text begins with it
 _IS_PYTHON = re.compile(r"^[ \t]*(?:def \w+\(|import \w|from [\w.]+ import |@[a-z]\w*\.\w)", re.MULTILINE)
 _IS_SASS = re.compile(r"\s*/\*[0-9a-f]{4,}\*/")

@@ -7,10 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, lines_of
 from ..gpu.compiler import SOURCE_NAME
 from ..simulator.kernel import Kernel
-from ..simulator.ptx.syntax import lines_of
 from .annotated_source import kernel_lines, profile_css
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, mix

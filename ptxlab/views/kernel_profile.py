@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..errors import lines_of
 from ..simulator import Result
 from ..simulator.peaks import Bound
-from ..simulator.ptx.syntax import lines_of
 from ..simulator.result import LineProfile
 from .table import Table
 

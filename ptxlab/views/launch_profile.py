@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..errors import PtxlabError, counted, quoted
-from ..simulator.ptx.syntax import lines_of
+from ..errors import PtxlabError, counted, lines_of, quoted
 from .charts import Line, LineChart
 from .highlight import cell_script, highlighted_lines
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix

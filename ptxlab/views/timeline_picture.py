@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
-from ..errors import PtxlabError, quoted
-from ..simulator.ptx.syntax import lines_of
+from ..errors import PtxlabError, lines_of, quoted
 from . import palette
 from .charts import svg_text, ticks
 from .drawing import PAGE, SANS

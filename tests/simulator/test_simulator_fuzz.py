@@ -22,6 +22,8 @@ import ptxlab
 from ptxlab import PtxlabError, gemm
 from ptxlab.memory import im2col_map
 from ptxlab.simulator import distributed
+from ptxlab.simulator.instructions import control
+from ptxlab.views.highlight import language_of
 from tests.cases import each
 from tests.contract.mutations import Call, attempt, damaged
 
@@ -34,6 +36,15 @@ REGISTERS = ".reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;
 def ptx(body: str, parameters: str = ".param .u64 a", before: str = "", directives: str = "") -> str:
     """A kernel with registers of every kind."""
     return f"{HEAD}{before}.visible .entry k({parameters}) {directives} {{\n{REGISTERS}{body}\nret;\n}}\n"
+
+
+def test_long_texts_are_read_in_linear_time() -> None:
+    """Quadratic time would be minutes: what is PTX, how it is coloured, a conversion of printf."""
+    blanks = "\n" * 300_000
+    kernel = ptxlab.kernel(f"// {blanks}{ptx('')}")
+    assert kernel.source.startswith("// ") and language_of(blanks) == "cuda"
+    zeros = "%" + "0" * 300_000
+    assert control._CONVERSION.sub("", zeros + "!") == zeros + "!"
 
 
 # -- damaged PTX ---------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ async function answerFrom(request) {
   try {
     const response = await fetch(request);
     const isKept = isComplete && !isPage && response.ok && response.type !== "opaque";
-    if (isKept) await cache.put(request, response.clone());
+    // what cannot be kept, on a full disk or of a part of a file, is an answer all the same
+    if (isKept) await cache.put(request, response.clone()).catch(() => {});
     return response;
   } catch (error) {
     if (found) return found;

@@ -354,7 +354,7 @@ def _nanosleep(instruction: PtxInstruction, context: Context) -> MachineStep:
 # -- printf of device code: the format, and the buffer of arguments of vprintf -------------------------------
 
 _MAX_LETTERS = 1 << 16  # that one argument prints
-_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
+_CONVERSION = re.compile(r"%([-+ #0]*+)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t)?([diouxXcsfFeEgGaAp%])")
 
 
 def formatted(

@@ -25,16 +25,6 @@ _BITS = {
 }  # fmt: skip
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a source or of PTX, as compilers count them: a form feed or U+2028 ends none.
-
-    >>> lines_of("a\\fb\\r\\nc\\n")
-    ['a\\x0cb', 'c']
-    """
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines if lines[-1] else lines[:-1]
-
-
 @lru_cache(maxsize=1024)
 def type_bits(name: str) -> int | None:
     """Bits of a PTX type, named without its dot; None if there is no such type.
