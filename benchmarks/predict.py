@@ -4,8 +4,8 @@ On a machine with the GPU `--measure` launches every kernel and keeps the times,
 have none; anywhere it predicts them and compares. `--stalls` compares what warps wait for with what Nsight
 Compute said, `--keep` keeps the predictions, `--page` writes the table of the guide from them. Half of
 the kernels, chosen by a checksum of their names, calibrated the model; the table reports both halves, and
-apart from them launches of kernels that Triton made, to none of which a figure was fitted: twenty, and those
-of `benchmarks.capture`, which torch.compile made. Of these somebody looked for causes of errors in one half.
+apart from them launches of kernels that Triton made, to none of which a figure was fitted: twenty, and 196
+that torch.compile made (PyTorch 2.11, Triton 3.6). Of these, causes of errors were looked for in six of ten.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _of_triton() -> Iterator[Case]:
 
 
 def _of_inductor() -> Iterator[Case]:
-    """Kernels that torch.compile made, caught by `benchmarks.capture`."""
+    """Kernels that torch.compile made: what Triton handed to the driver, and the integers that it read."""
     for row in json.loads(lzma.decompress(INDUCTOR.read_bytes())):
         arguments = [
             tuple(each) if isinstance(each, list) else each if each is None else I(each)

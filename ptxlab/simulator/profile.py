@@ -86,8 +86,8 @@ def profile(
     warps = _recorded(run, recorder, grid, chosen, together)
     values = dependence(image.module)
     costs = _costs(recorder, warps)
-    uneven = not together and clusters > len(warps) and (
-        bool(values.branches) or max(costs) > _EVEN * min(costs)
+    uneven = (
+        not together and clusters > len(warps) and (bool(values.branches) or max(costs) > _EVEN * min(costs))
     )
     if uneven:
         more = [each for each in _typical(clusters, groups, _MAX_UNEVEN) if each not in chosen]

@@ -99,12 +99,14 @@ def _on_values(profile: LaunchProfile) -> list[str]:
     """That the work depends on values, of which the prediction knows some."""
     texts = []
     for what, lines in profile.by_values.items():
-        where = f" ({'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines[:5]))}" if lines else ""
+        where = (
+            f" ({'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines[:5]))}" if lines else ""
+        )
         where += ", ..." if len(lines) > 5 else ""
         texts.append(f"{_DEPENDING[what]} depends on values in memory{where}{')' if lines else ''}")
     if not texts:
         return []
-    blocks = f"{profile.simulated:,} of {counted(profile.grid.block_count, 'block')}"
+    blocks = f"{profile.simulated} of {counted(profile.grid.block_count, 'block')}"
     return [*texts, f"the time is for the arrays as they were passed, and {blocks} stand for all"]
 
 

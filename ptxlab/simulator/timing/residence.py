@@ -139,7 +139,9 @@ class Residence:
             scale = 1.0 if alike else clusters / samples
             distinct[array, writes] = min(scale * use.bytes(_PAIR), self._sizes[array])
             room[array] = max(room[array], min(scale * use.bytes(_LINE), self._sizes[array]))
-        first = {array for array in room if all(use.first for (other, _), use in uses.items() if other == array)}
+        first = {
+            array for array in room if all(use.first for (other, _), use in uses.items() if other == array)
+        }
         kept = sum(size for array, size in room.items() if array not in first)
         passing = sum(size for array, size in room.items() if array in first)
         written = sum(distinct[key] for key in distinct if key[1] and key[0] not in first)
