@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from heapq import heapreplace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from .result import line_of, work_of
 from .simulate import Run, Setup
 from .threads import LaunchGrid
 from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
+from .timing.dependence import dependence
 from .timing.launch_profile import REASONS, CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
@@ -29,6 +31,8 @@ from .traffic import SECTOR
 _GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
 _MAX_CLUSTERS = 4  # in a sample
 _MAX_TOGETHER = 1 << 16  # threads of a launch whose blocks wait for each other
+_MAX_UNEVEN = 8  # in a further one, if these have more and less to do
+_EVEN = 1.1  # times the instructions of another, at most
 _MAX_WAVES = 3  # that are replayed; further ones are extrapolated
 _HISTORY = 200_000  # rows of the timeline
 _GRANULE = 256  # registers are allocated to warps in multiples of this
@@ -78,7 +82,18 @@ def profile(
         instruction_numbers(image.module), widths(code), counters(code), evicted_first(image.module)
     )
     run = Run(image, setup, [recorder])
-    warps = _recorded(run, recorder, grid, _typical(clusters, groups, held), together)
+    chosen = _typical(clusters, groups, min(held, _MAX_CLUSTERS))
+    warps = _recorded(run, recorder, grid, chosen, together)
+    values = dependence(image.module)
+    costs = _costs(recorder, warps)
+    uneven = (
+        not together and clusters > len(warps) and (bool(values.branches) or max(costs) > _EVEN * min(costs))
+    )
+    if uneven:
+        more = [each for each in _typical(clusters, groups, _MAX_UNEVEN) if each not in chosen]
+        warps += _recorded(run, recorder, grid, more, together)
+        costs = _costs(recorder, warps)
+        uneven = max(costs) > _EVEN * min(costs)
     active = min(clusters, groups) * cluster
     everything = [touch for touches in recorder.touches.values() for touch in touches if touch.sectors]
     written = sum(touch.bytes for touch in everything if touch.kind == "write")
@@ -119,8 +134,50 @@ def profile(
         instructions=expansion.instructions,
         ptx=ptx,
         name=name,
+        simulated=simulated * cluster,
+        by_values={
+            what: tuple(sorted({line_of(each, ptx) for each in instructions} - {0}))
+            for what, instructions in values._asdict().items()
+            if instructions
+        },
+        uneven=_Uneven(costs, clusters, groups * held) if uneven else None,
     )
     return sample.profile()
+
+
+def _costs(recorder: Recorder, warps: list[list[int]]) -> list[float]:
+    """For each cluster, the instructions that its warps execute."""
+    return [float(sum(len(run) for warp in each for run in recorder.streams.get(warp, []))) for each in warps]
+
+
+@dataclass(frozen=True)
+class _Uneven:
+    """Clusters with more and less to do: what each of a sample costs, and where how many run at a time."""
+
+    costs: list[float]
+    clusters: int
+    places: int  # of all SMs
+
+    def share(self, held: int) -> float:
+        """The time of the launch over that of the sample on one SM that holds `held` clusters.
+
+        Clusters cost what one of the sample does, in no order, and go where there is room first.
+        """
+        count = len(self.costs)
+        all_costs = [self.costs[int(_GOLDEN * number % 1 * count)] for number in range(self.clusters)]
+        return _last_end(all_costs, self.places) / _last_end(self.costs, held)
+
+
+def _last_end(costs: list[float], places: int) -> float:
+    """When the last of them ends, if each begins where there is room first.
+
+    >>> _last_end([3, 1, 1, 1, 2], 2)
+    5.0
+    """
+    ends = [0.0] * min(places, len(costs))
+    for cost in costs:
+        heapreplace(ends, ends[0] + cost)
+    return max(ends)
 
 
 def _recorded(
@@ -146,7 +203,7 @@ def _recorded(
     return warps
 
 
-def _typical(clusters: int, groups: int, held: int) -> list[int]:
+def _typical(clusters: int, groups: int, count: int) -> list[int]:
     """Clusters spread over the launch, since the first ones may have more or less to do than others.
 
     They are of several SMs: the clusters of one SM have regular numbers, and often similar work.
@@ -154,12 +211,14 @@ def _typical(clusters: int, groups: int, held: int) -> list[int]:
     >>> _typical(1000, 132, 2), _typical(140, 132, 2)
     ([330, 807], [66, 132])
     """
-    turns, count = -(-clusters // groups), min(held, _MAX_CLUSTERS)
+    turns = -(-clusters // groups)
     chosen = []
     for index in range(count):
         first = (2 * index + 1) * turns // (2 * count) * groups
         fraction = (0.5 + _GOLDEN * index) % 1
-        chosen.append(first + int(fraction * min(groups, clusters - first)))
+        place = first + int(fraction * min(groups, clusters - first))
+        if place not in chosen:
+            chosen.append(place)
     return chosen
 
 
@@ -183,12 +242,15 @@ class _Sample:
     instructions: list[PtxInstruction]
     ptx: bool
     name: str
+    simulated: int  # blocks
+    by_values: dict[str, tuple[int, ...]]
+    uneven: _Uneven | None
 
     def profile(self, without: str = "") -> LaunchProfile:
         """What a replay predicts; the unit `without` takes no time."""
         data, grid = self._faster(without), self.grid
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
-        replayed = min(self.total, _MAX_WAVES * self.held)
+        replayed = min(self.total, _MAX_WAVES * self.held) if self.uneven is None else self.samples
         stalls = np.zeros((len(data.op), len(REASONS)))
         counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
         history, ends = np.zeros((_HISTORY, 6)), np.zeros(replayed)
@@ -200,11 +262,13 @@ class _Sample:
         )  # fmt: skip
         if cycles < 0:
             raise PtxlabError("the replay of the launch came to a point at which no warp can go on")
-        whole = cycles
-        if self.total > replayed:
+        whole, scale = cycles, self.total / replayed
+        if self.uneven is not None:
+            whole *= self.uneven.share(self.held)
+            scale = self.uneven.clusters * self.held / (self.uneven.places * replayed)
+        elif self.total > replayed:
             ends = np.sort(ends)
             whole += (self.total - replayed) * (ends[-1] - ends[self.held - 1]) / (replayed - self.held)
-        scale = self.total / replayed
         whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
         parts = [*(busy[: len(UNITS)] / 4), *busy[len(UNITS) :]]
         parts.append(counts.sum() / grid.cluster_size / 4)
@@ -240,6 +304,8 @@ class _Sample:
             issued=issued,
             work=self.work,
             grid=grid,
+            simulated=self.simulated,
+            by_values=self.by_values,
             name=self.name,
             again=self.profile,
             errors=self.chip.errors,

@@ -87,7 +87,27 @@ def _facts(profile: LaunchProfile) -> list[str]:
         f"{counted(fits.blocks, 'block')} and {fits.warps} of 64 warps fit on an SM, limited by {fits.limit} "
         f"({fits.registers} registers, {fits.shared:,} bytes of shared memory)",
         waves_text(profile.waves),
+        *_on_values(profile),
     ]
+
+
+#: What depends on values in memory, in words.
+_DEPENDING = {"branches": "Which instructions run", "addresses": "Which addresses are accessed"}
+
+
+def _on_values(profile: LaunchProfile) -> list[str]:
+    """That the work depends on values, of which the prediction knows some."""
+    texts = []
+    for what, lines in profile.by_values.items():
+        where = (
+            f" ({'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines[:5]))}" if lines else ""
+        )
+        where += ", ..." if len(lines) > 5 else ""
+        texts.append(f"{_DEPENDING[what]} depends on values in memory{where}{')' if lines else ''}")
+    if not texts:
+        return []
+    blocks = f"{profile.simulated} of {counted(profile.grid.block_count, 'block')}"
+    return [*texts, f"the time is for the arrays as they were passed, and {blocks} stand for all"]
 
 
 def _evidence(profile: LaunchProfile) -> str:
@@ -151,6 +171,8 @@ def profile_facts(profile: LaunchProfile) -> dict[str, object]:
         "occupancy": asdict(profile.occupancy),
         "waves": profile.waves,
         "instructions": profile.instructions,
+        "simulated": profile.simulated,
+        "by_values": {what: list(lines) for what, lines in profile.by_values.items()},
         "units": dict(profile.units),
         "reasons": {name: float(amount) for name, amount in profile.reasons.items()},
         "lines": {

@@ -387,3 +387,149 @@ def test_what_cannot_be_timed_is_told_in_a_sentence():
 def test_memory_that_is_no_argument_takes_time_too(body):
     source = f'__device__ int values[1 << 15]; extern "C" __global__ void k() {{ {body} }}'
     assert ptxlab.kernel(source).profile(128, 256).microseconds > 0.5
+
+
+COPIES = r"""extern "C" __global__ void copies(const char* from, unsigned* out, int apart, int rounds) {
+  extern __shared__ char tile[];
+  unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  unsigned to = (unsigned)__cvta_generic_to_shared(tile) + warp * 8192 + lane * apart;
+  const char* row = from + (size_t)blockIdx.x * 131072 + warp * 16384 + lane * 16;
+  for (int i = 0; i < rounds; i++) {
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                   ::"r"(to ^ (j * 4)), "l"(row + (i & 1) * 8192 + j * 4));
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 2;" ::: "memory");
+  }
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+}"""
+
+
+@pytest.mark.parametrize(
+    ("apart", "cycles"),  # bytes between the words that lanes write; for a warp's copy on an H200
+    [(32, 8.92), (64, 17.17), (128, 33.67)],
+)
+def test_copies_to_few_banks_take_their_wavefronts(apart, cycles):
+    """What a warp copies from four lines, eight words each, is stored line by line."""
+    kernel, memory = ptxlab.kernel(COPIES), np.zeros(132 << 17, np.uint8)
+    few, many = (
+        kernel.profile(132, 256, memory, np.zeros(4, np.uint32), apart, rounds, shared=65536).cycles
+        for rounds in (4, 12)
+    )
+    assert (many - few) / (8 * 8 * 8) == pytest.approx(cycles, rel=0.15)
+
+
+def test_lines_that_a_copy_reads_are_stored_one_after_the_other():
+    """The lanes of two lines go to different banks, and still do not share a wavefront."""
+    kernel = ptxlab.kernel(COPIES.replace("lane * apart", "(lane & 7) * 128 + (lane >> 3) * 4"))
+    memory = np.zeros(132 << 17, np.uint8)
+    few, many = (
+        kernel.profile(132, 256, memory, np.zeros(4, np.uint32), 0, rounds, shared=65536).cycles
+        for rounds in (4, 12)
+    )
+    assert (many - few) / (8 * 8 * 8) > 25  # four times eight; together they would take eight
+
+
+READS = """extern "C" __global__ void reads(const uint4* x, unsigned* out, int n) {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  unsigned sum = 0;
+  int all = gridDim.x * blockDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += 4 * all) {
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if (i + j * all < n) {
+        uint4 v;
+        asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(x + i + j * all), "l"(policy));
+        sum += v.x ^ v.y ^ v.z ^ v.w;
+      }
+  }
+  if (sum == 12345) *out = sum;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "megabytes", "microseconds"),  # on an H200 whose L2 other kernels have filled
+    [("evict_first", 32, 8.46), ("evict_last", 32, 5.01), ("evict_last", 56, 14.3)],
+)
+def test_what_l2_evicts_first_is_not_there_for_the_next_launch(policy, megabytes, microseconds):
+    x = np.zeros(megabytes << 18, np.uint32)
+    kernel = ptxlab.kernel(READS.replace("evict_first", policy))
+    profile = kernel.profile(1056, 256, x, np.zeros(1, np.uint32), megabytes << 16)
+    assert profile.microseconds == pytest.approx(microseconds, rel=0.2)
+    assert (profile.work.dram > 0.9 * x.nbytes) == (microseconds > 8)
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "least", "most"),  # of the bytes from DRAM; an H200 takes 5.3, 8.5 and 14.7 microseconds
+    [(32, 0, 0), (40, 0.25, 0.75), (56, 0.95, 1)],
+)
+def test_of_copies_that_nearly_fit_into_l2_a_part_is_there(megabytes, least, most):
+    words = megabytes << 17  # of each array
+    arrays = np.zeros(words, np.float32), np.zeros(words, np.float32)
+    profile = ptxlab.kernel(predict.PROBES, "copy").profile(words // 1024, 256, *arrays, words // 4)
+    assert least <= profile.work.dram / (8 * words) <= most + 0.01
+
+
+def test_what_many_blocks_share_comes_from_dram_once():
+    """A product of batches: each block has rows of A, and all sixteen of a batch read the same B."""
+    source = """extern "C" __global__ void k(float4* out, const float4* a, const float4* b, int n) {
+      float4 sum = {};
+      for (int i = threadIdx.x; i < n; i += 256) {
+        float4 x = a[blockIdx.x * n + i], y = b[blockIdx.x / 16 * n + i];
+        sum.x += x.x * y.x; sum.y += x.y * y.y; sum.z += x.z * y.z; sum.w += x.w * y.w;
+      }
+      out[blockIdx.x * 256 + threadIdx.x] = sum;
+    }"""
+    n = 8192
+    a, b = np.zeros(1024 * n * 4, np.float32), np.zeros(64 * n * 4, np.float32)
+    out = np.zeros(1024 * 1024, np.float32)
+    profile = ptxlab.kernel(source).profile(1024, 256, out, a, b, n)
+    assert profile.work.dram == pytest.approx(a.nbytes + b.nbytes + out.nbytes, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "microseconds"),  # on an H200
+    [
+        ("inductor mm tf32 1024x1024x1024: mm_0", 29.55),  # copies of 4 bytes to two banks
+        ("inductor allsum bfloat16: mul_sum_0", 9.12),  # L2 evicts what it reads first
+        ("inductor bmm 64x1024x64x1024: bmm_0", 39.73),  # blocks of a batch share an operand
+        ("inductor rms norm bfloat16 2048x4096: _to_copy_expand_mul_sum_0", 10.18),  # both waits for DRAM
+    ],
+)
+def test_kernels_of_torch_compile_take_what_they_took_on_an_h200(name, microseconds):
+    case = next(each for each in predict.cases() if each.name == name)
+    assert json.loads(predict.RECORDED.read_text())[name] == pytest.approx(microseconds, rel=0.01)
+    assert predict.predicted(case).microseconds == pytest.approx(microseconds, rel=0.15)
+
+
+MASKED = """extern "C" __global__ void masked(float* y, const float* x, const int* counts, const int* rows) {
+  float sum = 0;
+  for (int i = 0; i < counts[blockIdx.x]; i++)
+    sum += x[rows[i] * 256 + threadIdx.x];
+  y[blockIdx.x * 256 + threadIdx.x] = sum;
+}"""
+
+
+def test_a_profile_says_when_the_work_depends_on_values_in_memory():
+    x, rows = np.zeros(64 * 256, np.float32), np.arange(64, dtype=np.int32)
+    y, counts = np.zeros(1000 * 256, np.float32), np.full(1000, 8, np.int32)
+    profile = ptxlab.kernel(MASKED).profile(1000, 256, y, x, counts, rows)
+    assert profile.by_values == {"branches": (3,), "addresses": (4,)}
+    assert "Which instructions run depends on values in memory (line 3)" in str(profile)
+    assert f"as they were passed, and {profile.simulated} of 1000 blocks stand for all" in str(profile)
+    plain = ptxlab.kernel(COPY).profile(64, 256, x, x.copy(), np.int32(64 * 256))
+    assert plain.by_values == {}
+    assert "depends on values" not in str(plain)
+
+
+def test_where_blocks_differ_more_of_them_stand_for_the_launch():
+    """Half of the blocks have nothing to do, or all have half: the same work, and less of it at the end."""
+    x, rows = np.zeros(64 * 256, np.float32), np.arange(64, dtype=np.int32)
+    y, kernel = np.zeros(2112 * 256, np.float32), ptxlab.kernel(MASKED)
+    all_alike = kernel.profile(2112, 256, y, x, np.full(2112, 16, np.int32), rows)
+    counts = np.where(np.arange(2112) % 2, 32, 0).astype(np.int32)
+    differing = kernel.profile(2112, 256, y, x, counts, rows)
+    assert differing.simulated > 4
+    assert 0.7 * all_alike.cycles < differing.cycles < 1.6 * all_alike.cycles

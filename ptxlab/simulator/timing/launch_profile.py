@@ -77,6 +77,9 @@ class LaunchProfile:
     issued: Counter[int] = field(repr=False)  # instructions, by line of the source
     work: Work
     grid: LaunchGrid
+    simulated: int = 0  # blocks, which stand for all
+    #: Lines with branches, and with addresses, that depend on values in memory: "branches", "addresses".
+    by_values: dict[str, tuple[int, ...]] = field(default_factory=dict)
     name: str = ""
     source: str = field(default="", repr=False)
     again: Callable[[str], LaunchProfile] | None = field(default=None, repr=False, compare=False)

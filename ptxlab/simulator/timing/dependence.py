@@ -1,0 +1,95 @@
+"""Which instructions and addresses depend on what a kernel reads from memory.
+
+A prediction knows the values of the arrays that it is given, and some of the blocks. If values decide how
+much work there is, as a mask of blocks or a table of indices does, other values take other times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..ptx.dataflow import successors
+from ..ptx.syntax import Address, Function, Module, PtxInstruction, registers_of
+
+_LOADS = ("ld", "ldu", "atom", "tex", "tld4", "suld")
+_ACCESSES = ("ld", "ldu", "st", "atom", "red", "cp")
+_OWN = ("param", "const", "shared", "local")  # memory that no array is in
+
+
+class Dependence(NamedTuple):
+    """Branches whose direction, and accesses whose address depends on values in global memory."""
+
+    branches: tuple[PtxInstruction, ...]
+    addresses: tuple[PtxInstruction, ...]
+
+
+def dependence(module: Module) -> Dependence:
+    """What depends on values in memory, as far as registers and shared memory carry them."""
+    branches: list[PtxInstruction] = []
+    accesses: list[PtxInstruction] = []
+    for function in module.functions.values():
+        loaded = _loaded(function)
+        for each in function.instructions:
+            if each.parts[0] in ("bra", "brx") and not loaded.isdisjoint(each.effects[0]):
+                if not _guards_trap(function, each):
+                    branches.append(each)
+            elif _is_global(each, _ACCESSES) and not loaded.isdisjoint(_address_registers(each)):
+                accesses.append(each)
+    return Dependence(tuple(branches), tuple(accesses))
+
+
+def _loaded(function: Function) -> set[int]:
+    """Registers that hold what was loaded, or what was computed from that."""
+    loaded: set[int] = set()
+    shared = False  # whether shared memory has such values
+    while True:
+        before = len(loaded), shared
+        for each in function.instructions:
+            read, written = each.effects
+            if _is_global(each, _LOADS) or not loaded.isdisjoint(read):
+                loaded.update(written)
+            if "shared" in _space(each):
+                if each.parts[0] == "st" and not loaded.isdisjoint(read):
+                    shared = True
+                if each.parts[0] == "cp":
+                    shared = True
+                if each.parts[0] == "ld" and shared:
+                    loaded.update(written)
+        if before == (len(loaded), shared):
+            return loaded
+
+
+def _space(instruction: PtxInstruction) -> str:
+    """The first part of an opcode that names a state space; empty for generic addresses."""
+    names = (part for part in instruction.parts if part.partition("::")[0] in ("global", *_OWN))
+    return next(names, "")
+
+
+def _is_global(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
+    """Whether an instruction of these reads or writes global memory, or may by its generic address."""
+    if instruction.parts[0] not in opcodes:
+        return False
+    if instruction.parts[0] == "cp":
+        return "global" in instruction.parts
+    return not _space(instruction).startswith(_OWN)
+
+
+def _address_registers(instruction: PtxInstruction) -> Iterator[int]:
+    for operand in instruction.operands:
+        if isinstance(operand, Address):
+            yield from (each.index for each in registers_of(operand))
+
+
+def _guards_trap(function: Function, branch: PtxInstruction) -> bool:
+    """Whether one side of a branch ends in a trap, as that of a check of indices does."""
+    return any(_traps(function, place) for place in successors(function.instructions, branch.index))
+
+
+def _traps(function: Function, place: int) -> bool:
+    for each in function.instructions[place:]:
+        if each.parts[0] in ("bra", "brx", "ret", "exit"):
+            return False
+        if each.parts[0] == "trap":
+            return True
+    return False
