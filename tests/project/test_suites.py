@@ -185,9 +185,10 @@ def test_the_page_has_what_was_recorded(tmp_path: Path, monkeypatch: pytest.Monk
         Run(suite, "e", None).as_row(),
     ]
     page.record(rows, "9.9")
-    page.record([Run(scor.SUITE, "f", "").as_row()], "9.9")
+    page.record([Run(indigo.SUITE, "code_atomicBug graph", "race", hazards=["line 3"]).as_row()], "9.9")
     kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert set(kept) == {suite, scor.SUITE}
+    assert set(kept) == {suite, indigo.SUITE}
     assert kept[suite]["missed"] == {"equal values": ["b"]} and kept[suite]["false alarms"] == ["d"]
     text = (tmp_path / "suites.md").read_text(encoding="utf-8")
-    assert "| 5 | 2 | 1 | 1 | 1 | 0 | 1 | 1 | 9.9 |" in text and "equal values: `b`" in text
+    assert "| 5 | 2 | 1 (50%) | 1 | 1 | 0 | 1 | 1 | 9.9 |" in text and "equal values: `b`" in text
+    assert "| ptxlab, with smaller launches | 1 |  | no false alarms |" in text

@@ -69,11 +69,11 @@ How many of Indigo's 346 racy codes other tools find, from Table I of HiRace's a
 | iGUARD | 297 to 298 | 118 (DAG_5n_5e) | |
 | compute-sanitizer's racecheck | 92 to 128 | 56 (counterDAG_5n_5e) | |
 | comparison with a sequential result | 282 to 306 | | |
-
-Those launches have 256 blocks of 1024 threads, and arrays with other random values. ScoR was made for ScoRD
-and iGUARD, whose figures for each kernel are not in its repository. GPUVerify's verdicts are its own
-annotations. HGRD (arXiv 2604.02106) reports no misses and no false alarms on 22 programs, and tens of false
-alarms of GPUVerify and of FaialAA.
+OWN_ROW
+The other tools ran launches of 256 blocks of 1024 threads, and arrays with other random values. ScoR was
+made for ScoRD and iGUARD, whose figures for each kernel are not in its repository. GPUVerify's verdicts are
+its own annotations. HGRD (arXiv 2604.02106) reports no misses and no false alarms on 22 programs, and tens of
+false alarms of GPUVerify and of FaialAA.
 """
 
 
@@ -90,9 +90,10 @@ def _counts(rows: Sequence[dict[str, Any]], version: str) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
     reports = [row for row in rows if row["verdict"] == "report"]
     refused = [row for row in rows if row["verdict"] == "refused"]
-    kernels = {
-        row["name"].rsplit(" ", 1)[0] if row["suite"].startswith("Indigo") else row["name"] for row in rows
-    }
+    indigo = rows[0]["suite"].startswith("Indigo")
+    kernels = {row["name"].split(" ")[0] if indigo else row["name"] for row in rows}
+    found = [row for row in rows if row["verdict"] == "found"]
+    races = Counter(row["name"].split(" ")[1] for row in found if indigo and row["bug"] == "race")
     return {
         "ptxlab": version,
         "kernels": len(kernels),
@@ -104,6 +105,7 @@ def _counts(rows: Sequence[dict[str, Any]], version: str) -> dict[str, Any]:
         "false alarms": sorted(row["name"] for row in reports if not row.get("true_report")),
         "refused": len(refused),
         "out of scope": verdicts["not judged"],
+        **({"races": dict(races)} if indigo else {}),
         "seconds": round(sum(row.get("seconds", 0) for row in rows)),
     }
 
@@ -131,8 +133,10 @@ def text(kept: dict[str, dict[str, Any]]) -> str:
         launches = f"{counts['kernels']:,}"
         if counts["kernels"] != counts["runs"]:
             launches += f", {counts['runs']:,}"
+        bugs = counts["found"] + number
+        found = f"{counts['found']:,} ({counts['found'] / bugs:.0%})" if bugs else "0"
         cells = [
-            suite, source, launches, f"{counts['found'] + number:,}", f"{counts['found']:,}", f"{number:,}",
+            suite, source, launches, f"{bugs:,}", found, f"{number:,}",
             f"{counts['right']:,}", f"{_number(counts['true reports']):,}", f"{len(counts['false alarms'])}",
             f"{counts['refused'] + counts['out of scope']:,}",
             counts["ptxlab"] + ("" if option else ", run by hand"),
@@ -145,7 +149,18 @@ def text(kept: dict[str, dict[str, Any]]) -> str:
         parts += ["\n## Missed\n\n", *missed]
     if true:
         parts += ["\n## Reports about kernels that a suite calls right\n\nEach is true.\n\n", *true]
-    return "".join([*parts, _OTHERS])
+    return "".join([*parts, _OTHERS.replace("OWN_ROW", _indigo(kept))])
+
+
+def _indigo(kept: dict[str, dict[str, Any]]) -> str:
+    """The row of ptxlab: of the codes with a race, how many are found."""
+    suites = [counts for suite, counts in kept.items() if suite.startswith("Indigo")]
+    found = {graph: number for counts in suites for graph, number in counts["races"].items()}
+    small = [f"{number} ({graph})" for graph, number in found.items() if "_5n_" in graph]
+    large = sorted({number for graph, number in found.items() if "_5n_" not in graph})
+    alarms = sum(len(counts["false alarms"]) for counts in suites) or "no"
+    cells = " to ".join(map(str, large[:1] + large[1:][-1:])), ", ".join(small), f"{alarms} false alarms"
+    return f"| ptxlab, with smaller launches | {' | '.join(cells)} |\n" if suites else ""
 
 
 def _own(kept: dict[str, dict[str, Any]]) -> str:
@@ -165,8 +180,8 @@ def _listed(suite: str, reasons: dict[str, list[str]] | int) -> list[str]:
     lines = []
     for reason, names in reasons.items():
         names = list(dict.fromkeys(name.split(" ")[0] for name in names)) if "Indigo" in suite else names
-        shown = [f"`{name}`" for name in names[:8]] + (
-            [f"and {len(names) - 8} more"] if len(names) > 8 else []
-        )
+        shown = [f"`{name}`" for name in names[:5]]
+        if len(names) > 5:
+            shown.append(f"and {len(names) - 5} more")
         lines.append(f"- {suite}, {reason or 'not looked into'}: {', '.join(shown)}\n")
     return lines

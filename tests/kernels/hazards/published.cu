@@ -120,6 +120,26 @@ KERNEL(lock_not_taken) {  // ScoR: one block does not take the lock that the oth
     __threadfence();
     RIGHT(atomicExch(f, 0);) WRONG(if (B) atomicExch(f, 0);)
 }
+KERNEL(lock_in_a_block) {  // warps of one block take the lock: fences for the block are enough, and none is too few
+    if (T % 32 == 0) {
+        while (atomicCAS_block(f, 0, 1) != 0) {}
+        RIGHT(__threadfence_block();)
+        o[0] += T;
+        RIGHT(__threadfence_block();)
+        atomicExch_block(f, 0);
+    }
+}
+KERNEL(flag_taken_back) {  // a warp waits for the flag by taking it
+    if (T == 0) {
+        o[0] = x[5];
+        RIGHT(__threadfence_block();)
+        atomicExch(f, 1);
+    } else if (T == 32) {
+        while (atomicExch(f, 0) == 0) {}
+        __threadfence_block();
+        o[1] = o[0];
+    }
+}
 KERNEL(two_locks) {  // each block holds what the other waits for
     int* first = f + RIGHT(0) WRONG(B), *second = f + RIGHT(1) WRONG(1 - B);
     while (atomicCAS(first, 0, 1) != 0) {}
@@ -1149,4 +1169,11 @@ KERNEL(clean_rows_of_one_array) {  // a two-dimensional array, by one index
     s[T / 8][T % 8] = x[T];
     __syncthreads();
     o[T] = (&s[0][0])[63 - T];
+}
+KERNEL(clean_addition_by_cas) {  // as in the CUDA programming guide: a plain look, and atomicCAS until it was right
+    int old = o[0], assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(o, assumed, assumed + x[T]);
+    } while (assumed != old);
 }
