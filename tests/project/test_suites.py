@@ -180,6 +180,7 @@ def test_the_page_has_what_was_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     rows = [
         Run(suite, "a", "race", hazards=["line 1"]).as_row(),
         Run(suite, "b", "race", "equal values").as_row(),
+        Run(suite, "g", "race", notes=["line 4"]).as_row(),
         Run(suite, "c", "").as_row(),
         Run(suite, "d", "", hazards=["line 2"]).as_row(),
         Run(suite, "e", None).as_row(),
@@ -188,7 +189,8 @@ def test_the_page_has_what_was_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     page.record([Run(indigo.SUITE, "code_atomicBug graph", "race", hazards=["line 3"]).as_row()], "9.9")
     kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert set(kept) == {suite, indigo.SUITE}
-    assert kept[suite]["missed"] == {"equal values": ["b"]} and kept[suite]["false alarms"] == ["d"]
+    assert kept[suite]["missed"] == {"equal values": ["b"], "reported as a note": ["g"]}
+    assert kept[suite]["false alarms"] == ["d"]
     text = (tmp_path / "suites.md").read_text(encoding="utf-8")
-    assert "| 5 | 2 | 1 (50%) | 1 | 1 | 0 | 1 | 1 | 9.9 |" in text and "equal values: `b`" in text
+    assert "| 6 | 3 | 1 (33%) | 2 | 1 | 0 | 1 | 1 | 9.9 |" in text and "equal values: `b`" in text
     assert "| ptxlab, with smaller launches | 1 |  | no false alarms |" in text

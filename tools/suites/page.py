@@ -113,7 +113,9 @@ def _counts(rows: Sequence[dict[str, Any]], version: str) -> dict[str, Any]:
 def _by_reason(rows: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for row in rows:
-        reasons.setdefault(row.get("remark", ""), []).append(row["name"])
+        noted = row["verdict"] == "missed" and row.get("notes")
+        reason = "reported as a note" if noted else row.get("remark", "")
+        reasons.setdefault(reason, []).append(row["name"])
     return {reason: sorted(names) for reason, names in sorted(reasons.items())}
 
 
