@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import numpy as np
+import pytest
 
 import ptxlab
 from ptxlab.simulator.ptx.ptxas import contractions, rotations, sign_fills
