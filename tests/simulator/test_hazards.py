@@ -12,6 +12,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.adapters.arrays import HostMemory, device_memory
 from ptxlab.simulator import HazardError, Result
+from ptxlab.simulator.checks import release_acquire
 from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
 from ptxlab.simulator.kernel import build_kernel
@@ -1117,3 +1118,73 @@ def test_an_array_behind_a_table_of_addresses_is_handed_back_too() -> None:
     arguments = HostMemory([out], search=True).arguments(kernel.function, [address])
     result = kernel.simulate(1, 32, *device_memory(arguments))
     assert [hazard.kind for hazard in result.hazards] == ["uninitialised memory"]
+
+
+_LOCKED = (
+    "for (bool done = false; !done;)\nif (atomicCAS(x + 1, 0, 1) == 0) {{\n{0} = {0} + 1;\n"
+    "atomicExch(x + 1, 0); done = true; }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "remedy"),
+    [
+        ("x[0] += 1;", "use an atomic operation"),
+        ("x[t % 2] = min(x[t % 2], x[t + 64]);", "use an atomic operation"),
+        ("if (t < 32) {" + _LOCKED.format("x[0]") + "}", "put __threadfence() between line 4 and the lock"),
+        (
+            "s[0] = 0; __syncthreads();" + _LOCKED.format("s[0]") + "__syncthreads(); x[0] = s[0];",
+            "put __threadfence() between line 4 and the lock",
+        ),
+        (
+            "if (t < 48) {\ns[t] = x[t];\nx[t] = s[47 - t]; }",
+            "put __syncthreads() between line 3 and line 4, where all threads of the block come",
+        ),
+        (
+            "if (t < 16) {\ns[t] = x[t];\nx[t] = s[15 - t]; }",
+            "put __syncwarp() between line 3 and line 4, with the mask of the lanes that come there",
+        ),
+        ("s[t] = x[t];\nif (t < 32)\nx[t] = s[63 - t];", "put __syncthreads() between line 2 and line 4"),
+        (
+            "s[t] = x[t]; __syncthreads();\nfor (int d = 32; d; d /= 2)\nif (t < d) s[t] += s[t + d];\n"
+            "__syncthreads(); x[t] = s[0];",
+            "put __syncwarp() between one execution of line 4 and the next",
+        ),
+        ("s[t] = x[t]; tile.sync(); x[t] = s[t ^ 16];", "put __syncwarp()"),
+        ("s[t] = x[t]; tile.sync(); x[t] = s[t ^ 8];", ""),
+    ],
+)
+def test_no_remedy_would_hang(body: str, remedy: str) -> None:
+    """An update wants an atomic operation, a lock its fence; a barrier is not for a branch that some take."""
+    kernel = ptxlab.kernel(
+        "#include <cooperative_groups.h>\n#line 1\n"
+        "__global__ void k(int* x) { const int t = threadIdx.x; __shared__ int s[64]; "
+        "auto tile = cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());\n"
+        + body
+        + "}"
+    )
+    hazards = kernel.simulate(1, 64, np.zeros(256, np.int32), show=False).hazards
+    assert [hazard.remedy.startswith(remedy) for hazard in hazards[:1]] == [True] * bool(remedy)
+
+
+@pytest.mark.parametrize("warps", [1, 4096])
+def test_what_flags_hand_over_takes_little_memory(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that nobody needs are dropped; of very many warps those of a block share one."""
+    dropped = []
+    keep = release_acquire._Times.keep
+    monkeypatch.setattr(release_acquire, "_ROW_BYTES", 4096)
+    monkeypatch.setattr(release_acquire, "_MAX_WARPS", warps)
+    monkeypatch.setattr(release_acquire._Times, "keep", lambda *args: (dropped.append(args), keep(*args)))
+    ordered = (
+        "__global__ void k(int* x, volatile int* flags) {\n"
+        "if (threadIdx.x == 0 && blockIdx.x) { while (!flags[blockIdx.x - 1]) {} ACQUIRE }\n"
+        "__syncthreads();\n"
+        "x[32 * blockIdx.x + threadIdx.x] = blockIdx.x ? x[32 * blockIdx.x + threadIdx.x - 32] + 1 : 1;\n"
+        "__syncthreads(); if (threadIdx.x == 0) { __threadfence(); flags[blockIdx.x] = 1; } }"
+    )
+    for acquire, kinds in (("__threadfence();", set()), ("", {"flag without acquire"})):
+        x = np.zeros(2048, np.int32)
+        text = ordered.replace("ACQUIRE", acquire)
+        result = ptxlab.kernel(text).simulate(64, 32, x, np.zeros(64, np.int32), show=False)
+        assert {finding.kind for finding in (*result.hazards, *result.notes)} == kinds and x[-1] == 64
+    assert dropped

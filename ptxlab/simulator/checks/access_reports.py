@@ -203,7 +203,7 @@ class AccessReports:
             return what, remedy
         threads = conflict.touch.access.threads
         first = conflict.thread >> 5 << 5
-        alive = int(self.clocks.batch.alive[first : first + 32].sum())
+        alive = int(self.clocks.batch.valid[first : first + 32].sum())
         remedy = f"put __syncwarp() {_between(conflict)}"
         if (threads >> 5 == conflict.thread >> 5).sum() < alive and self._share_branch(conflict):
             remedy += ", with the mask of the lanes that come there"
@@ -226,7 +226,7 @@ class AccessReports:
         first = conflict.thread // lanes * lanes
         here = (conflict.touch.access.threads // lanes == conflict.thread // lanes).sum()
         remedy = f"put __syncthreads() {_between(conflict)}"
-        if here < self.clocks.batch.alive[first : first + lanes].sum() and self._share_branch(conflict):
+        if here < self.clocks.batch.valid[first : first + lanes].sum() and self._share_branch(conflict):
             remedy += ", where all threads of the block come"
         return what, remedy
 
