@@ -194,3 +194,12 @@ def test_the_page_has_what_was_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     text = (tmp_path / "suites.md").read_text(encoding="utf-8")
     assert "| 6 | 3 | 1 (33%) | 2 | 1 | 0 | 1 | 1 | 9.9 |" in text and "equal values: `b`" in text
     assert "| ptxlab, with smaller launches | 1 |  | no false alarms |" in text
+
+
+def test_what_the_readme_says_of_suites() -> None:
+    """All of Indigo's racy codes are found, and nothing is said of kernels that are right."""
+    rows = json.loads(page.RESULTS.read_text(encoding="utf-8"))
+    assert rows["Indigo 1.3"]["missed"] == {} and rows["Indigo 1.3"]["found"] > 1000
+    assert not any(row["false alarms"] for row in rows.values())
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert "all of Indigo's racy codes, and reports no right kernel" in readme
