@@ -207,6 +207,13 @@ class ReleaseAcquire:
         own = self.fenced[writers] if named_barriers else self._block_time[writers]
         np.maximum.at(self.published.reshape(shape), blocks, np.maximum(covered, own[:, None]))
         self.published[writers] = np.maximum(self.published[writers], self.fenced[writers])
+        if self._size > 1:
+            synchronised = self.fenced.reshape(shape)[blocks] <= block_time[blocks, None]
+            synchronised[np.arange(len(writers)), writers % self._warps] = True
+            known = self._cluster_writes.reshape(*shape, self._size)[blocks]
+            covered = np.where(synchronised[:, :, None], known, 0).max(axis=1)
+            members = blocks[:, None] // self._size * self._size + np.arange(self._size)
+            np.maximum.at(self.published.reshape(shape), members, covered[:, :, None])
 
     def _release(
         self,
