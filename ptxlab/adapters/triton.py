@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -291,8 +292,10 @@ def _descriptor(value: Any, layout: Any) -> list[object]:
             f"tensor descriptors of Triton {triton.__version__}: it has no make_tensordesc_arg, as 3.6.0 "
             "has; make the descriptor in the kernel, with tl.make_tensor_descriptor"
         )
+    # Triton 3.9 has a third parameter, which it does not use
+    unused = [None] * (len(signature(make_arguments).parameters) - 2)
     with replacing([(active_driver, "_active", _Driver())]):
-        return list(make_arguments(value, layout))
+        return list(make_arguments(value, layout, *unused))
 
 
 # -- the driver ----------------------------------------------------------------------------------------------
@@ -351,6 +354,8 @@ class _Utils:
         name = MAP_TYPES[element_type]
         steps = [int(step) * element_size for step in strides[-2::-1]]
         return map_of_memory(name, address, shape[::-1], steps, block[::-1], swizzle, padding)
+
+    fill_tma_descriptor_tiled = fill_tma_descriptor  # its name in Triton 3.9
 
 
 class _Launcher:
