@@ -144,17 +144,19 @@ class Image:
     @cached_property
     def polls(self) -> bool:
         """Whether blocks may wait for others: whether they may poll global memory."""
-        return any(_polls(each) for function in self.used for each in function.instructions)
+        return any(polls(each) for function in self.used for each in function.instructions)
 
     @cached_property
     def spins(self) -> bool:
         """Whether blocks may spin until another writes: a loop, or a function that one may call, polls."""
         for function in self.used if self.polls else ():
-            polls = [each.index for each in function.instructions if _polls(each)]
-            if polls and not function.entry:
+            places = [each.index for each in function.instructions if polls(each)]
+            if places and not function.entry:
                 return True
             for branch in function.instructions:
-                if any(target <= poll <= branch.index for target in branch_targets(branch) for poll in polls):
+                if any(
+                    target <= place <= branch.index for target in branch_targets(branch) for place in places
+                ):
                     return True
         return False
 
@@ -274,7 +276,7 @@ _NOT_SIMULATED = (
 )  # fmt: skip
 
 
-def _polls(instruction: PtxInstruction) -> bool:
+def polls(instruction: PtxInstruction) -> bool:
     """Whether an instruction reads global memory as one does that waits for another block."""
     parts = instruction.parts
     if parts[0] == "ld":

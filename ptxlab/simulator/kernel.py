@@ -323,7 +323,7 @@ class Kernel(Generic[R]):
         chip: str = "H200",
     ) -> LaunchProfile:
         """The predicted time of a launch on a chip, and where it goes; arrays stay as they are."""
-        from .profile import profile
+        from .profile import WaitingError, profile
         from .timing.code import machine_code
         from .timing.units import find_timing
 
@@ -343,8 +343,8 @@ class Kernel(Generic[R]):
         try:
             with _restored(setup.arguments):
                 launch = predict()
-        except HazardError as error:
-            if error.hazard is None or error.hazard.kind != "deadlock":
+        except (HazardError, WaitingError) as error:
+            if isinstance(error, HazardError) and (error.hazard is None or error.hazard.kind != "deadlock"):
                 raise
             with _restored(setup.arguments):  # blocks may wait for others that are not in the sample
                 launch = predict(together=True)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..gpu.records import measured
-from .decode import Image
+from .decode import Image, polls
+from .events import Access, Observer
 from .memory import SHARED_START
 from .peaks import Work
 from .ptx.syntax import PtxInstruction
@@ -31,6 +32,7 @@ from .traffic import SECTOR
 _GOLDEN = 0.618  # multiples of the golden ratio, modulo 1, are far from each other, however many there are
 _MAX_CLUSTERS = 4  # in a sample
 _MAX_TOGETHER = 1 << 16  # threads of a launch whose blocks wait for each other
+_MAX_POLLS = 1000  # by which threads of a sample load the same bytes, until they count as waiting in vain
 _MAX_UNEVEN = 8  # in a further one, if these have more and less to do
 _EVEN = 1.1  # times the instructions of another, at most
 _MAX_WAVES = 3  # that are replayed; further ones are extrapolated
@@ -81,7 +83,7 @@ def profile(
     recorder = Recorder(
         instruction_numbers(image.module), widths(code), counters(code), evicted_first(image.module)
     )
-    run = Run(image, setup, [recorder])
+    run = Run(image, setup, [recorder, *([] if together or not image.spins else [_Patience()])])
     chosen = _typical(clusters, groups, min(held, _MAX_CLUSTERS))
     warps = _recorded(run, recorder, grid, chosen, together)
     values = dependence(image.module)
@@ -143,6 +145,33 @@ def profile(
         uneven=_Uneven(costs, clusters, groups * held) if uneven else None,
     )
     return sample.profile()
+
+
+class WaitingError(PtxlabError):
+    """Blocks of a sample wait for blocks that are not in it."""
+
+
+class _Patience(Observer):
+    """Ends the simulation of a sample whose threads poll the same bytes again and again.
+
+    Most loops that do so put threads to sleep; one with a barrier in it does not.
+    """
+
+    def __init__(self) -> None:
+        self._polled: dict[tuple[int, int], tuple[NDArray[np.uint64], int]] = {}
+
+    def accessed(self, access: Access) -> None:
+        """Count how often threads load from where they did the last time."""
+        if not polls(access.instruction) or not len(access.threads):
+            return
+        key = id(access.instruction), int(access.threads[0])
+        before, count = self._polled.get(key, (None, 0))
+        count = count + 1 if before is not None and np.array_equal(before, access.addresses) else 0
+        self._polled[key] = access.addresses, count
+        if count > _MAX_POLLS:
+            raise WaitingError(
+                f"{access.instruction.where}: threads wait for a block that is not in the sample"
+            )
 
 
 def _costs(recorder: Recorder, warps: list[list[int]]) -> list[float]:

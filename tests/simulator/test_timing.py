@@ -366,6 +366,16 @@ def test_what_cannot_be_timed_is_told_in_a_sentence():
   __syncthreads();
   flags[blockIdx.x] = 1;
 }"""
+    with_barrier = """extern "C" __global__ void k(volatile int* flags) {
+  __shared__ int raised;
+  do {
+    if (threadIdx.x == 0) raised = blockIdx.x ? flags[blockIdx.x - 1] : 1;
+    __syncthreads();
+  } while (!raised);
+  flags[blockIdx.x] = 1;
+}"""
+    with pytest.raises(PtxlabError, match="blocks of this launch wait for each other"):
+        ptxlab.kernel(with_barrier).profile(2048, 64, np.zeros(2048, np.int32))
     kernel = ptxlab.kernel(waiting)
     profile = kernel.profile(8, 64, np.zeros(8, np.int32))
     assert profile.cycles > 0
