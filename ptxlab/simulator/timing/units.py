@@ -155,7 +155,7 @@ class ChipTiming:
         default_factory=lambda: {
             "short": (0.74, 1.27),
             "product": (0.95, 1.25),
-            "memory": (0.90, 1.20),
+            "memory": (0.85, 1.20),
             "other": (0.90, 1.25),
         }
     )
