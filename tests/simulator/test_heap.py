@@ -11,6 +11,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.simulator.checks.shadow import Shadow
 from ptxlab.simulator.hazard import Hazard
 from ptxlab.simulator.heap import HEAP_START, Heap
 from tests.cases import each
@@ -122,3 +123,13 @@ def test_allocations_do_not_overlap() -> None:
     for address in held:
         assert heap.free(address)
     assert heap.allocate(np.array([1 << 20]))[0]
+
+
+def test_only_bytes_that_change_hands_are_forgotten() -> None:
+    """An entry of the shadow may be wider than what malloc gives out."""
+    shadow = Shadow(256)
+    entries, _ = shadow.entries(np.array([0, 128]), 128)
+    shadow.note_writes(entries, np.array([7, 8]))
+    shadow.forget(0, 63)
+    entries, _ = shadow.entries(np.array([0, 64, 128]), 64)
+    assert shadow.writer[entries].tolist() == [0, 7, 8]

@@ -100,6 +100,8 @@ class FunctionLoads:
         for index, (read, _) in enumerate(self._effects):
             for register in read:
                 self._readers.setdefault(register, []).append(index)
+        #: As `_followed`, by index of the load: a flag that is polled is asked about each time.
+        self._follows: dict[int, tuple[set[int], set[int], int]] = {}
         self._ends = [0] * len(function.instructions)  # of the basic block that each instruction is in
         for start, end in basic_blocks(function).items():
             self._ends[start:end] = [end] * (end - start)
@@ -123,6 +125,12 @@ class FunctionLoads:
 
     def _followed(self, load: PtxInstruction) -> tuple[set[int], set[int], int]:
         """The registers computed from a load, the indices of what uses them, and `LoadUses.lane_bits`."""
+        known = self._follows.get(load.index)
+        if known is None:
+            known = self._follows[load.index] = self._follow(load)
+        return known
+
+    def _follow(self, load: PtxInstruction) -> tuple[set[int], set[int], int]:
         registers = set(self._effects[load.index][1])
         waiting = sorted(registers)
         uses: set[int] = set()

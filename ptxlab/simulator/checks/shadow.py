@@ -204,7 +204,8 @@ class Shadow:
     def forget(self, first: int, last: int) -> None:
         """Bytes are given to somebody else: what was done to them does not count."""
         self.note_reads()
-        self._narrow((first | last + 1 | _LARGEST).bit_length() - 1)
+        common = first | last + 1 | _LARGEST
+        self._narrow((common & -common).bit_length() - 1)  # so that others' bytes keep what was done to them
         chosen = slice(first >> self._shift, (last >> self._shift) + 1)
         for name in _RECORDS:
             getattr(self, name)[chosen] = 0
