@@ -247,18 +247,24 @@ class Book:
     def run(self, index: int, code: str | None = None, seconds: float = 30) -> str:
         """Run one cell by keyboard, with other code where some is given, and return its printed text."""
         cell = self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
-        before = cell.locator(".jp-InputPrompt").first.text_content()
         cell.locator(".cm-content").click()
         if code is not None:
             self.page.keyboard.press("Control+a")
             self.page.keyboard.insert_text(code)
+        # A new kernel counts from 1 again: that the number of the cell changes is no sign that it ran.
+        cell.evaluate("""cell => {
+          cell.ran = 0;  // 1: runs, 2: has run
+          const seen = new MutationObserver(() => {
+            const busy = cell.querySelector('.jp-InputPrompt').textContent.includes('*');
+            cell.ran = busy ? 1 : 2 * (cell.ran > 0);
+            if (cell.ran == 2) seen.disconnect();
+          });
+          seen.observe(cell, {childList: true, characterData: true, subtree: true});
+        }""")
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function(
-            """([cell, before]) => {
-              const now = cell.querySelector('.jp-InputPrompt').textContent;
-              return now !== before && !now.includes('*');
-            }""",
-            arg=[cell.element_handle(), before],
+            "cell => cell.ran == 2",
+            arg=cell.element_handle(),
             timeout=seconds * 1000,
             polling=100,  # not every frame, for which JupyterLab would be drawn
         )

@@ -234,6 +234,7 @@ def _recorded_with(source: str, path: str = "", language: str | None = None) -> 
     return build_kernel(Simulation, ptx, None, None, (), origin=source, language=language)
 
 
+@pytest.mark.needs("anywidget")
 def test_a_result_shows_the_python_function_that_it_ran() -> None:
     """Counts stand beside its lines, a hazard or a note below one; what else the file has is left out."""
     path = FOLDER.parent / "triton_kernels.py"

@@ -23,20 +23,8 @@ SUITE = (
     "tests/cli/test_tab.py",
     "tests/isa/test_operand.py",
 )
-#: Tests of these files whose kernels are CUDA C++, or which open a widget.
-NEED_MORE = (
-    "alignment_behind_ptr",
-    "functions_of_other_modules",
-    "python_function_that_it_ran",
-    "clusters_of_the_launch",
-    "clusters_that_a_kernel",
-    "tuples_are_structs",
-    "structs_elsewhere",
-    "a_commit_takes",
-    "tensor_loads_are_waited_for",
-)
 #: `make exhaustive` runs it; the examples of the page are a question of each kind.
-REPEATED = () if EXHAUSTIVE else ("a_question_means_a_command",)
+REPEATED = () if EXHAUSTIVE else ("-k", "not a_question_means_a_command")
 #: pytest and what it imports, and what ptxlab loads at use: Python alone.
 PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "platformdirs", "filelock", "tqdm")
 LANGUAGES = re.compile(r"pygments/(lexers|styles|formatters)/(?!__|_mapping|python|diff|default|term)")
@@ -63,8 +51,7 @@ def test_in_pyodide(tmp_path: Path) -> None:
     pack(tmp_path / "pytest.zip")
     node = shutil.which("node")
     assert node is not None
-    chosen = f"not ({' or '.join(NEED_MORE + REPEATED)})"
-    options = ("-q", "--tb=short", "-m", "not gpu and not needs", "-k", chosen, *SUITE)
+    options = ("-q", "--tb=short", "-m", "not gpu and not needs", *REPEATED, *SUITE)
     command = [
         node,
         "--wasm-lazy-compilation",

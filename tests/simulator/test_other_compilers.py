@@ -91,6 +91,7 @@ def _with_addresses(run: str) -> None:
     assert out.tolist() == [101, 102, 103, 104, 3]  # in param, and in global, as an H200 has it
 
 
+@pytest.mark.needs("cuda.core")
 def test_alignment_behind_ptr_is_that_of_the_pointee() -> None:
     _with_pointers("simulate")
     source = 'extern "C" __global__ void k(int a, float* x) { *x = a; }'
@@ -429,6 +430,7 @@ def _with_clusters(run: str) -> None:
         assert digest(arguments) == recorded()[name]["outputs"], name
 
 
+@pytest.mark.needs("cuda.core")
 def test_clusters_of_the_launch() -> None:
     """Kernels that do not state their clusters give what those gave on an H200 that do."""
     _with_clusters("simulate")
@@ -455,6 +457,7 @@ def test_clusters_of_the_launch() -> None:
         alone.simulate(case.grid, case.block, *case.inputs())
 
 
+@pytest.mark.needs("cuda.core")
 def test_clusters_that_a_kernel_does_not_take() -> None:
     stated = CASES["neighbours"]
     for text, cluster, sentence in (
@@ -638,6 +641,7 @@ def test_shared_memory_that_other_kernels_name_is_theirs() -> None:
     assert kernel.profile(1, 1, out, shared=180000).occupancy.blocks == 1
 
 
+@pytest.mark.needs("cuda.core")
 def test_functions_of_other_modules() -> None:
     """nvJitLink takes them, too; each module has its own `factor` and `helper`."""
     _with_modules("simulate")
@@ -704,6 +708,7 @@ def _with_structs(run: str) -> None:
     assert y.tolist() == [i / 2 + 512 + 1 + 2 + 1024 + 64 if i < 30 else 0 for i in range(32)]
 
 
+@pytest.mark.needs("cuda.core")
 def test_tuples_are_structs() -> None:
     _with_structs("simulate")
     kernel = ptxlab.kernel(_STRUCTS)
@@ -727,6 +732,7 @@ def test_tuples_are_structs() -> None:
         beyond.simulate(1, 32, 512, good, short)
 
 
+@pytest.mark.needs("cuda.core")
 def test_structs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views of the same bytes are one array; blocks in other processes write it; launches get addresses."""
     x = np.arange(64, dtype=np.float32)
@@ -761,6 +767,7 @@ def test_tuples_are_structs_on_a_gpu() -> None:
 # -- tcgen05 -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("cuda.core")
 def test_a_commit_takes_the_lower_half_of_an_address() -> None:
     """Triton's commits have no state space, and an address of shared memory that is extended with zeros.
 
@@ -780,6 +787,7 @@ def test_a_commit_takes_the_lower_half_of_an_address() -> None:
     assert (ins.d.unpack(d) == 17).all() and not result.hazards
 
 
+@pytest.mark.needs("cuda.core")
 def test_what_a_tensor_load_gives_may_be_used_at_once() -> None:
     """PTX ISA, "Register dependencies, same thread": a true one is respected without tcgen05.wait::ld."""
     ins: Any = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=16)
