@@ -34,13 +34,14 @@ from cutlass.utils import hardware_info
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError
+from ..isa.chips import MAX_SHARED
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
 from .session import CHANGING, check_attributes, current_session, replaced, version_errors
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
-_MAX_SHARED, _MAX_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+_MAX_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
@@ -104,7 +105,7 @@ def _init_library_once(state: int, init: int, load: int, set_error: int) -> int:
 
 
 def _device_attribute(out: int, attribute: int, device: int) -> int:
-    ctypes.c_int32.from_address(out).value = _MAX_SHARED_BYTES if attribute == _MAX_SHARED else 0
+    ctypes.c_int32.from_address(out).value = MAX_SHARED if attribute == _MAX_SHARED else 0
     return 0
 
 

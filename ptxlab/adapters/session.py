@@ -17,11 +17,12 @@ from typing import Any, Generic, TypeVar
 from .._util.arguments import as_flag, as_int, as_text
 from .._util.interrupts import delayed
 from ..errors import PtxlabError, listing, quoted
+from ..isa.chips import Gpu
 from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
-from ..simulator.peaks import PEAKS, Chip
+from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import device_memory
 
@@ -87,7 +88,7 @@ class Session(Generic[R]):
         return divmod(chip_number(self.target), 10)
 
     @property
-    def peaks(self) -> Chip:
+    def peaks(self) -> Gpu:
         """The chip's figures; those of an H200 if they are not known."""
         return PEAKS.get(self.chip, PEAKS["H200"])
 

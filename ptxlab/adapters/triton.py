@@ -34,6 +34,7 @@ from triton.runtime.driver import driver as active_driver
 
 from .._util.arguments import as_text, check_bytes, is_a
 from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.targets import max_shared
 from ..memory import TensorMap
 from ..simulator import Result
 from ..simulator.arguments import as_grid
@@ -53,9 +54,6 @@ from .source import python_source
 
 R = TypeVar("R", bound=Result)
 
-#: Shared memory that a block may have, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
-_MAX_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
-_MAX_SHARED_SINCE_HOPPER = 232448
 #: Types of scalars, by Triton's names.
 _SCALARS: dict[str, Any] = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -325,9 +323,8 @@ class _Utils:
     def get_device_properties(self, device: object) -> dict[str, int]:
         """The properties that Triton and its tutorials use."""
         session = open_session("loaded")
-        major, minor = session.capability
         return {
-            "max_shared_mem": _MAX_SHARED.get(10 * major + minor, _MAX_SHARED_SINCE_HOPPER),
+            "max_shared_mem": max_shared(session.target),
             "max_num_regs": 65536,
             "multiprocessor_count": session.peaks.sms,
             "warpSize": 32,

@@ -12,6 +12,7 @@ import numpy as np
 from .._util.arguments import check_bytes
 from ..errors import PtxlabError, counted, listing
 from ..isa.availability import availability
+from ..isa.chips import MAX_SHARED
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
@@ -42,7 +43,7 @@ from .ptx.syntax import (
     type_bits,
 )
 from .spinning import has_effect
-from .threads import MAX_SHARED, UNSIGNED, Threads
+from .threads import UNSIGNED, Threads
 
 _MAX_STATIC = 48 << 10  # bytes of static shared memory: ptxas refuses more
 _TILE_IR = 7  # PTX ISA, ".language"
