@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from .._util.files import notebooks
 from ..isa.operand import Operand, Place
+from ..views.palette import HUES, rgb
 from .answers import Unanswered, WrongForm, plain, raised, within_time_limit
 
 #: The sign, the words and the colour of each state of a verdict.
 _LOOKS = {
-    "right": ("✓", "right", "0, 158, 115"),
-    "wrong": ("✗", "not quite", "213, 94, 0"),
-    "not yet": ("…", "not yet", "122, 122, 122"),
+    "right": ("✓", "right", rgb(HUES["green"])),
+    "wrong": ("✗", "not quite", rgb(HUES["vermilion"])),
+    "not yet": ("…", "not yet", rgb(HUES["grey"])),
 }
 _PANEL = (
     "border-left: 4px solid rgb({0}); background: rgba({0}, 0.1); padding: 8px 12px; margin: 4px 0; "

@@ -21,11 +21,12 @@ from .simulate import Run, Setup
 from .threads import LaunchGrid
 from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
 from .timing.dependence import dependence
-from .timing.launch_profile import REASONS, CodeRow, LaunchProfile, Occupancy
+from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
 from .timing.replay import BULK, BULK_STORE, MEMORY, SHARED, UNITS, Rates, replayer
 from .timing.residence import Residence
+from .timing.stalls import REASONS
 from .timing.units import ChipTiming
 from .traffic import SECTOR
 

@@ -66,7 +66,9 @@ def test_a_declared_chip_has_what_it_needs() -> None:
         assert 64 <= chip.shared <= 227, f"shared memory of a block on {name}"
         for product in chip.products:
             figures = (product.sms, product.clock, product.tensor, product.fma, product.dram)
-            assert all(figures) == any(figures) == bool(product.source), f"peaks of {product.name} and their source"
+            assert all(figures) == any(figures) == bool(product.source), (
+                f"peaks of {product.name} and their source"
+            )
     assert set(CHIPS.values()) <= recorded, "`make chips` records what a generation runs"
     assert CHIP_TIMINGS.keys() <= PEAKS.keys()
 

@@ -11,14 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .stalls import (
+    BARRIER,
+    DISPATCH_STALL,
+    DRAIN,
+    FIXED_WAIT,
+    LG_THROTTLE,
+    LONG_SCOREBOARD,
+    MATH_PIPE_THROTTLE,
+    MIO_THROTTLE,
+    NOT_SELECTED,
+    SELECTED,
+    SHORT_SCOREBOARD,
+    WGMMA_WAIT,
+)
+
 # What an instruction does besides taking an issue slot.
 PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, EXIT = range(12)
 # Units of a sub-partition.
 FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
-# Why a warp does not issue: places in `REASONS` of `launch_profile.py`, in its order.
-(SELECTED, FIXED_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, BARRIER, MBARRIER, WGMMA_WAIT, MATH_PIPE_THROTTLE,
- NOT_SELECTED, LG_THROTTLE, START, MIO_THROTTLE, DRAIN, DISPATCH_STALL) = range(14)  # fmt: skip
 #: What a warp waits for, one after the other; the cause of some waits depends on the instruction.
 _WAITS = (BARRIER, WGMMA_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, DRAIN, MATH_PIPE_THROTTLE, DISPATCH_STALL)
 _NEVER = 1e30
