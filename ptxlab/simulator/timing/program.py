@@ -20,7 +20,6 @@ from ..ptx.syntax import Immediate, Module, PtxInstruction
 from .code import KernelCode, MachineInstruction
 from .record import Recorder, Touch
 from .replay import (
-    BARRIER,
     BRANCH,
     BULK,
     BULK_STORE,
@@ -29,7 +28,6 @@ from .replay import (
     EVENT,
     EXIT,
     LOAD,
-    MBARRIER,
     PLAIN,
     SHARED,
     STORE,
@@ -37,6 +35,7 @@ from .replay import (
     WGMMA,
 )  # fmt: skip
 from .residence import Residence
+from .stalls import BARRIER, MBARRIER
 from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
