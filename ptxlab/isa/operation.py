@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, broadcast, check_room, is_name
+from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .mma import MmaForm
@@ -25,6 +26,7 @@ from .operand import Operand
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
+    from ..explorer import Explorer
     from .form import Form
     from .tensor_memory import TensorOperand
 
@@ -302,6 +304,11 @@ class Operation(AnyOperation):
         if not isinstance(operand.layout, Layout):
             return None
         return int(operand.layout.scatter(self.copy_index(name))[row, column]) // operand.layout.elements
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
+        explorer: Explorer = display(self, "explore", **options)
+        return explorer
 
     # -- modified copies ----------------------------------------------------------------------------------
 
