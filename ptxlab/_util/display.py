@@ -32,10 +32,11 @@ DISPLAYS = {
 def display(data: object, asked: str, **options: Any) -> Any:
     """What the function for the class of `data`, or for a base class, makes of it.
 
-    >>> import numpy as np, ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    >>> display(ins.trace(np.ones((16, 8)), np.ones((8, 8)), None, 0, 0), "text").splitlines()[-1]
-    'exact    8'
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
+    >>> trace = ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0)
+    >>> display(trace, "text") == str(trace)
+    True
     """
     places = (DISPLAYS.get(base.__name__, {}).get(asked) for base in type(data).__mro__)
     module, _, function = next(place for place in places if place).partition(":")
