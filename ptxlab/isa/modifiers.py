@@ -85,8 +85,9 @@ class Modifiers:
                 f"unknown argument {quoted(unknown[0])}; besides a, b, c, e, scale_a, scale_b there are "
                 f"{', '.join(sorted(DEFAULTS))}"
             )
-        return cls(**keywords)
+        return cls(**keywords) if keywords else _PLAIN
 
 
+_PLAIN = Modifiers()
 #: Default value of every modifier.
-DEFAULTS: dict[str, int] = vars(Modifiers())
+DEFAULTS: dict[str, int] = vars(_PLAIN)
