@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .numerics import models
     from .shapes import walk
     from .simulation import kernel, simulating
+    from .simulator.kernel import Kernel as Kernel
     from .verify.hunt import hunt
 
 __all__ = [
@@ -57,8 +58,9 @@ __all__ = [
     "walk",
 ]
 
-#: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
+#: What loads its package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
+    "Kernel": "simulator.kernel",
     "compress": "gemm.compressed",
     "hunt": "verify.hunt",
     "kernel": "simulation",

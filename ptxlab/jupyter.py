@@ -13,7 +13,6 @@ from .errors import PtxlabError, listing, quoted
 from .gpu.compiler import compile_ptx
 from .isa.aliases import instruction_names
 from .numerics.scalar import opcodes
-from .simulation import Simulation
 from .simulator.instructions.builders import BUILDERS
 from .simulator.kernel import Kernel, build_kernel
 from .simulator.ptx.linker import read_modules
@@ -82,12 +81,12 @@ def _define(shell: InteractiveShell, magic: str, line: str, cell: str) -> None:
     if magic == "ptx" and not re.search(r"^[ \t]*\.version\s", cell, re.MULTILINE):
         raise PtxlabError("%%ptx: found no .version; PTX begins with .version 8.0, .target sm_90a")
     names = options.name or _kernels(magic, source, options.target, options.flags)
-    kernels: dict[str, Kernel[Simulation]] = {}
+    kernels: dict[str, Kernel] = {}
     for name in names:
         parts = _NAME.fullmatch(name.strip())
         if parts is None:
             raise PtxlabError(f"%%{magic}: --name {quoted(name)} names no kernel")
-        kernel = build_kernel(Simulation, source, parts["kernel"], options.target, options.flags, file=_FILE)
+        kernel = build_kernel(source, parts["kernel"], options.target, options.flags, file=_FILE)
         variable = parts["variable"] or kernel.title.split("<")[0].split("::")[-1]
         if not variable.isidentifier() or variable in kernels:
             reason = "two kernels have that name" if variable in kernels else "Python has no such names"

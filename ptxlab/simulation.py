@@ -1,119 +1,24 @@
-"""Kernels for users: `ptxlab.kernel`, and results that are shown in a notebook and open in the Explorer.
+"""Kernels for users: `ptxlab.kernel` and `ptxlab.simulating`, which load the adapters of other frameworks.
 
-As in `ptxlab.instruction`, methods import what they need when they are called.
+`Simulation`, `Profile` and `RecordedOperands` are what `k.simulate`, `k.profile` and `result.operands` give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
 
-from .errors import PtxlabError, needs_lab
-from .isa.operation import Operation
-from .isa.tcgen05 import Tcgen05Mma
-from .simulator import Result
+from .isa.operation import Operation as RecordedOperands
+from .simulator import Result as Simulation
 from .simulator.kernel import Kernel, build_kernel
-from .simulator.timing.launch_profile import LaunchProfile
+from .simulator.timing.launch_profile import LaunchProfile as Profile
 
 if TYPE_CHECKING:
     from .adapters.numba import NumbaKernel
     from .adapters.session import Session
     from .adapters.triton import TritonKernel
-    from .explorer import Explorer
-    from .explorer.kernel_player import KernelPlayer
 
 __all__ = ["Profile", "RecordedOperands", "Simulation", "kernel", "simulating"]
-
-
-class RecordedOperands(Operation):
-    """What a matrix instruction of a simulated kernel read; `explore` opens the Explorer on it."""
-
-    def explore(self, **options: Any) -> Explorer:
-        """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
-        from .explorer import explore
-
-        form = self.ins if isinstance(self.ins, Tcgen05Mma) else self.mma
-        return explore(form, operands=self, **options)
-
-
-class Simulation(Result):
-    """The result of `k.simulate(...)`; a notebook shows the source with counts and conflicts in its margin.
-
-    >>> import numpy as np, ptxlab
-    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
-    >>> result = ptxlab.kernel(source).simulate(2, 32, np.ones(32, np.float32))
-    >>> result.counts["ld.global.f32"], result.bounds("H200")[0].resource
-    (2, 'DRAM')
-    """
-
-    def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
-        """What a matrix instruction read in one warp, as `Result.operands`; `.explore()` shows it."""
-        recorded = super().operands(line, warp, index=index)
-        return RecordedOperands(**{each.name: getattr(recorded, each.name) for each in fields(recorded)})
-
-    def player(self) -> KernelPlayer:
-        """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""
-        with needs_lab("the player"):
-            from .explorer.kernel_player import KernelPlayer
-        return KernelPlayer(self)
-
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The player, if a warp was traced; otherwise the page of `_repr_html_`."""
-        if self.trace is None or not self.trace.steps:
-            return {}
-        try:
-            return self.player()._repr_mimebundle_(**options)
-        except PtxlabError:
-            return {}
-
-    def _ipython_display_(self) -> None:
-        """Show the player, which saves the page of `_repr_html_` in the notebook's file."""
-        if self.trace is None or not self.trace.steps:
-            raise NotImplementedError  # IPython then uses `_repr_html_`
-        try:
-            player = self.player()
-        except PtxlabError:
-            raise NotImplementedError from None
-        player._ipython_display_()
-
-    def _repr_html_(self) -> str:
-        from .views.annotated_source import profile_html
-
-        return profile_html(self)
-
-    @staticmethod
-    def kernel_html(title: str, source: str, lines: Collection[int]) -> str:
-        """A kernel in a notebook: its source with line numbers."""
-        from .views.annotated_source import kernel_lines, source_html
-
-        return source_html(source, title=title, part=kernel_lines(source, lines))
-
-    @staticmethod
-    def launch_profile(profile: LaunchProfile) -> Profile:
-        """The profile in a form that notebooks and terminals show."""
-        return Profile(**{each.name: getattr(profile, each.name) for each in fields(profile)})
-
-
-class Profile(LaunchProfile):
-    """The result of `k.profile(...)`; a notebook shows the source with cycles and stalls in its margin.
-
-    >>> import numpy as np, ptxlab
-    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
-    >>> profile = ptxlab.kernel(source).profile(2, 32, np.ones(64, np.float32))
-    >>> str(profile).splitlines()[0].endswith("µs on an H200, predicted")
-    True
-    """
-
-    def __str__(self) -> str:
-        from .views.launch_profile import profile_text
-
-        return profile_text(self)
-
-    def _repr_html_(self) -> str:
-        from .views.launch_profile import launch_html
-
-        return launch_html(self)
 
 
 @overload
@@ -124,13 +29,13 @@ def kernel(
     options: Sequence[str] = (),
     *,
     link: Sequence[str] = (),
-) -> Kernel[Simulation]: ...
+) -> Kernel: ...
 
 
 @overload
 def kernel(
     source: object, name: str | None = None, target: str = "sm_90a"
-) -> Kernel[Simulation] | NumbaKernel[Simulation] | TritonKernel[Simulation]: ...
+) -> Kernel | NumbaKernel | TritonKernel: ...
 
 
 def kernel(
@@ -140,7 +45,7 @@ def kernel(
     options: Sequence[str] = (),
     *,
     link: Sequence[str] = (),
-) -> Kernel[Simulation] | NumbaKernel[Simulation] | TritonKernel[Simulation]:
+) -> Kernel | NumbaKernel | TritonKernel:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU), PTX text or another framework.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
@@ -155,10 +60,10 @@ def kernel(
     <kernel nothing(u64, f32) for sm_90a>
     """
     if isinstance(source, str) and issubclass(type(source), str):  # a proxy or a mock may claim to be one
-        return build_kernel(Simulation, source, name, target, options, link)
+        return build_kernel(source, name, target, options, link)
     from .adapters import compiled_kernel
 
-    return compiled_kernel(Simulation, source, name, target)
+    return compiled_kernel(source, name, target)
 
 
 def simulating(
@@ -168,7 +73,7 @@ def simulating(
     show: bool | None = None,
     trace: bool | int = False,
     profile: bool = False,
-) -> Session[Simulation]:
+) -> Session:
     """A context in which launches of other frameworks run on the simulator, unmodified.
 
     These are Triton, Gluon, Numba, CuTe DSL, Warp, TileLang, CuPy and cuTile. Arrays are NumPy's, torch's on
@@ -185,4 +90,4 @@ def simulating(
     """
     from .adapters.session import Session
 
-    return Session(Simulation, chip, check, show, trace, profile)
+    return Session(chip, check, show, trace, profile)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .._util.arguments import is_a
 from ..errors import PtxlabError, quoted
 from ..isa.targets import check_target, chip_number
-from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .cubin import embedded_ptx
 from .session import version_errors
@@ -18,12 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compiled_kernel"]
 
-R = TypeVar("R", bound=Result)
 
-
-def compiled_kernel(
-    result_type: type[R], compiled: Any, name: str | None, target: str
-) -> Kernel[R] | NumbaKernel[R] | TritonKernel[R]:
+def compiled_kernel(compiled: Any, name: str | None, target: str) -> Kernel | NumbaKernel | TritonKernel:
     """A kernel from a framework's object, compiled or to be compiled; for Numba, `name` is a signature."""
     owners = {
         (base.__module__.partition(".")[0], base.__name__)
@@ -33,7 +28,7 @@ def compiled_kernel(
     if ("triton", "CompiledKernel") in owners:
         with version_errors("triton"):
             from .triton import TritonKernel
-        return TritonKernel.of(result_type, compiled)
+        return TritonKernel.of(compiled)
     if ("triton", "KernelInterface") in owners:
         raise PtxlabError(
             f"source: found {quoted(compiled)}, which is not compiled: pass what kernel.warmup(...) or "
@@ -42,17 +37,17 @@ def compiled_kernel(
     if ("numba", "CUDADispatcher") in owners:
         with version_errors("numba.cuda"):
             from .numba import NumbaKernel
-        return NumbaKernel(result_type, compiled, name, divmod(chip_number(check_target(target)), 10))
+        return NumbaKernel(compiled, name, divmod(chip_number(check_target(target)), 10))
     if ("cutlass", "JitCompiledFunction") in owners:
         with version_errors("cutlass"):
             from .cute import compiled_function
-        return compiled_function(result_type, compiled, name)
+        return compiled_function(compiled, name)
     if ("cupy", "RawKernel") in owners:
         from .cupy import raw_kernel
 
-        return raw_kernel(result_type, compiled, target)
+        return raw_kernel(compiled, target)
     if isinstance(compiled, bytes | bytearray):
-        return build_kernel(result_type, embedded_ptx(bytes(compiled)), name, None, ())
+        return build_kernel(embedded_ptx(bytes(compiled)), name)
     raise PtxlabError(
         f"source: found {quoted(compiled)}; it takes CUDA C++ or PTX as text, Triton's CompiledKernel, "
         "Numba's CUDADispatcher, a function that cute.compile gives, CuPy's RawKernel or a cubin with its PTX"

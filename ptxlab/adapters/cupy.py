@@ -10,19 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from .._util.arguments import as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
-from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import host_array, is_array
 from .session import current_session, replaced, version_errors
 
-R = TypeVar("R", bound=Result)
 
-
-def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
+def raw_kernel(compiled: Any, target: str) -> Kernel:
     """A `RawKernel` from its CUDA C++, which NVRTC compiles again, with the same options, or from its PTX."""
     with version_errors("cupy"):
         code, name, options = compiled.code, compiled.name, compiled.options
@@ -33,7 +30,7 @@ def raw_kernel(result_type: type[R], compiled: Any, target: str) -> Kernel[R]:
         raise PtxlabError(
             f"the RawKernel {as_text(name, 'name')} was made from a file; it has no CUDA C++ to compile"
         )
-    return build_kernel(result_type, code, name, target, options)
+    return build_kernel(code, name, target, options)
 
 
 class _Function:
@@ -61,7 +58,7 @@ def _launch(
         raise PtxlabError(f"args={quoted(args)}: {kernel.name} takes a tuple of arguments")
     key = ("cupy", kernel.code, kernel.file_path, kernel.name, kernel.options)
     if key not in session.adapter_cache:
-        session.adapter_cache[key] = raw_kernel(session.result_type, kernel, session.target)
+        session.adapter_cache[key] = raw_kernel(kernel, session.target)
     arguments = [host_array(each) if is_array(each) else each for each in args]
     session.simulate(session.adapter_cache[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
 

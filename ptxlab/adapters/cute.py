@@ -152,7 +152,7 @@ def _simulated(
         )
         return _FAILED
     try:
-        kernel = _kernel(session.result_type, *_KERNELS[handle - 1], session.adapter_cache)
+        kernel = _kernel(*_KERNELS[handle - 1], session.adapter_cache)
         variables = kernel.function.parameters
         addresses = (ctypes.c_void_p * len(variables)).from_address(parameters) if variables else ()
         contents = [
@@ -168,7 +168,7 @@ def _simulated(
     return 0
 
 
-def _kernel(result_type: Any, ptx: str, name: str | None, cache: dict[object, Any]) -> Kernel[Any]:
+def _kernel(ptx: str, name: str | None, cache: dict[object, Any]) -> Kernel:
     key = ("cute", ptx, name)
     if key not in cache:
         # A store to an element of cutlass.Array has the line of the function that launches, and column 0.
@@ -180,14 +180,12 @@ def _kernel(result_type: Any, ptx: str, name: str | None, cache: dict[object, An
         path = re.search(r'^\s*\.file\s+1 "([^"]+)"', ptx, re.MULTILINE)
         origin = "".join(linecache.getlines(path[1])) if path and "\t.loc" in ptx else ""
         title = title.removeprefix("kernel___main__").rstrip("_0123456789")
-        cache[key] = build_kernel(
-            result_type, ptx, name, None, (), origin=origin or None, title=title, language="CuTe DSL"
-        )
-    kernel: Kernel[Any] = cache[key]
+        cache[key] = build_kernel(ptx, name, origin=origin or None, title=title, language="CuTe DSL")
+    kernel: Kernel = cache[key]
     return kernel
 
 
-def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kernel[Any]:
+def compiled_function(compiled: Any, name: str | None) -> Kernel:
     """The kernel of a compiled function; a tensor is a struct of address, dynamic sizes and strides."""
     with version_errors("cutlass"):
         ptx = compiled.__ptx__
@@ -197,7 +195,7 @@ def compiled_function(result_type: Any, compiled: Any, name: str | None) -> Kern
             "ptxlab.simulating()"
         )
     chosen = None if name is None else as_text(name, "name")
-    return _kernel(result_type, as_text(ptx, "the function's PTX").rstrip("\0"), chosen, {})
+    return _kernel(as_text(ptx, "the function's PTX").rstrip("\0"), chosen, {})
 
 
 #: Element types by the chip's numbers, as far as they were observed.

@@ -111,17 +111,15 @@ def _name(kernel: Any) -> str:
     return str(kernel._annotated_function.pyfunc.__name__)
 
 
-def _compiled(session: Session[Any], kernel: Any, signature: Any) -> Kernel[Any]:
+def _compiled(session: Session, kernel: Any, signature: Any) -> Kernel:
     key = ("cutile", kernel, repr(signature))
     if key not in session.adapter_cache:
         cubin = io.BytesIO()
         code = f"sm_{chip_number(session.target)}"
         compilation.export_kernel(kernel, [signature], cubin, gpu_code=code, output_format="cubin")
         ptx = embedded_ptx(cubin.getvalue())
-        session.adapter_cache[key] = build_kernel(
-            session.result_type, ptx, None, None, (), title=_name(kernel)
-        )
-    compiled: Kernel[Any] = session.adapter_cache[key]
+        session.adapter_cache[key] = build_kernel(ptx, title=_name(kernel))
+    compiled: Kernel = session.adapter_cache[key]
     return compiled
 
 

@@ -18,7 +18,7 @@ from enum import Enum
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,26 +38,22 @@ from .arrays import array_at, device_memory, host_array, is_array
 from .session import current_session, replaced, replacing
 from .source import python_source
 
-R = TypeVar("R", bound=Result)
-
 _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
 #: Argument types of the signatures passed to `cuda.jit` inside a session.
 _DECLARED: WeakKeyDictionary[Any, list[tuple[Any, ...]]] = WeakKeyDictionary()
 _THREADS_FOR_ALL = 256  # threads of a block in `forall`, by default
 
 
-class NumbaKernel(Generic[R]):
-    """A kernel of `numba.cuda.jit`, as `ptxlab.kernel(dispatcher)` makes it, with results of type R.
+class NumbaKernel:
+    """A kernel of `numba.cuda.jit`, as `ptxlab.kernel(dispatcher)` makes it.
 
     Without a signature, it is compiled for the types of the arguments, as Numba does. ::
 
         result = ptxlab.kernel(add, "void(float32[::1], float32[::1])").simulate(8, 128, x, y)
     """
 
-    def __init__(
-        self, result_type: type[R], dispatcher: Any, signature: object, capability: tuple[int, int]
-    ) -> None:
-        self._result_type, self._dispatcher, self._capability = result_type, dispatcher, capability
+    def __init__(self, dispatcher: Any, signature: object, capability: tuple[int, int]) -> None:
+        self._dispatcher, self._capability = dispatcher, capability
         if not is_a(dispatcher, numba_dispatcher.CUDADispatcher):
             raise PtxlabError(f"source: found {quoted(dispatcher)}, which is no kernel of numba.cuda.jit")
         if dispatcher.targetoptions.get("device"):
@@ -73,7 +69,7 @@ class NumbaKernel(Generic[R]):
                     f"'void(float32[::1], int32)' ({reason})"
                 ) from None
             self._types = tuple(types)
-            _compiled(dispatcher, self._types, capability).built(result_type)
+            _compiled(dispatcher, self._types, capability).built()
 
     @property
     def name(self) -> str:
@@ -91,7 +87,7 @@ class NumbaKernel(Generic[R]):
         *arguments: object,
         shared: int = 0,
         **options: Any,
-    ) -> R:
+    ) -> Result:
         """Run the kernel without a GPU, as ``kernel[grid, block](*arguments)`` does on one.
 
         Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
@@ -117,7 +113,7 @@ class NumbaKernel(Generic[R]):
         ptx_arguments = device_memory(launch.arguments)
         return launch.kernel.profile(grid, block, *ptx_arguments, shared=shared, chip=chip)
 
-    def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch[R]:
+    def prepared(self, arguments: Sequence[object], stream: object = 0) -> _Launch:
         """The kernel for these arguments, with the arguments of its PTX."""
         values = [_on_host(each) for each in arguments]
         declared = _DECLARED.get(self._dispatcher, ())
@@ -128,7 +124,7 @@ class NumbaKernel(Generic[R]):
                 raise PtxlabError(f"{self.name} takes {expected}, found {len(values)}")
         types = _matching(self._dispatcher, declared, tuple(self._types_of(values)))
         overload = _compiled(self._dispatcher, types, self._capability)
-        kernel = overload.built(self._result_type)
+        kernel = overload.built()
         ptx_arguments: list[object] = []
         extended = _Extensions(overload.extensions, stream, [])
         for number, (kind, argument) in enumerate(zip(types, arguments, strict=True), 1):
@@ -266,10 +262,10 @@ _EXCEPTION_VARIABLES = ("errcode", *(f"{each}{axis}" for each in ("tid", "ctaid"
 
 
 @dataclass(frozen=True)
-class _Launch(Generic[R]):
+class _Launch:
     """A kernel, the arguments of its PTX, and what to do after the launch."""
 
-    kernel: Kernel[R]
+    kernel: Kernel
     arguments: list[object]
     observers: list[_Exceptions]
     retrievals: list[Callable[[], object]]
@@ -292,24 +288,24 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         link = list(options.get("link") or ())  # Numba adds to it
         super().__init__(dispatcher.py_func, types, **options | {"lineinfo": lines, "link": link})
         self._capability = capability
-        self._built: dict[type[Result], Kernel[Any]] = {}
+        self._built: Kernel | None = None
         library = self._codelibrary
         separate = hasattr(library, "get_asm_strs")  # numba-cuda: a module for each function in debug mode
         self.texts = library.get_asm_strs(capability) if separate else [library.get_asm_str(capability)]
 
-    def built(self, result_type: type[R]) -> Kernel[R]:
+    def built(self) -> Kernel:
         """The kernel with the modules it is linked with, as an ordinary kernel of PTX."""
-        if result_type not in self._built:
-            self._built[result_type] = self._build(result_type)
-        return self._built[result_type]
+        if self._built is None:
+            self._built = self._build()
+        return self._built
 
-    def _build(self, result_type: type[R]) -> Kernel[R]:
+    def _build(self) -> Kernel:
         ptx, *others = map(str, self.texts)
         target = f"sm_{10 * self._capability[0] + self._capability[1]}"
         code = sorted(self._codelibrary._linking_files, key=str)
         link = [*others, *(_linked_text(each, target) for each in code), *_grid_functions(self.texts, target)]
         return build_kernel(
-            result_type, ptx, None, None, (), link,
+            ptx, link=link,
             origin=python_source(self.py_func, ptx), title=self.py_func.__name__, language="Numba",
         )  # fmt: skip
 
@@ -318,7 +314,7 @@ class Overload(numba_dispatcher._Kernel):  # type: ignore[misc]
         session = current_session()
         if session is None:
             return int(super().max_cooperative_grid_blocks(blockdim, dynsmemsize))
-        fits = self.built(session.result_type).occupancy(blockdim, shared=dynsmemsize, chip=session.chip)
+        fits = self.built().occupancy(blockdim, shared=dynsmemsize, chip=session.chip)
         return fits.blocks * session.peaks.sms
 
 
@@ -548,7 +544,7 @@ def install() -> Callable[[], None]:
             grid, block, stream, shared = launch
         key = ("numba", self)
         if key not in session.adapter_cache:
-            session.adapter_cache[key] = NumbaKernel(session.result_type, self, None, session.capability)
+            session.adapter_cache[key] = NumbaKernel(self, None, session.capability)
         prepared = session.adapter_cache[key].prepared(arguments, stream)
         session.simulate(
             prepared.kernel, tuple(grid), tuple(block), prepared.arguments, as_int(shared, "sharedmem"),

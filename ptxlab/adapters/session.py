@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from .._util.arguments import as_flag, as_int, as_text
 from .._util.interrupts import delayed
@@ -26,8 +26,6 @@ from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import device_memory
 
-R = TypeVar("R", bound=Result)
-
 #: Modules of frameworks whose launches can be simulated, and the adapter of each.
 _ADAPTERS = {
     "triton": "triton",
@@ -38,7 +36,7 @@ _ADAPTERS = {
     "cupy": "cupy",
     "cuda.tile": "cutile",
 }
-_SESSIONS: list[Session[Any]] = []  # the open ones, the newest last
+_SESSIONS: list[Session] = []  # the open ones, the newest last
 _RESTORERS: dict[str, Callable[[], None]] = {}  # by framework: undoes the changes of its adapter
 #: Held while attributes of frameworks are changed, for a session or for a compilation: each change is undone
 #: in a state in which no other has been made since.
@@ -48,7 +46,7 @@ _ABSENT = object()
 _CALL = object.__basicsize__ + 14 * ctypes.sizeof(ctypes.c_void_p)
 
 
-class Session(Generic[R]):
+class Session:
     """A context in which launches run on the simulator; `results` has the result of each, in their order.
 
     Kernels are compiled for `target`, e.g. "sm_90a"; if launches are `profiled`, `profiles` has the predicted
@@ -57,7 +55,6 @@ class Session(Generic[R]):
 
     def __init__(
         self,
-        result_type: type[R],
         chip: str,
         check: bool | str = True,
         show: bool | None = None,
@@ -65,8 +62,7 @@ class Session(Generic[R]):
         profile: bool = False,
     ) -> None:
         self.target, self.chip = _target_and_chip(as_text(chip, "chip"))
-        self.result_type = result_type
-        self.results: list[R] = []
+        self.results: list[Result] = []
         self.profiled = as_flag(profile, "profile")
         self.profiles: list[LaunchProfile] = []
         self._check = as_check(check)
@@ -82,7 +78,7 @@ class Session(Generic[R]):
     def capability(self) -> tuple[int, int]:
         """The chip's compute capability.
 
-        >>> Session(Result, "H200").capability, Session(Result, "B200").capability
+        >>> Session("H200").capability, Session("B200").capability
         ((9, 0), (10, 0))
         """
         return divmod(chip_number(self.target), 10)
@@ -96,7 +92,7 @@ class Session(Generic[R]):
         noun = "launch" if len(self.results) == 1 else "launches"
         return f"<{len(self.results)} {noun} simulated for {self.chip}>"
 
-    def __enter__(self) -> Session[R]:
+    def __enter__(self) -> Session:
         self._thread = threading.get_ident()
         try:
             with delayed(), CHANGING:
@@ -126,14 +122,14 @@ class Session(Generic[R]):
 
     def simulate(
         self,
-        kernel: Kernel[R],
+        kernel: Kernel,
         grid: tuple[int, ...],
         block: int | tuple[int, ...],
         arguments: list[object],
         shared: int,
         cluster: int | tuple[int, ...] | None = None,
         observers: Sequence[Observer] = (),
-    ) -> R:
+    ) -> Result:
         """Run a launch whose arrays are NumPy's, and add its result to `results`."""
         values = device_memory(arguments)
         if self.profiled:
@@ -257,14 +253,14 @@ def _is_cpython() -> bool:
     return one == other != 0 and plain == 0
 
 
-def current_session() -> Session[Any] | None:
+def current_session() -> Session | None:
     """The session that the calling thread opened last; in a thread that opened none, the newest."""
     sessions, thread = _SESSIONS.copy(), threading.get_ident()  # others may open and close some meanwhile
     own = (each for each in reversed(sessions) if each._thread == thread)
     return next(own, sessions[-1] if sessions else None)
 
 
-def open_session(done: str) -> Session[Any]:
+def open_session(done: str) -> Session:
     """The session for a kernel that the framework has, e.g., "compiled" (`done`) inside of one."""
     session = current_session()
     if session is None:

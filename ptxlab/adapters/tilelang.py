@@ -43,7 +43,7 @@ _MADE = "TileLang's CUDA C++"  # the name, in reports, of code without a line of
 _PASSES = ("MaterializeWSSchedule", "ProducerConsumerWarpSpecialized")  # they create statements anew
 
 
-def _target(session: Session[Any]) -> dict[str, str]:
+def _target(session: Session) -> dict[str, str]:
     """The target that TileLang compiles for."""
     return {"kind": "cuda", "arch": session.target}
 
@@ -77,7 +77,7 @@ class _Library:
         self._source = _FIRST_LINE + code if lines is None else "".join(linecache.getlines(lines.file))
         self._remark = generated_lines("TileLang") if lines is None else ""
         self.module = module
-        self._kernels: dict[tuple[type, str], Kernel[Any]] = {}
+        self._kernels: dict[str, Kernel] = {}
         self._calls = threading.local()  # the memory of the call in each thread
         self._call = self.module.call
         self.module.__dict__.update(
@@ -96,13 +96,12 @@ class _Library:
     def launch(self, config: Any, name: str, arguments: tuple[Any, Any], extra: object) -> tuple[Any]:
         """As cuLaunchKernelEx."""
         session = open_session("compiled")
-        key = (session.result_type, name)
-        if key not in self._kernels:
-            self._kernels[key] = build_kernel(
-                session.result_type, self._ptx, name, None, (),
+        if name not in self._kernels:
+            self._kernels[name] = build_kernel(
+                self._ptx, name,
                 origin=self._source, title=name, language="TileLang", remark=self._remark,
             )  # fmt: skip
-        kernel = self._kernels[key]
+        kernel = self._kernels[name]
         cluster = None
         for each in config.attrs[: config.numAttrs]:
             if each.id == _DRIVER.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:

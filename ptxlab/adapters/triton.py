@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -52,8 +52,6 @@ from .session import (
 )
 from .source import python_source
 
-R = TypeVar("R", bound=Result)
-
 #: Types of scalars, by Triton's names.
 _SCALARS: dict[str, Any] = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -68,8 +66,8 @@ _ELEMENTS: dict[str, Any] = _SCALARS | {
 _DESCRIPTOR = re.compile(r"tensordesc<(?P<element>\w+)\[(?P<box>[\d, ]+)\]")
 
 
-class TritonKernel(Generic[R]):
-    """A kernel that Triton compiled, as `ptxlab.kernel(compiled)` makes it, with results of type R.
+class TritonKernel:
+    """A kernel that Triton compiled, as `ptxlab.kernel(compiled)` makes it.
 
     `kernel` is its PTX as an ordinary kernel. `simulate` and `launch` take the arguments of the Python
     function, without `tl.constexpr`, which are compiled in; warps, shared memory, clusters and the hidden
@@ -79,7 +77,7 @@ class TritonKernel(Generic[R]):
         result = ptxlab.kernel(compiled).simulate(8, x, y, out, 1000)
     """
 
-    def __init__(self, result_type: type[R], source: Any, metadata: Any, ptx: str) -> None:
+    def __init__(self, source: Any, metadata: Any, ptx: str) -> None:
         with version_errors("triton"):
             name = str(metadata.name)
             self.block = 32 * int(metadata.num_warps)
@@ -93,19 +91,16 @@ class TritonKernel(Generic[R]):
             self._parameters = [(each, kind) for each, kind in signature.items() if kind != "constexpr"]
             function = getattr(getattr(source, "fn", None), "fn", None)
             origin = python_source(function, as_text(ptx, "the PTX"))
-        self.kernel: Kernel[R] = build_kernel(
-            result_type,
+        self.kernel: Kernel = build_kernel(
             ptx,
             name,
-            None,
-            (),
             origin=origin,
             title=name,
             language="Gluon" if type(source).__name__ == "GluonASTSource" else "Triton",
         )
 
     @classmethod
-    def of(cls, result_type: type[R], compiled: Any) -> TritonKernel[R]:
+    def of(cls, compiled: Any) -> TritonKernel:
         """From a `CompiledKernel`."""
         with version_errors("triton"):
             source, metadata = compiled.src, compiled.metadata
@@ -116,7 +111,7 @@ class TritonKernel(Generic[R]):
                 f"the kernel {name} has {stages}, no PTX: compile it for an NVIDIA GPU, e.g. with "
                 'target=GPUTarget("cuda", 90, 32), and without TRITON_STORE_BINARY_ONLY'
             )
-        return cls(result_type, source, metadata, ptx)
+        return cls(source, metadata, ptx)
 
     @property
     def name(self) -> str:
@@ -140,7 +135,7 @@ class TritonKernel(Generic[R]):
     def _repr_html_(self) -> str | None:
         return self.kernel._repr_html_()
 
-    def simulate(self, grid: int | tuple[int, ...], *arguments: object, **options: Any) -> R:
+    def simulate(self, grid: int | tuple[int, ...], *arguments: object, **options: Any) -> Result:
         """Run the kernel without a GPU, as ``kernel[grid](*arguments)`` does on one.
 
         Options are those of `Kernel.simulate`: `check`, `trace`, `show`, ...
@@ -360,7 +355,7 @@ class _Launcher:
 
     def __init__(self, source: Any, metadata: Any) -> None:
         self._source, self._metadata = source, metadata
-        self._kernels: dict[type[Result], TritonKernel[Any]] = {}
+        self._kernel: TritonKernel | None = None
 
     def __call__(
         self,
@@ -376,10 +371,9 @@ class _Launcher:
         *arguments: object,
     ) -> None:
         session = open_session("loaded")
-        kernel = self._kernels.get(session.result_type)
+        kernel = self._kernel
         if kernel is None:
-            kernel = TritonKernel(session.result_type, self._source, self._metadata, self._ptx())
-            self._kernels[session.result_type] = kernel
+            kernel = self._kernel = TritonKernel(self._source, self._metadata, self._ptx())
         if enter is not None:
             enter(launch_metadata)
         if x * y * z:
@@ -576,7 +570,7 @@ def install() -> Callable[[], None]:
     def specialise(backend: Any, value: Any, *rest: Any) -> Any:
         return native(backend, _specialisable(value), *rest)
 
-    def warn_once(session: Session[Any], stacklevel: int) -> None:
+    def warn_once(session: Session, stacklevel: int) -> None:
         if not session.profiled and _NOTHING_TIMED not in session.adapter_cache:
             session.adapter_cache[_NOTHING_TIMED] = True
             warnings.warn(_NOTHING_TIMED, stacklevel=stacklevel)

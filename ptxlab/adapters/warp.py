@@ -127,7 +127,7 @@ def _grid_memory(grids: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
                 yield array_at(address, (size,), (1,), np.dtype(np.uint8))
 
 
-def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) -> tuple[Kernel[Any], int]:
+def _compiled(session: Session, kernel: Any, block: int, backward: bool) -> tuple[Kernel, int]:
     """The kernel and its bytes of shared memory.
 
     Without a backward launch only the forward pass is compiled, which is faster.
@@ -170,11 +170,8 @@ def _compiled(session: Session[Any], kernel: Any, block: int, backward: bool) ->
     chosen = (key, names[0])
     if chosen not in session.adapter_cache:
         session.adapter_cache[chosen] = build_kernel(
-            session.result_type,
             ptx,
             names[0],
-            None,
-            (),
             origin=written or generated_text,
             title=kernel.key,
             language="Warp",
@@ -218,7 +215,7 @@ def _record(
     capture: Any,
     kernel: Any,
     bounds: Any,
-    launch: Callable[[Session[Any]], None],
+    launch: Callable[[Session], None],
     failures: list[BaseException],
 ) -> None:
     """Add a launch to the graph that is being captured, as a host function without parameters."""
@@ -307,7 +304,7 @@ def install() -> Callable[[], None]:
             if options["max_blocks"] > 0:
                 blocks = min(blocks, options["max_blocks"])
 
-            def simulate(session: Session[Any]) -> None:
+            def simulate(session: Session) -> None:
                 arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
                 arrays += _grid_memory(grids)  # alive in this list, where a grid's own pointers are looked up
                 passed = HostMemory(arrays).arguments(compiled.function, contents)

@@ -322,7 +322,7 @@ def _record_launches(report: _Report) -> None:
     """From now on launches are simulated, and all simulations reported."""
     original: Callable[..., Result] = Kernel.simulate
 
-    def simulate(kernel: Kernel[Any], grid: Any, block: Any, *arguments: Any, **options: Any) -> Result:
+    def simulate(kernel: Kernel, grid: Any, block: Any, *arguments: Any, **options: Any) -> Result:
         place, key = _caller(report), report.key()
         launch = CheckedLaunch(kernel.title, kernel.target, grid, block, place, [], {})
         report.write("begun", key, kernel.title)
@@ -347,7 +347,7 @@ def _record_launches(report: _Report) -> None:
         return result
 
     def launch_simulated(
-        kernel: Kernel[Any], grid: Any, block: Any, *arguments: Any, stream: Any = None, **options: Any
+        kernel: Kernel, grid: Any, block: Any, *arguments: Any, stream: Any = None, **options: Any
     ) -> None:
         kernel.simulate(grid, block, *arguments, **options)
 
@@ -368,7 +368,7 @@ def _caller(report: _Report) -> tuple[str, int]:
     return places[0] if places else (report.shown(checked_file), 1)
 
 
-def _place(kernel: Kernel[Any], line: int, caller: tuple[str, int], report: _Report) -> tuple[str, int]:
+def _place(kernel: Kernel, line: int, caller: tuple[str, int], report: _Report) -> tuple[str, int]:
     """A line of the kernel's source, in the file that contains it; if there is none, the launch."""
     for file in (caller[0], *_files_of(kernel)) if line else ():
         with contextlib.suppress(OSError, ValueError):
@@ -384,7 +384,7 @@ def _text(file: str) -> str:
     return Path(file).read_text(encoding="utf-8")
 
 
-def _files_of(kernel: Kernel[Any]) -> list[str]:
+def _files_of(kernel: Kernel) -> list[str]:
     """Files that may contain the kernel's source: those that its PTX names, and those on the stack."""
     instructions = kernel.function.instructions
     named = [instruction.source.file for instruction in instructions if instruction.source is not None]
@@ -392,7 +392,7 @@ def _files_of(kernel: Kernel[Any]) -> list[str]:
     return list(dict.fromkeys([*named, *running]))
 
 
-def _finding(hazard: Hazard, kernel: Kernel[Any], caller: tuple[str, int], report: _Report) -> Finding:
+def _finding(hazard: Hazard, kernel: Kernel, caller: tuple[str, int], report: _Report) -> Finding:
     sentence = hazard.sentence
     if hazard.grade == "note":
         sentence += f" ({hazard.evidence})"

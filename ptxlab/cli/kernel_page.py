@@ -13,7 +13,7 @@ from ..errors import PtxlabError
 from ..explorer.kernel_steps import first_state, step_state
 from ..explorer.worker import Encoded, encode
 from ..simulator import Result
-from ..simulator.kernel import Kernel, kernel
+from ..simulator.kernel import Kernel, build_kernel
 from .output import one_line
 from .simulate import array_changes, launch_sizes, parse_value
 
@@ -105,13 +105,13 @@ class KernelTab:
         }
 
 
-def _program(text: str, name: str) -> Kernel[Result]:
+def _program(text: str, name: str) -> Kernel:
     if ".version" not in text:
         raise PtxlabError(
             "this is no PTX; a browser has no compiler for CUDA C++: paste what nvcc -ptx, Triton or "
             "godbolt.org gives"
         )
-    return kernel(text, name or None)
+    return build_kernel(text, name or None)
 
 
 def _whole(value: object, name: str) -> int:

@@ -43,11 +43,11 @@ _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
 def simulate(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab simulate`: run a kernel, say what it executed and which arrays it wrote."""
-    from ..simulator.kernel import kernel
+    from ..simulator.kernel import build_kernel
 
     grid, block, cluster = _shape(args)
     options = tuple(args.option or ())
-    program = kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
+    program = build_kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
     values = _values(args)
     before = copy.deepcopy(values)
     chip = find_chip(args.product)
@@ -112,11 +112,12 @@ def profile(args: argparse.Namespace, style: Style) -> str:
 
 
 def _profiled(args: argparse.Namespace, file: str) -> LaunchProfile:
-    from ..simulator.kernel import kernel
+    from ..simulator.kernel import build_kernel
 
     grid, block, cluster = _shape(args)
     find_timing(args.product)
-    program = kernel(_source(file), args.name, args.target, tuple(args.option or ()), file=_file_name(file))
+    options = tuple(args.option or ())
+    program = build_kernel(_source(file), args.name, args.target, options, file=_file_name(file))
     values = _values(args)
     _check_count(program, values)
     return program.profile(grid, block, *values, shared=args.shared, cluster=cluster, chip=args.product)
@@ -136,7 +137,7 @@ def _values(args: argparse.Namespace) -> list[Any]:
     return [parse_value(text, rng) for text in args.arg or ()]
 
 
-def _check_count(program: Kernel[Any], values: list[Any]) -> None:
+def _check_count(program: Kernel, values: list[Any]) -> None:
     if len(values) != len(program.parameters):
         parameters = f" ({', '.join(program.parameters)})" if program.parameters else ""
         raise PtxlabError(

@@ -74,7 +74,7 @@ def digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def kernel(source: str) -> Kernel[Simulation]:
+def kernel(source: str) -> Kernel:
     """As `ptxlab.kernel`; the lessons' own kernels come with their PTX where NVRTC is missing.
 
     >>> kernel('extern "C" __global__ void nothing() {}').name
@@ -91,14 +91,14 @@ def _say_whose_ptx(whose: str) -> None:
     print(f"There is no compiler (NVRTC) here: {whose}.")
 
 
-def recorded(source: str, target: str = "sm_90a") -> Kernel[Simulation]:
+def recorded(source: str, target: str = "sm_90a") -> Kernel:
     """One of the lessons' own kernels from its recorded PTX, even where there is a compiler."""
     return _from_ptx(_stored()[digest(source)], source, target)
 
 
-def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel[Simulation]:
+def _from_ptx(ptx: str, source: str, target: str = "sm_90a") -> Kernel:
     module = read_ptx(ptx)
-    return Kernel(Simulation, module, module.functions[module.entries[0]], target, ptx, source)
+    return Kernel(module, module.functions[module.entries[0]], target, ptx, source)
 
 
 def _stored() -> dict[str, Any]:
@@ -147,7 +147,7 @@ def explained_part(source: str, stop: str, stops: Mapping[tuple[str, str], str])
 # -- the reader's kernels ------------------------------------------------------------------------------------
 
 
-def compiled(answer: object, name: str, before: str = "", after: str = "") -> Kernel[Simulation]:
+def compiled(answer: object, name: str, before: str = "", after: str = "") -> Kernel:
     """The kernel that the answer makes between the parts that the lesson gives."""
     if isinstance(answer, str) and "..." in answer:
         raise Unanswered
@@ -166,7 +166,7 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
         raise WrongForm(_sentence(error)) from None
 
 
-def _known_answer(source: str) -> Kernel[Simulation]:
+def _known_answer(source: str) -> Kernel:
     """A common answer, from its recorded PTX, where there is no compiler; others cannot be checked there."""
     ptx = _stored().get(answer_digest(source))
     if ptx is not None:
@@ -203,7 +203,7 @@ def answer_digest(source: str) -> str:
 
 
 def simulated(
-    kernel: Kernel[Simulation],
+    kernel: Kernel,
     grid: tuple[int, int],
     block: int,
     arguments: Sequence[object],

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError, needs_lab, quoted
 from ..isa.form import Form
+from ..isa.operation import Operation
 from .state import ExplorerState
 
 if TYPE_CHECKING:
+    from ..simulator import Result
+    from .kernel_player import KernelPlayer
     from .widget import Explorer
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
@@ -33,3 +36,15 @@ def explore(ins: Form | str, **options: Any) -> Explorer:
         )
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget
+
+
+def explore_operands(operands: Operation, **options: Any) -> Explorer:
+    """The widget with what an instruction reads: `operands.explore()`."""
+    return explore(operands.ins, operands=operands, **options)
+
+
+def player(result: Result) -> KernelPlayer:
+    """The widget on the warp that a simulation traced: `result.player()`."""
+    with needs_lab("the player"):
+        from .kernel_player import KernelPlayer
+    return KernelPlayer(result)

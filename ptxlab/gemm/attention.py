@@ -17,7 +17,7 @@ from ..isa.chips import MAX_SHARED
 from ..isa.parse import parse_mma
 from ..memory import tensor_map
 from ..simulator import Result
-from ..simulator.kernel import Kernel, kernel
+from ..simulator.kernel import Kernel, build_kernel
 from .gemm_kernel import Row
 from .source import compose
 
@@ -103,9 +103,9 @@ class Attention:
         return compose(self.row.file, replace(scores, a_space="shared"), self.constants, second=output)
 
     @cached_property
-    def kernel(self) -> Kernel[Result]:
+    def kernel(self) -> Kernel:
         """The kernel, as `ptxlab.kernel` makes it."""
-        return kernel(self.source, "attention", "sm_90a")
+        return build_kernel(self.source, "attention", "sm_90a")
 
     def grid(self, heads: int, sequence: int) -> tuple[int, int]:
         """Blocks along x, for the queries of a head, and y, for the heads."""

@@ -19,8 +19,7 @@ from ..isa.parse import parse_mma, parse_product
 from ..isa.product_form import ProductForm
 from ..isa.sparsity import Structure
 from ..memory import pack_metadata, unpack_metadata
-from ..simulator import Result
-from ..simulator.kernel import Kernel, kernel
+from ..simulator.kernel import Kernel, build_kernel
 from .gemm_kernel import as_matrix
 from .packed_matrices import Rows, element_types, packed_rows, template_code
 from .source import source_files
@@ -189,7 +188,7 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     return CompressedMatrix(stored.owner, metadata.owner, (m, k), form)
 
 
-def compress_kernel(bits: int) -> Kernel[Result]:
+def compress_kernel(bits: int) -> Kernel:
     """The kernel that compresses matrices of elements of `bits` bits, for simulation.
 
     >>> compress_kernel(16)
@@ -197,7 +196,7 @@ def compress_kernel(bits: int) -> Kernel[Result]:
     """
     if bits not in CODES:
         raise PtxlabError(f"bits={quoted(bits)}: elements of {listing(CODES)} bits can be compressed")
-    return kernel(source_files()["compress.cu"], f"compress<{CODES[bits]}>", "sm_80")
+    return build_kernel(source_files()["compress.cu"], f"compress<{CODES[bits]}>", "sm_80")
 
 
 def violation_sentence(structure: Structure, columns: int, first: int, count: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand
 from ..simulator import Result
-from ..simulator.kernel import Kernel, kernel
+from ..simulator.kernel import Kernel, build_kernel
 from .packed_matrices import Rows, pack
 from .source import RESULTS, compose
 
@@ -32,8 +32,6 @@ STORE = 64 * 128  # bytes of D in one TMA store of a warpgroup
 H200_PROCESSORS = 132
 WARPGROUP = 128  # threads
 _MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS", "PERSISTENT", "TMA_STORES")
-
-R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Call:
         """The product, once the kernel has run."""
         return self.padded[:, : self.columns]
 
-    def simulate(self, kernel: Kernel[R], **options: Any) -> R:
+    def simulate(self, kernel: Kernel, **options: Any) -> Result:
         """Simulate the launch; options are those of `kernel.simulate`."""
         return kernel.simulate(self.grid, self.block, *self.arguments, shared=self.shared, **options)
 
@@ -150,9 +148,9 @@ class GemmKernel(ABC):
         return compose(self.row.file, self.form, self.constants, self.result)
 
     @cached_property
-    def kernel(self) -> Kernel[Result]:
+    def kernel(self) -> Kernel:
         """The kernel, as `ptxlab.kernel` makes it."""
-        return kernel(self.source, "gemm", self.target)
+        return build_kernel(self.source, "gemm", self.target)
 
     @cached_property
     def code(self) -> bytes:

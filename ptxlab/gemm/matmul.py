@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -367,6 +367,32 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
         blocks = -(-tiles // (_BLOCK // ins.lanes))
         call.launch(product_source(ins), PRODUCT, [*matrices, d], grid=min(blocks, _MAX_BLOCKS), block=_BLOCK)
     return d.owner
+
+
+def multiply_on_gpu(
+    ins: ProductForm,
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike | None,
+    scale_a: ArrayLike | None,
+    scale_b: ArrayLike | None,
+    modifiers: Mapping[str, int | bool],
+) -> Any:
+    """`ins(A, B, C, on="gpu")` for matrices that are on the GPU: the product of just this size."""
+    if not isinstance(ins, MmaForm):
+        raise PtxlabError(f"{ins.mnemonic}: it takes no matrices that are on the GPU; pass NumPy arrays")
+    if modifiers or ins.mma_count > 1:
+        raise PtxlabError(
+            f"{ins.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
+            "products at once; pass NumPy arrays, or registers to ins.run"
+        )
+    for name, matrix, shape in (("A", A, (ins.m, ins.k)), ("B", B, (ins.k, ins.n))):
+        actual = tuple(getattr(matrix, "shape", ()))
+        if actual != shape:
+            raise PtxlabError(
+                f"{name}: found shape {actual}; {ins.mnemonic} takes {shape}, and ptxlab.matmul any size"
+            )
+    return matmul(A, B, C, ins, scale_a=scale_a, scale_b=scale_b, on="gpu")
 
 
 def matmul_compressed(

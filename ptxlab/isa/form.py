@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache, cached_property
-from importlib import import_module
-from typing import Any, Self
+from functools import cached_property
 
 from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
 from .targets import TARGET_VERSIONS, PtxVersion, check_target
-
-#: The name of a class here -> module and name of its public subclass, whose methods need packages above this
-#: one. Creating a form gives an instance of the subclass. `ptxlab.instruction` fills the table.
-PUBLIC_CLASSES: dict[str, tuple[str, str]] = {}
-
-
-@cache
-def _public_class(form_class: type[Form]) -> Any:
-    module, name = PUBLIC_CLASSES.get(form_class.__name__, ("", ""))
-    return getattr(import_module(module), name) if module else form_class
 
 
 class Form(ABC):
@@ -36,11 +24,6 @@ class Form(ABC):
 
     family: str
     targets: tuple[str, ...]
-
-    def __new__(cls, *_: object, **__: object) -> Self:
-        """An instance of the public subclass, if there is one."""
-        public_class: type[Self] = _public_class(cls)
-        return object.__new__(public_class)
 
     @property
     @abstractmethod

@@ -13,9 +13,10 @@ from . import layout as layouts
 from .dtypes import dtype
 from .modifiers import DEFAULTS
 from .operand import Operand
-from .product_form import ProductForm, by_argument
+from .product_form import by_argument
 from .sparsity import STRUCTURES, Structure
 from .targets import PtxVersion
+from .verbs import MatrixInstruction
 
 #: Bits of padding below an element in its 8-bit container: kind::f8f6f4 and kind::mxf8f6f4 pad it above, and
 #: e2m1 below as well.
@@ -23,17 +24,26 @@ _PADDING = {"e2m1": 2}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MmaForm(ProductForm):
-    """One form of mma, mma.sp, wmma, wgmma or wgmma.sp.
+class Instruction(MatrixInstruction):
+    """An instruction that multiplies matrices: one form of mma, mma.sp, wmma, wgmma or wgmma.sp.
 
-    A row of the catalogue, and the operands that follow from it.
+    Get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`: a row of the catalogue, and the
+    operands that follow from it.
 
-    >>> from ptxlab.isa.parse import parse_mma
-    >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> form.shape, form.lanes, form.structure.title, form.selectors
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> ins.shape, ins.lanes, ins.structure.title, ins.selectors
     ('m16n8k64', 32, '4:8 pair-wise', (0, 1))
-    >>> {name: operand.registers for name, operand in form.operands.items()}
+    >>> {name: operand.registers for name, operand in ins.operands.items()}
     {'A': 2, 'B': 2, 'C': 4, 'D': 4, 'E': 1}
+    >>> A = ins.prune(np.tile(np.arange(8), (16, 8)))   # 4:8 sparsity: pairs of 4, 5, 6, 7 stay
+    >>> stored, nibbles = ins.compress(A)
+    >>> B, C = np.ones((64, 8)), np.zeros((16, 8))
+    >>> d = ins.emulate(ins.a.pack(stored), ins.b.pack(B), ins.c.pack(C), ins.e.pack_codes(nibbles))
+    >>> ins.d.unpack(d)[0, :2]   # 8 * (4 + 5 + 6 + 7)
+    array([176, 176], dtype=int32)
+    >>> ins(A, np.ones((64, 8)))[0, :2]   # the same from whole matrices
+    array([176, 176], dtype=int32)
     """
 
     family: Literal["mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"]
@@ -285,6 +295,10 @@ class MmaForm(ProductForm):
         Only for mma.sp::ordered_metadata (an H200 takes any order there too).
         """
         return self.ordered
+
+
+#: The name of the class in the packages, where other forms are at hand.
+MmaForm = Instruction
 
 
 def _is_fp8(form: MmaForm) -> bool:

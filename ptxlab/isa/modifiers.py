@@ -79,15 +79,15 @@ class Modifiers:
         """
         if not isinstance(keywords, dict):
             raise PtxlabError(f"modifiers: found {quoted(keywords)}; they are named, such as selector=1")
-        known = sorted(field.name for field in fields(cls))
-        unknown = sorted((name for name in keywords if name not in known), key=quoted)
+        unknown = sorted(keywords.keys() - DEFAULTS.keys(), key=quoted)
         if unknown:
             raise PtxlabError(
                 f"unknown argument {quoted(unknown[0])}; besides a, b, c, e, scale_a, scale_b there are "
-                f"{', '.join(known)}"
+                f"{', '.join(sorted(DEFAULTS))}"
             )
-        return cls(**keywords)
+        return cls(**keywords) if keywords else _PLAIN
 
 
+_PLAIN = Modifiers()
 #: Default value of every modifier.
-DEFAULTS: dict[str, int] = vars(Modifiers())
+DEFAULTS: dict[str, int] = vars(_PLAIN)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, broadcast, check_room, is_name
+from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
 from .mma import MmaForm
@@ -25,6 +26,7 @@ from .operand import Operand
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
+    from ..explorer import Explorer
     from .form import Form
     from .tensor_memory import TensorOperand
 
@@ -142,11 +144,7 @@ class Operation(AnyOperation):
             if array is None:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
             checked[name] = operand.check_registers(array)
-        operation = cls(
-            ins, **checked, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
-        )
-        check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
-        return operation
+        return cls._fitting(ins, checked, modifiers)
 
     @classmethod
     def from_matrices(
@@ -182,12 +180,17 @@ class Operation(AnyOperation):
         codes["c"] = np.zeros(ins.c.shape, ins.c.dtype.code_type) if C is None else ins.c.encode(C)
         inputs = ins.inputs
         arrays = {name: inputs[name].to_registers(array) for name, array in codes.items()}
-        operation = cls(
-            ins, **arrays, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
-        )
-        check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
+        operation = cls._fitting(ins, arrays, modifiers)
         if ins.e is None and ins.scale_a is None:  # a selector may choose another copy of E and of scales
             operation._codes.update({inputs[name].name: array for name, array in codes.items()})
+        return operation
+
+    @classmethod
+    def _fitting(cls, ins: ProductForm, arrays: dict[str, Any], modifiers: Modifiers | None) -> Self:
+        """The operation, if the instruction takes the modifiers and the batch axes of the arrays fit."""
+        chosen = ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
+        operation = cls(ins, **arrays, modifiers=chosen)
+        check_room(operation.count * math.prod(ins.d.stored_shape), "batch of D")
         return operation
 
     # -- the inputs ---------------------------------------------------------------------------------------
@@ -302,6 +305,11 @@ class Operation(AnyOperation):
         if not isinstance(operand.layout, Layout):
             return None
         return int(operand.layout.scatter(self.copy_index(name))[row, column]) // operand.layout.elements
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
+        explorer: Explorer = display(self, "explore", **options)
+        return explorer
 
     # -- modified copies ----------------------------------------------------------------------------------
 

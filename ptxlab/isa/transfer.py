@@ -6,18 +6,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from .dtypes import DType, dtype
-from .form import Form
 from .layout import Layout, fragment
 from .operand import Operand
 from .targets import PtxVersion
+from .verbs import ShownForm
+
+if TYPE_CHECKING:
+    from ..memory import Conflicts
 
 Family = Literal["ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"]
 
@@ -89,20 +92,24 @@ class AddressLane(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransferForm(Form):
-    """One form of an instruction that moves a matrix; `ptxlab.instruction(text)` gives these as well.
+class Transfer(ShownForm):
+    """An instruction that transfers a matrix: one form of ldmatrix, stmatrix, movmatrix, wmma.load or .store.
 
     The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row
     whose address lane r supplies, whatever `.trans` then does with it.
 
-    >>> from ptxlab.isa.parse import parse
-    >>> form = parse("ldmatrix.sync.aligned.m8n8.x1.trans.b16")
+    >>> import numpy as np, ptxlab
+    >>> form = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.trans.b16")
     >>> form.address_lanes[3]   # lane 3 supplies the address of row 3
     AddressLane(lane=3, matrix=0, row=3)
     >>> form.operand("R").where(3, 5)   # row 3, column 5 ends up in lane 21
     [Place(lane=21, element=1, register=0, low=16, high=31)]
     >>> form.inputs, form.spaces, form.alignment
     (('memory', 'addresses'), ('shared', 'shared::cta'), 16)
+    >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
+    >>> memory = np.arange(64, dtype=np.uint16)
+    >>> [hex(register) for register in ldmatrix.emulate(memory, ldmatrix.addresses())[:5, 0]]
+    ['0x10000', '0x30002', '0x50004', '0x70006', '0x90008']
     """
 
     family: Family
@@ -358,6 +365,50 @@ class TransferForm(Form):
                 f"the start of memory"
             )
         return np.asarray(offset + np.arange(count) * (stride * bits // 8), dtype=np.int64)
+
+    # -- verbs -----------------------------------------------------------------------------------------------
+
+    def emulate(self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0) -> NDArray[Any]:
+        """What the instruction does, with any leading batch axes; `inputs` names its arguments.
+
+        ldmatrix (memory, addresses) -> registers; stmatrix (registers, addresses, memory) -> memory;
+        movmatrix (registers) -> registers; wmma.load (memory) -> registers and wmma.store (registers, memory)
+        -> memory, whose matrix starts at the byte `offset` with `stride` elements from one row (column) to
+        the next. Memory is an array [..., size] of bytes, or of elements as they lie there; addresses are
+        bytes from its start, [..., 32].
+        """
+        from ..numerics.transfer import emulate
+
+        return emulate(self, arguments, stride, offset)
+
+    def run(
+        self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0, code: str | None = None
+    ) -> NDArray[Any]:
+        """The same as `emulate`, on the GPU.
+
+        `code` is a source that has this kernel among others, to compile many at once.
+        """
+        from ..gpu import run_transfer
+
+        return run_transfer(self, arguments, stride, offset, code)
+
+    def conflicts(self, addresses: ArrayLike) -> Conflicts:
+        """Bank conflicts of ldmatrix or stmatrix for these row addresses, [..., 32], in shared memory.
+
+        >>> import ptxlab
+        >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+        >>> print(ldmatrix.conflicts(ldmatrix.addresses(stride=128)))   # rows of 128 bytes, no swizzle
+        32 wavefronts where 4 would do: 8 lanes want 8 different words of bank 0.
+        """
+        from ..memory.banks import transfer_conflicts
+
+        if not self.address_lanes:
+            raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
+        return transfer_conflicts(self, addresses)
+
+
+#: The name of the class in the packages, where other forms are at hand.
+TransferForm = Transfer
 
 
 def _as_whole(value: object, what: str) -> int:

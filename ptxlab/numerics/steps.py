@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._util.display import Displayed, display
 from ..isa.dtypes import DType, dtype
 from ..isa.tcgen05.form import element_type
 from .fused_sum import convert_codes
@@ -150,8 +151,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Displayed):
     """How one element of D came about, beside what exact arithmetic and a chain of float32 FMAs would give.
+
+    Printed it is a table, at the end of a notebook cell a picture of aligned bits.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -160,6 +163,8 @@ class Trace:
     >>> trace = ins.trace(A, B, None, 0, 0)
     >>> float(trace.value), float(trace.exact), float(trace.error)   # 2^-16 lies 26 places below 2^10
     (1024.0, 1024.000015258789, -1.52587890625e-05)
+    >>> print(str(trace).splitlines()[-2])
+    error    -1.52587891e-05 = -0.125 units in the last place of D
     """
 
     instruction: str
@@ -204,6 +209,19 @@ class Trace:
             return None
         field = self.code >> result.fraction_bits & ((1 << result.exponent_bits) - 1)
         return Fraction(2) ** (max(field, 1) - result.bias - result.fraction_bits)
+
+    def __str__(self) -> str:
+        table: str = display(self, "text")
+        return table
+
+    def figure(self, *, title: bool = True) -> Any:
+        """The picture of aligned bits as a Plotly figure; see `ptxlab.figures.trace`."""
+        return display(self, "picture", title=title).figure()
+
+    def svg(self, *, title: bool = True) -> str:
+        """The same picture as SVG text, which needs no Plotly."""
+        drawn: str = display(self, "picture", title=title).svg()
+        return drawn
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as plain data for JSON: exact numbers as text, ``-11/4``, codes in hexadecimal.

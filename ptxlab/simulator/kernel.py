@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._util.arguments import as_flag, as_int, as_text, check_bytes, is_a, is_name
+from .._util.display import Displayed
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import SOURCE_NAME, compile_kernel, compile_ptx, compiler_version, link_modules
@@ -53,14 +54,12 @@ if TYPE_CHECKING:
 
     from .timing.launch_profile import LaunchProfile, Occupancy
 
-R = TypeVar("R", bound=Result)
-
 _DEFAULT_TARGET = "sm_90a"
 _PTX = re.compile(r"^[^\S\n]*\.version\s+\d", re.MULTILINE)
 
 
-class Kernel(Generic[R]):
-    """A kernel; `ptxlab.kernel` makes one. Its simulations give results of type R.
+class Kernel(Displayed):
+    """A kernel; `ptxlab.kernel` makes one.
 
     `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes,
     `language` what its source is written in. Modules that it is linked with follow in `ptx`, and in `source`
@@ -69,7 +68,6 @@ class Kernel(Generic[R]):
 
     def __init__(
         self,
-        result_type: type[R],
         module: Module,
         function: Function,
         target: str,
@@ -83,7 +81,6 @@ class Kernel(Generic[R]):
         language: str | None = None,
         remark: str = "",
     ) -> None:
-        self._result_type = result_type
         self.module = module
         self.function = function
         self.target = target
@@ -131,9 +128,6 @@ class Kernel(Generic[R]):
     def __repr__(self) -> str:
         return f"<kernel {self.title}({', '.join(self.parameters)}) for {self.target}>"
 
-    def _repr_html_(self) -> str | None:
-        return self._result_type.kernel_html(repr(self)[1:-1], self.source, self.source_lines)
-
     def simulate(
         self,
         grid: int | tuple[int, ...],
@@ -150,7 +144,7 @@ class Kernel(Generic[R]):
         limit: int | None = None,
         assembled: bool = False,
         heap: int = HEAP_BYTES,
-    ) -> R:
+    ) -> Result:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
         As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
@@ -177,10 +171,10 @@ class Kernel(Generic[R]):
         `trace` is the number of a warp in the launch, or True for the first: `result.trace` has its every
         step, which a notebook shows with a slider.
 
-        >>> import numpy as np
+        >>> import numpy as np, ptxlab
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
         >>> x = np.arange(32, dtype=np.float32)
-        >>> result = kernel(text).simulate(1, 32, x)
+        >>> result = ptxlab.kernel(text).simulate(1, 32, x)
         >>> result.counts["mul.f32"] + result.counts["add.f32"]   # the compiler adds x to itself
         1
         >>> x[:4]
@@ -231,7 +225,7 @@ class Kernel(Generic[R]):
                 f"{self.title}: the simulation needs more memory than there is; fewer blocks, smaller arrays "
                 "or check=False need less"
             ) from None
-        return self._result_type(
+        return Result(
             profile=outcome.profile,
             footprint=outcome.touched.footprint,
             output=outcome.output,
@@ -348,12 +342,13 @@ class Kernel(Generic[R]):
                 raise
             with _restored(setup.arguments):  # blocks may wait for others that are not in the sample
                 launch = predict(together=True)
-        return self._result_type.launch_profile(replace(launch, source=self.source))
+        return replace(launch, source=self.source)
 
     def occupancy(self, block: int | tuple[int, ...], *, shared: int = 0, chip: str = "H200") -> Occupancy:
         """How many blocks of `block` threads fit on an SM of a chip, and what limits that.
 
-        >>> str(kernel('extern "C" __global__ void nothing() {}').occupancy(256))
+        >>> import ptxlab
+        >>> str(ptxlab.kernel('extern "C" __global__ void nothing() {}').occupancy(256))
         '8 blocks of an SM, 64 warps of 64 (bound by threads)'
         """
         from .profile import occupancy
@@ -392,7 +387,8 @@ class Kernel(Generic[R]):
         Comments of nvdisasm, ``//## File "ptxlab.cu", line 3``, name the line of the source that the
         instructions after them come from.
 
-        >>> kernel('extern "C" __global__ void nothing() {}').sass().splitlines()[-1].split()
+        >>> import ptxlab
+        >>> ptxlab.kernel('extern "C" __global__ void nothing() {}').sass().splitlines()[-1].split()
         ['/*0010*/', 'EXIT', ';']
         """
         target = self.target if target is None else check_target(target)
@@ -430,34 +426,11 @@ class Kernel(Generic[R]):
         return np.uint64(array.pointer)
 
 
-def kernel(
+def build_kernel(
     source: str,
     name: str | None = None,
-    target: str = "sm_90a",
+    target: str | None = None,
     options: Sequence[str] = (),
-    *,
-    link: Sequence[str] = (),
-    file: str | None = None,
-) -> Kernel[Result]:
-    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
-
-    PTX is for the target that it names; another `target` must be one that the assembler takes it for.
-    `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
-    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `link` are further PTX modules, whose functions
-    and variables it uses. Messages call the source `file`.
-
-    >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
-    <kernel nothing(u64, f32) for sm_90a>
-    """
-    return build_kernel(Result, source, name, target, options, link, file)
-
-
-def build_kernel(
-    result_type: type[R],
-    source: str,
-    name: str | None,
-    target: str | None,
-    options: Sequence[str],
     link: Sequence[str] = (),
     file: str | None = None,
     *,
@@ -465,16 +438,19 @@ def build_kernel(
     title: str | None = None,
     language: str | None = None,
     remark: str = "",
-) -> Kernel[R]:
-    """As `kernel`; simulations return results of type `result_type`.
+) -> Kernel:
+    """A kernel from CUDA C++ or PTX text, as `ptxlab.kernel` makes it; messages call the source `file`.
 
-    A `target` of None, like sm_90a, the default of `kernel`, takes PTX for the target that it names, and
-    compiles CUDA C++ for sm_90a.
+    PTX is for the target that it names; another `target` must be one that the assembler takes it for. A
+    `target` of None is the default, sm_90a.
 
     PTX from another compiler has an `origin`, the text that its lines (`.loc`) refer to, a `title`, the
     kernel's name there, and a `language`, whose names for instructions remedies use (`hazard.SPELLINGS`);
     reports add a `remark` about its lines. If the lines are those of a Python file or of a notebook's cell,
     the origin is read from there.
+
+    >>> build_kernel('extern "C" __global__ void nothing(int* out, float x) {}')
+    <kernel nothing(u64, f32) for sm_90a>
     """
     if not isinstance(source, str):
         raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
@@ -502,7 +478,7 @@ def build_kernel(
         chip = module.target or target
         origin = origin or _python_origin(function)
         return Kernel(
-            result_type, module, function, chip, text, origin or text, (), title, linked,
+            module, function, chip, text, origin or text, (), title, linked,
             is_cuda=False, language=language, remark=remark,
         )  # fmt: skip
     try:
@@ -516,7 +492,7 @@ def build_kernel(
     ptx, lowered = compile_ptx(text, target, flags, expression, file or SOURCE_NAME)
     module = _with_lines_of_traps(read_modules((ptx, *linked)), text, file or SOURCE_NAME)
     function = _find_kernel(module, lowered or name)
-    return Kernel(result_type, module, function, target, ptx, text, flags, expression, linked)
+    return Kernel(module, function, target, ptx, text, flags, expression, linked)
 
 
 def _with_lines_of_traps(module: Module, source: str, file: str) -> Module:

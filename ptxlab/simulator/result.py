@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_int
+from .._util.display import Displayed, display
 from ..errors import PtxlabError, listing, quoted
 from ..isa.operation import Operation
 from .deferred import RegisterOperands, WarpgroupOperands
@@ -18,9 +20,11 @@ from .hazard import Hazard
 from .peaks import Bound, Work, bounds, find_chip
 from .ptx.syntax import PtxInstruction
 from .threads import LaunchGrid, Threads
-from .timing.launch_profile import LaunchProfile
 from .trace import WarpTrace
 from .traffic import SECTOR, Footprint, Moved, Traffic
+
+if TYPE_CHECKING:
+    from ..explorer.kernel_player import KernelPlayer
 
 #: Elements in a register of a packed type.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -191,14 +195,22 @@ class Products(Observer):
 
 
 @dataclass
-class Result:
+class Result(Displayed):
     """The result of a simulated launch, besides the arrays that the kernel wrote.
+
+    A notebook shows the source with counts and conflicts in its margin, or the player of a traced warp.
 
     `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
     that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
     conflicts. `profile` has everything by instruction, `output` what the kernel printed, `name` the kernel's.
     `hazards` has what can give wrong results, `notes` what PTX asks for and hardware has not been seen to
     need.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    >>> result = ptxlab.kernel(source).simulate(2, 32, np.ones(32, np.float32))
+    >>> result.counts["ld.global.f32"], result.bounds("H200")[0].resource
+    (2, 'DRAM')
     """
 
     counts: Counter[str] = field(default_factory=Counter, init=False)
@@ -227,10 +239,9 @@ class Result:
     def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
         """What every line of the source, or of the PTX, executed and moved; 0 is for code without a line.
 
-        >>> from ptxlab.simulator.kernel import kernel
+        >>> import numpy as np, ptxlab
         >>> text = 'extern "C" __global__ void twice(float* x) { x[2 * threadIdx.x] *= 2; }'
-        >>> import numpy as np
-        >>> kernel(text).simulate(1, 32, np.ones(64, np.float32)).by_line()[1].sectors_per_request
+        >>> ptxlab.kernel(text).simulate(1, 32, np.ones(64, np.float32)).by_line()[1].sectors_per_request
         8.0
         """
         ptx = as_flag(ptx, "ptx") or self.source == self.ptx
@@ -273,7 +284,7 @@ class Result:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
 
         Warps are counted through the launch, block by block. `index` chooses among the matrix instructions
-        that the warp executed, or among those on one source line: 2 is the third.
+        that the warp executed, or among those on one source line: 2 is the third. `.explore()` opens them.
 
         >>> import numpy as np, ptxlab
         >>> source = '''extern "C" __global__ void f(unsigned* x) {
@@ -309,15 +320,29 @@ class Result:
             reason += "; only the first were kept"
         raise PtxlabError(f"matrix instruction {quoted(place)} of warp {quoted(number)}: {reason}")
 
-    @staticmethod
-    def kernel_html(title: str, source: str, lines: Collection[int]) -> str | None:
-        """What a notebook shows for a kernel with code on these lines; None for its name only."""
-        return None
+    def player(self) -> KernelPlayer:
+        """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""
+        widget: KernelPlayer = display(self, "player")
+        return widget
 
-    @staticmethod
-    def launch_profile(profile: LaunchProfile) -> LaunchProfile:
-        """What `k.profile(...)` returns."""
-        return profile
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The player, if a warp was traced; otherwise the page of `_repr_html_`."""
+        if self.trace is None or not self.trace.steps:
+            return {}
+        try:
+            return self.player()._repr_mimebundle_(**options)
+        except PtxlabError:
+            return {}
+
+    def _ipython_display_(self) -> None:
+        """Show the player, which saves the page of `_repr_html_` in the notebook's file."""
+        if self.trace is None or not self.trace.steps:
+            raise NotImplementedError  # IPython then uses `_repr_html_`
+        try:
+            player = self.player()
+        except PtxlabError:
+            raise NotImplementedError from None
+        player._ipython_display_()
 
     def __repr__(self) -> str:
         total = sum(self.counts.values())

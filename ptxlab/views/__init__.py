@@ -10,6 +10,7 @@ Functions return plain data (`Table`, `Picture`), which a notebook, the command 
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
+from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
 from .explanation import explain
@@ -31,7 +32,7 @@ from .table import Table, grid_table
 from .tensor_pictures import data_paths, tensor_blocks, tensor_memory
 from .tile_pictures import swizzle, swizzle_bits, tile
 from .timeline_picture import timeline
-from .trace_picture import TraceView, trace
+from .trace_picture import trace
 
 __all__ = [
     "Cell",

@@ -6,6 +6,7 @@ import ast
 import html
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import counted, lines_of, listing
 from ..simulator import Hazard, Result
@@ -14,6 +15,9 @@ from ..simulator.result import LineProfile
 from .highlight import cell_script, highlighted_lines, language_of, token_css
 from .kernel_profile import MarginLine, amount_text, least_time, line_notes, margin, time_text
 from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
+
+if TYPE_CHECKING:
+    from ..simulator.kernel import Kernel
 
 _CHIP = "H200"  # whose peaks bound the time
 _MAX_LINES = 400  # a longer source shows only the lines near those where something happened
@@ -55,6 +59,12 @@ def profile_html(result: Result, *, styled: bool = True, first: int = 1) -> str:
     shown = kernel_lines(result.source, result.lines.keys())
     code = _code([line for line in margin(result)[first - 1 :] if line.number in shown], result.source)
     return f'{style}<div class="ptx-profile">{_header(result)}{code}{_bounds(result)}</div>'
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """A kernel in a notebook: its source with line numbers."""
+    part = kernel_lines(kernel.source, kernel.source_lines)
+    return source_html(kernel.source, title=repr(kernel)[1:-1], part=part)
 
 
 def kernel_lines(source: str, executed: Collection[int]) -> Collection[int]:

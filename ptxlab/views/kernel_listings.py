@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import PtxlabError, lines_of
 from ..gpu.compiler import SOURCE_NAME
@@ -43,7 +42,7 @@ class KernelListings:
         return _listings_html(self)
 
 
-def listings(kernel: Kernel[Any]) -> KernelListings:
+def listings(kernel: Kernel) -> KernelListings:
     """The source of a kernel, its PTX and, where NVRTC and nvdisasm are installed, its SASS.
 
     >>> import ptxlab
@@ -63,7 +62,7 @@ def listings(kernel: Kernel[Any]) -> KernelListings:
     return KernelListings(repr(kernel)[1:-1], tuple(columns), note)
 
 
-def ptx_listing(kernel: Kernel[Any]) -> Listing:
+def ptx_listing(kernel: Kernel) -> Listing:
     """The PTX of one kernel of a module, without debug directives."""
     source_lines = {
         instruction.line: 0 if instruction.source is None else instruction.source.line
@@ -84,7 +83,7 @@ def ptx_listing(kernel: Kernel[Any]) -> Listing:
     return Listing("PTX", shown, tuple(source_lines.get(number, 0) for number in numbers))
 
 
-def sass_listing(kernel: Kernel[Any]) -> Listing:
+def sass_listing(kernel: Kernel) -> Listing:
     """The machine code of one kernel; needs NVRTC, and nvdisasm to read it."""
     sources = [instruction.source for instruction in kernel.function.instructions]
     files = {source.file.split("/")[-1] for source in sources if source is not None}

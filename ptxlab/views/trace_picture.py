@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,12 +24,8 @@ from .trace_text import (
     rounding_words,
     step_name,
     term_name,
-    text,
     trace_title,
 )
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 _MAX_COLUMNS, _MAX_LOST_COLUMNS = 56, 8  # left of the cut, and right of it
 _COLUMNS_BEFORE_GAP = 12  # where there are more of them than _MAX_COLUMNS
@@ -38,35 +34,9 @@ _MINUS = "\N{MINUS SIGN}"
 _NOBREAK = "\N{NO-BREAK SPACE}"
 
 
-class TraceView(Trace):
-    """A trace to look at: printed it is a table, at the end of a notebook cell a picture of aligned bits.
-
-    >>> import numpy as np, ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
-    >>> A[0, :2] = 1024, 2.0**-16
-    >>> print(str(ins.trace(A, B, None, 0, 0)).splitlines()[-2])
-    error    -1.52587891e-05 = -0.125 units in the last place of D
-    """
-
-    @classmethod
-    def of(cls, trace: Trace) -> TraceView:
-        """The same trace with views."""
-        return cls(**{field.name: getattr(trace, field.name) for field in fields(trace)})
-
-    def __str__(self) -> str:
-        return text(self)
-
-    def figure(self, *, title: bool = True) -> Figure:
-        """The picture of aligned bits as a Plotly figure; see `ptxlab.figures.trace`."""
-        return trace(self, title=title).figure()
-
-    def svg(self, *, title: bool = True) -> str:
-        """The same picture as SVG text, which needs no Plotly."""
-        return trace(self, title=title).svg()
-
-    def _repr_html_(self) -> str:
-        return trace(self)._repr_html_()
+def trace_html(trace_of_d: Trace) -> str:
+    """What a notebook shows for a trace."""
+    return trace(trace_of_d)._repr_html_()
 
 
 def trace(trace: Trace, note: str = "", *, title: bool = True) -> Picture:

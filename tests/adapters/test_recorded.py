@@ -22,7 +22,6 @@ import pytest
 import ptxlab
 from ptxlab.adapters.session import Session
 from ptxlab.adapters.source import PythonLines
-from ptxlab.simulation import Simulation
 from ptxlab.simulator.hazard import SPELLINGS
 from ptxlab.simulator.kernel import build_kernel
 from ptxlab.views.kernel_listings import listings
@@ -231,7 +230,7 @@ def _recorded_with(source: str, path: str = "", language: str | None = None) -> 
     ptx = (FOLDER / "matmul.ptx").read_text(encoding="utf-8")
     if path:
         return ptxlab.kernel(ptx.replace('"triton_kernels.py"', f'"{path}"'))
-    return build_kernel(Simulation, ptx, None, None, (), origin=source, language=language)
+    return build_kernel(ptx, origin=source, language=language)
 
 
 @pytest.mark.needs("anywidget")
@@ -307,14 +306,14 @@ def test_hazards_of_ptx_without_its_source_stand_at_lines_of_the_ptx() -> None:
 @pytest.mark.needs("cuda.core")
 def test_a_session_profiles_its_launches() -> None:
     """And gives its arrays to the simulation as they were: a launch is not done twice."""
-    session = Session(Simulation, "H200", show=False, profile=True)
+    session = Session("H200", show=False, profile=True)
     case = CASES["locked_sum"]
     x, total, lock, *hidden = case.arguments()
     session.simulate(_kernel("locked_sum"), case.grid, case.block, [x, total, lock, *hidden], case.shared)
     assert total[0] == x.sum() and lock[0] == 0
     (profile,), (result,) = session.profiles, session.results
     assert profile.microseconds > 1 and profile.name == result.name == "locked_sum"
-    assert not Session(Simulation, "H200").profiled
+    assert not Session("H200").profiled
 
 
 @pytest.mark.gpu
@@ -348,7 +347,7 @@ def test_generated_code_has_lines_of_python_or_of_itself(tmp_path: Path) -> None
     lines = PythonLines.of(text, "generated code")
     assert lines is not None and (lines.file, lines.first) == (str(file), 2)
     kernel = build_kernel(
-        Simulation, lines.in_ptx(ptxlab.kernel(lines.code).ptx), None, "sm_90a", (), language="TileLang",
+        lines.in_ptx(ptxlab.kernel(lines.code).ptx), language="TileLang",
         origin=file.read_text(encoding="utf-8"),
     )  # fmt: skip
     found = kernel.simulate(1, 64, np.arange(64, dtype=np.int32), show=False).hazards

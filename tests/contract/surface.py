@@ -23,8 +23,8 @@ from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
-from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand
+from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
 from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
@@ -352,18 +352,19 @@ def _tcgen05() -> Iterator[Call]:
     yield call("ptxlab.instruction tcgen05", ptxlab.instruction, text=f16, descriptor=0x8400010)
     yield call("ptxlab.instruction parts", ptxlab.instruction, text=f16, m=64, n=32, a="bf16", d="f32")
     yield from calls_of(
-        "Tcgen05Mma", ins, "a_from collecting for_target supports ptx_version_for operand faults",
+        "TensorInstruction", ins, "a_from collecting for_target supports ptx_version_for operand faults",
         space="tensor", a="fill", b="", target="sm_100a", name="B", descriptor=0x8400010,
     )  # fmt: skip
-    yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
+    parts = {"code": None, "m": 64, "n": 24, "transpose_a": True}
+    yield call("TensorInstruction.with_descriptor", ins.with_descriptor, **parts)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
     yield from calls_of(
-        "Tcgen05Transfer", move, "locate first_lane check_split slots supports ptx_version_for operand",
+        "TensorTransfer", move, "locate first_lane check_split slots supports ptx_version_for operand",
         thread=3, register=1, lane=19, column=1, address=16 << 16, split=8, target="sm_100a", name="R",
     )  # fmt: skip
-    yield call("Tcgen05Mma.tensor", ins.tensor, name="D")
+    yield call("TensorInstruction.tensor", ins.tensor, name="D")
     copy = ptxlab.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
-    yield call("Tcgen05Transfer.tensor", copy.tensor, name="T")
+    yield call("TensorTransfer.tensor", copy.tensor, name="T")
     d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
     words = d.pack(np.ones(d.shape))
     yield from calls_of(
@@ -389,7 +390,7 @@ def _tcgen05() -> Iterator[Call]:
     dense = sparse.prune(np.ones((64, 32)))
     stored, nibbles = sparse.compress(dense)
     compressed = {"A": dense, "stored": stored, "nibbles": nibbles}
-    yield from calls_of("Tcgen05Mma", sparse, "compress prune expand", **compressed)
+    yield from calls_of("TensorInstruction", sparse, "compress prune expand", **compressed)
     mask = ZeroColumnMask(4, 3)
     yield call(
         "ZeroColumnMask",
@@ -422,6 +423,8 @@ def _tcgen05() -> Iterator[Call]:
         words=np.zeros((128, 8), dtype=np.uint32), address=1, split=None,
     )  # fmt: skip
     yield from calls_of("TensorTransfer", plain, "ptx_module sass", target="sm_100a")
+    if with_widgets():
+        yield call("TensorTransfer.figure", plain.figure, what="lane", lane=5, title=True)
     yield from _tensor_products()
     yield from calls_of("TensorInstruction", ins, "ptx_module sass", target="sm_100f")
     yield from calls_of(
@@ -449,11 +452,13 @@ def _tensor_products() -> Iterator[Call]:
         yield call("TensorInstruction.run", ins.run, **words, stream=None, **modifiers)
         yield call("TensorInstruction.__call__", ins, **matrices, **scales, **modifiers)
         yield call("TensorInstruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
-        yield call("Tcgen05Mma.check_modifiers", ins.check_modifiers, modifiers=Modifiers(**modifiers))
+        yield call("TensorInstruction.check_modifiers", ins.check_modifiers, modifiers=Modifiers(**modifiers))
         yield call("Operation.of tcgen05", Operation.of, ins=ins, **words, modifiers=Modifiers())
         yield call("Operation.from_matrices tcgen05", Operation.from_matrices, ins=ins, **matrices, **scales)
         yield call("ptxlab.matmul tcgen05", ptxlab.matmul, **matrices, instruction=ins, **scales, show=False)
-    yield call("Tcgen05Mma.column_of_b", f16.column_of_b, row=1, col=2)
+    if with_widgets():
+        yield call("TensorInstruction.figure", f16.figure, what="D", colour="warp", title=True)
+    yield call("TensorInstruction.column_of_b", f16.column_of_b, row=1, col=2)
     words = np.zeros((128, 8), np.uint32)
     names = "check_registers check_codes check_matrix describe"
     yield from calls_of("TensorOperand", f16.d, names, registers=words, codes=np.zeros((64, 8), np.uint32),
@@ -765,8 +770,8 @@ _MODULES: tuple[ModuleType, ...] = (
 _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
     "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operation": Operation,
-    "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "Tcgen05Mma": Tcgen05Mma,
-    "Tcgen05Transfer": Tcgen05Transfer, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
+    "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "TensorInstruction": TensorInstruction,
+    "TensorTransfer": TensorTransfer, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
     "InstructionDescriptor": InstructionDescriptor, "Tcgen05Descriptor": memory.Tcgen05Descriptor,
     "ZeroColumnMask": ZeroColumnMask,
 }  # fmt: skip
@@ -794,6 +799,9 @@ without_call: dict[str, str] = {
     "sparsity.Structure": "a row of sparsity.STRUCTURES",
     "Instruction.explore": "in explorer_calls as ptxlab.explore",
     "Transfer.explore": "in explorer_calls as ptxlab.explore",
+    "TensorInstruction.explore": "in explorer_calls as ptxlab.explore",
+    "TensorTransfer.explore": "in explorer_calls as ptxlab.explore",
+    "Operation.explore": "in explorer_calls as ptxlab.explore",
     "TensorOperand.encode": "as Operand.encode",
     "Operation.with_arrays": "trusts its arguments: with_registers checks them",
     "Operation.with_codes": "trusts its arguments: with_matrix checks them",
@@ -804,7 +812,7 @@ without_call: dict[str, str] = {
             "Operand": ("to_registers", "from_registers", "unpack_as", "join", "split", "check_words"),
             "TensorOperand": ("to_registers", "from_registers", "unpack_as", "check_words"),
             "Instruction": ("compress_codes",),
-            "Tcgen05Mma": ("compress_codes",),
+            "TensorInstruction": ("compress_codes",),
         }.items()
         for name in names
     },

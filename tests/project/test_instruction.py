@@ -1,4 +1,4 @@
-"""The façade: what users hold and call. Forms say what PTX says, instructions add the verbs."""
+"""What users hold and call: instructions with their verbs, and what shows data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError, Transfer, gpu, instruction
+from ptxlab._util.display import DISPLAYS, Displayed
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa import catalog
 from ptxlab.isa.form import Form
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
+from ptxlab.numerics.steps import Trace
+from ptxlab.simulator import Result
+from ptxlab.simulator.timing.launch_profile import LaunchProfile
 from ptxlab.tcgen05_instruction import TensorControl, TensorInstruction, TensorTransfer
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -44,6 +48,17 @@ def test_the_catalogue_gives_instructions_and_transfers() -> None:
     assert entries == catalog.catalog(), "a form and its instruction are equal"
     assert len(set(entries) | set(catalog.catalog())) == len(entries)
     assert tuple(entry for entry in entries if isinstance(entry, Instruction)) == mma_instructions()
+
+
+def test_what_shows_data_is_there() -> None:
+    """Each class of the table, and the function that answers for it."""
+    classes = {cls.__name__: cls for cls in (ptxlab.Kernel, LaunchProfile, Operation, Result, Trace)}
+    assert DISPLAYS.keys() == classes.keys()
+    for name, asked in DISPLAYS.items():
+        assert ("html" in asked) == issubclass(classes[name], Displayed)
+        for place in asked.values():
+            module, function = place.split(":")
+            assert inspect.getdoc(getattr(importlib.import_module(module), function)), place
 
 
 def test_an_instruction_is_found_once() -> None:

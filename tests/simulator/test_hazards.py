@@ -11,7 +11,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.adapters.arrays import HostMemory, device_memory
-from ptxlab.simulator import HazardError, Result
+from ptxlab.simulator import HazardError
 from ptxlab.simulator.checks import release_acquire
 from ptxlab.simulator.checks.uniform_blocks import UniformBlocks
 from ptxlab.simulator.hazard import KINDS, PROBES, Hazard
@@ -651,7 +651,7 @@ def test_a_remark_about_lines() -> None:
     ptx = ptxlab.kernel(
         _INCLUDES.replace('#include "helpers.h"', _HEADER.replace('#include "store.h"', _STORE))
     ).ptx
-    kernel = build_kernel(Result, ptx, None, "sm_90a", (), remark="lines are others")
+    kernel = build_kernel(ptx, remark="lines are others")
     (race,) = kernel.simulate(1, 64, np.zeros(64, np.int32), show=False).hazards
     assert race.sentence.endswith(" (lines are others)")
 

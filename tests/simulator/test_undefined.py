@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from copy import copy
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -162,7 +161,7 @@ def _source() -> tuple[str, dict[str, tuple[str, int]]]:
 
 
 @cache
-def _compiled() -> Kernel[Any]:
+def _compiled() -> Kernel:
     return ptxlab.kernel(_source()[0], "k0")
 
 

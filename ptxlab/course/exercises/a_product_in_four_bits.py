@@ -11,7 +11,6 @@ from ...gemm.matmul import matmul
 from ...isa.dtypes import dtype
 from ...isa.instruction_descriptor import InstructionDescriptor
 from ...memory.library_formats import scale_offset, tile_scales
-from ...simulation import Simulation
 from ...simulator.kernel import Kernel
 from ...views import Picture
 from ...views.charts import bars, table
@@ -111,7 +110,7 @@ def part_of_kernel(part: str) -> ExplainedPart:
     return explained_part(KERNEL, part, STOPS)
 
 
-def kernel() -> Kernel[Simulation]:
+def kernel() -> Kernel:
     """The kernel, to simulate; it comes with its PTX, and needs no compiler.
 
     >>> kernel().name, kernel().target

@@ -80,7 +80,7 @@ def barrier_name(line: int) -> str:
     return f"add_up_{line}" if line else "add_up"
 
 
-def kernel(name: str) -> Kernel[Simulation]:
+def kernel(name: str) -> Kernel:
     """A kernel of the lesson as it was recorded; its lines are those of the Triton source.
 
     >>> kernel("matmul")
@@ -89,7 +89,7 @@ def kernel(name: str) -> Kernel[Simulation]:
     entry = _record()["kernels"][name]
     line = int(name.removeprefix("add_up_")) if name.startswith("add_up_") else 0
     origin = with_barrier(line)
-    return build_kernel(Simulation, entry["ptx"], None, None, (), origin=origin, language="Triton")
+    return build_kernel(entry["ptx"], origin=origin, language="Triton")
 
 
 def matmul_arguments() -> tuple[Any, ...]:

@@ -99,7 +99,7 @@ class Recorded:
         return self.right_numbers and not self.hazards
 
 
-def run(built: Kernel[Simulation], tiles: int, limit: int | None = None) -> Recorded:
+def run(built: Kernel, tiles: int, limit: int | None = None) -> Recorded:
     """One launch of a kernel of this lesson: 128 threads; with a producer's warp 160, if it takes `tiles`."""
     data, record = product(tiles), BarrierRecord()
     arguments: list[Any] = [data.A, data.B, data.D]

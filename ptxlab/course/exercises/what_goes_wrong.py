@@ -102,7 +102,7 @@ class BrokenKernel:
         return int((launch.output != launch.expected).sum())
 
     @property
-    def _kernel(self) -> Kernel[Simulation]:
+    def _kernel(self) -> Kernel:
         return _own_lines(kernel(self.source), self.text)
 
     def __repr__(self) -> str:
@@ -148,9 +148,9 @@ def _with_lines(text: str, edit: object) -> str:
     return "\n".join(lines)
 
 
-def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
+def _own_lines(built: Kernel, text: str) -> Kernel:
     """The kernel with the reader's text as its source: lines are counted there."""
-    return Kernel(Simulation, built.module, built.function, built.target, built.ptx, text)
+    return Kernel(built.module, built.function, built.target, built.ptx, text)
 
 
 def product(threads: int, columns: int, K: int, seed: int, *sizes: int) -> ExpectedLaunch:

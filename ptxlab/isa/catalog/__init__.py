@@ -69,15 +69,17 @@ FAMILIES: tuple[str, ...] = (*REGISTER_FAMILIES, *TCGEN05_FAMILIES)
 
 
 def catalog(family: str | None = None, target: str | None = None) -> tuple[AnyForm, ...]:
-    """Every legal instruction; only those of one family, or of one target, where they are named.
+    """Every legal instruction, or those of one family and those that one target has.
 
-    ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma is a mnemonic with its plainest
-    descriptor, and without collector hints.
+    ``"tcgen05"`` stands for all of its families. A row of tcgen05.mma stands for its mnemonic and has the
+    plainest descriptor; `shapes` has the others, `collectors` its hints.
 
-    >>> [i.mnemonic for i in catalog("wmma", "sm_75")][-1]
+    >>> [ins.mnemonic for ins in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
+    >>> len(catalog(family="tcgen05.mma", target="sm_100a"))
+    36
     """
     if family is not None and not is_name(family, (*FAMILIES, "tcgen05")):
         raise PtxlabError(

@@ -11,9 +11,9 @@ import numpy as np
 from ..._util.arguments import is_a
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
-from ..form import Form
 from ..operand import Operand
 from ..targets import SM_107, PtxVersion
+from ..verbs import ExecutableForm
 
 if TYPE_CHECKING:
     from ..tensor_memory import TensorOperand
@@ -75,7 +75,7 @@ def element_type(name: str) -> DType:
     return TYPES.get(name) or dtype(name)
 
 
-class Tcgen05Form(Form):
+class Tcgen05Form(ExecutableForm):
     """What all instructions of the family have.
 
     >>> import ptxlab
@@ -83,6 +83,8 @@ class Tcgen05Form(Form):
     >>> wait.lanes, wait.syntax, wait.supports("sm_100f")
     (32, 'tcgen05.wait::ld.sync.aligned;', True)
     """
+
+    _TARGET = "sm_100a"
 
     @property
     @abstractmethod
@@ -119,8 +121,8 @@ class Tcgen05Form(Form):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tcgen05Control(Tcgen05Form):
-    """An instruction that allocates tensor memory, or orders or awaits other instructions.
+class TensorControl(Tcgen05Form):
+    """An instruction around those in tensor memory: tcgen05.alloc, .dealloc, .commit, .fence, .wait, ...
 
     >>> import ptxlab
     >>> commit = ptxlab.instruction("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64")
@@ -186,3 +188,7 @@ class Tcgen05Control(Tcgen05Form):
         if "exclusive" not in self.qualifiers:
             return (32, 64, 128, 256, 512)
         return tuple(range(32, 577 if target in SM_107 else 513, 32))
+
+
+#: The name of the class in the packages, where other forms are at hand.
+Tcgen05Control = TensorControl

@@ -24,7 +24,7 @@ from ..instruction_descriptor import (
 from ..layout import Mode
 from ..modifiers import DEFAULTS, Modifiers
 from ..operand import Operand
-from ..product_form import ProductForm, by_argument
+from ..product_form import by_argument
 from ..sparsity import STRUCTURES, Structure
 from ..targets import SM_107, PtxVersion, check_target
 from ..tensor_memory import (
@@ -36,6 +36,7 @@ from ..tensor_memory import (
     scale_layout,
     transposed,
 )
+from ..verbs import MatrixInstruction
 from .form import Tcgen05Form, dotted, element_type
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.
@@ -53,12 +54,16 @@ _PADDING = {"e2m1": 2, "e2m3": 1, "e3m2": 1}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tcgen05Mma(Tcgen05Form, ProductForm):
+class TensorInstruction(Tcgen05Form, MatrixInstruction):
     """One form of tcgen05.mma: its mnemonic and its instruction descriptor.
 
     `A` is in shared memory, or in tensor memory (`a_from("tensor")`); D always is in tensor memory.
 
-    >>> import ptxlab
+    An operand in shared memory (B, and A unless `a_space` is "tensor") is the matrix of its codes. One in
+    tensor memory (C and D, the metadata, the scales) is 32-bit words, [..., 128 lanes, columns], or 256 lanes
+    for a CTA pair, as its `pack` and `unpack` convert.
+
+    >>> import numpy as np, ptxlab
     >>> name = "tcgen05.mma.cta_group::1.kind::f16"
     >>> ins = ptxlab.instruction(name, m=128, n=256, a="f16", b="f16", d="f32")
     >>> ins.m, ins.n, ins.k, ins.path.name, hex(ins.descriptor.code)
@@ -67,6 +72,15 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
     True
     >>> ins.d.where(7, 100)
     [TensorPlace(cta=0, lane=7, column=100, low=0, high=31)]
+    >>> ins = ptxlab.instruction(name, m=64, n=32, a="f16", b="f16", d="f32")
+    >>> A, B, C = np.full((64, 16), 0.5), np.ones((16, 32)), np.full((64, 32), 3)
+    >>> d = ins.emulate(ins.a.pack(A), ins.b.pack(B), ins.c.pack(C))
+    >>> d.shape, ins.d.unpack(d)[0, :2]   # D of M = 64 leaves lanes 16 to 31 of every 32 free
+    ((128, 32), array([11., 11.], dtype=float32))
+    >>> ins(A, B, C)[0, :2]   # the same from whole matrices
+    array([11., 11.], dtype=float32)
+    >>> ins(A, B, C, enable_input_d=False)[0, :2]
+    array([8., 8.], dtype=float32)
     """
 
     family: str
@@ -639,3 +653,7 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         if self.kind == "tf32":
             return self.structure.nibbles
         return {**self.structure.nibbles, 0b0110: (2, 1)}
+
+
+#: The name of the class in the packages, where other forms are at hand.
+Tcgen05Mma = TensorInstruction

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from numpy.typing import NDArray
 
 from ..._util.arguments import as_index, as_int
 from ...errors import PtxlabError, quoted
@@ -13,6 +15,7 @@ from ..layout import Layout, Mode, coalesced
 from ..operand import Operand
 from ..targets import PtxVersion
 from ..tensor_memory import LANES, TensorLayout, TensorOperand, split_address
+from ..verbs import ShownForm
 from .form import TYPES, Tcgen05Form, dotted
 
 #: Lanes of a shape of ld and st, and columns and registers at count 1.
@@ -68,15 +71,18 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tcgen05Transfer(Tcgen05Form):
+class TensorTransfer(Tcgen05Form, ShownForm):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
-    >>> import ptxlab
+    >>> import numpy as np, ptxlab
     >>> ld = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
     >>> ld.registers, ld.columns, ld.locate(thread=37, register=3)   # warp 1: lane and column
     (4, 8, (41, 3))
     >>> ld.slots(lane=41, column=3)
     [Slot(thread=37, register=3, low=0, high=31)]
+    >>> words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)   # lanes by columns
+    >>> ld.emulate(words)[5]   # thread 5: lanes 1 and 9
+    array([10, 11, 74, 75], dtype=uint32)
     """
 
     family: str
@@ -321,6 +327,35 @@ class Tcgen05Transfer(Tcgen05Form):
                 register, low = divmod(element * bits, 32)
                 slots.append(Slot(32 * (lane // 32) + thread, register, low, low + bits - 1))
         return slots
+
+    # -- verbs -----------------------------------------------------------------------------------------------
+
+    def emulate(
+        self, *arguments: Any, address: int = 0, split: int | None = None
+    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
+        """What the instruction does when all four warps of a warpgroup execute it.
+
+        ld (words) -> registers [..., 128, registers]; ld.red -> those and their reduction, [..., 128];
+        ld.spcompress -> metadata, kept values, and with .red the reduction; st (registers, words) -> words;
+        cp (shared memory, descriptor, words) -> words; shift (words) -> words. Words are tensor memory from
+        column 0 on, [..., 128, columns]; `address` is where the instruction begins there, `split` the
+        `immHalfSplitoff` of 16x32bx2. What the PTX ISA leaves open, `assumptions` says.
+        """
+        from ...numerics.tcgen05_transfer import emulate
+
+        return emulate(self, arguments, address, split)
+
+    def run(
+        self, *arguments: Any, address: int = 0, split: int | None = None
+    ) -> NDArray[Any] | tuple[NDArray[Any], ...]:
+        """The same as `emulate`, on the GPU: 128 threads, and one launch for the whole batch."""
+        from ...gpu.runner import run_tensor_transfer
+
+        return run_tensor_transfer(self, arguments, address, split)
+
+
+#: The name of the class in the packages, where other forms are at hand.
+Tcgen05Transfer = TensorTransfer
 
 
 def check_inputs(form: Tcgen05Transfer, arguments: Sequence[object]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._util.arguments import as_path, as_text
+from ..._util.display import Displayed, display
 from ..._util.files import write_atomically
 from ...errors import PtxlabError, listing, quoted
 from ..peaks import Work
@@ -47,13 +48,19 @@ class CodeRow(NamedTuple):
 
 
 @dataclass
-class LaunchProfile:
-    """The predicted time of a launch.
+class LaunchProfile(Displayed):
+    """The predicted time of a launch; a notebook shows the source with cycles and stalls in its margin.
 
     `stalls` are cycles of warps by line of the source and by reason, in Nsight Compute's words; `units` how
     busy each unit is, as a fraction of the time; `work` is what the launch moves and multiplies. `timeline`
     has what an SM issues, in order: slot of the warp, row of `code`, cycle from which the warp waits, cycle
     from which it could issue, cycle in which it does, number of the reason in `REASONS`.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    >>> profile = ptxlab.kernel(source).profile(2, 32, np.ones(64, np.float32))
+    >>> str(profile).splitlines()[0].endswith("µs on an H200, predicted")
+    True
     """
 
     chip: str
@@ -90,7 +97,7 @@ class LaunchProfile:
         name = names.get(as_text(unit, "unit").lower())
         if name is None or self.again is None:
             raise PtxlabError(f"unit: found {quoted(unit)}; there are {listing(self.units)}")
-        return replace(self, **vars(self.again(name)) | {"source": self.source})
+        return replace(self.again(name), source=self.source)
 
     @property
     def kind(self) -> str:
@@ -111,6 +118,10 @@ class LaunchProfile:
     def opcodes(self) -> tuple[str, ...]:
         """The opcode of each row of `code`."""
         return tuple(each.opcode for each in self.code)
+
+    def __str__(self) -> str:
+        text: str = display(self, "text")
+        return text
 
     def __repr__(self) -> str:
         busiest = max(self.units, key=lambda name: self.units[name])
