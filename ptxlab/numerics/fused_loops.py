@@ -1,5 +1,7 @@
 """The loops of the fused sum that numba compiles; imported only where they are wanted.
 
+`fused_plain.py` states the rule that they compute.
+
 Numba keeps the result on disk, so that a machine compiles it once; where it cannot, each process compiles.
 """
 
