@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .numerics import models
     from .shapes import walk
     from .simulation import kernel, simulating
-    from .verify.hunt import hunt
 
 __all__ = [
     "DTYPES",
@@ -42,7 +41,6 @@ __all__ = [
     "compress",
     "dtype",
     "explore",
-    "hunt",
     "instruction",
     "kernel",
     "matmul",
@@ -60,7 +58,6 @@ __all__ = [
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "compress": "gemm.compressed",
-    "hunt": "verify.hunt",
     "kernel": "simulation",
     "load_ipython_extension": "jupyter",  # %load_ext ptxlab
     "matmul": "gemm.matmul",
@@ -79,7 +76,7 @@ _MODULES = {
     "figures": "figures",
     "gemm": "gemm",
     "gpu": "gpu",
-    "inputs": "verify.inputs",
+    "inputs": "inputs",
     "lessons": "lessons",
     "memory": "memory",
     "sparsity": "isa.sparsity",

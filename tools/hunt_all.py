@@ -24,7 +24,8 @@ from typing import Any
 from ptxlab import PtxlabError, gpu
 from ptxlab._util.files import write_atomically
 from ptxlab.instruction import mma_instruction, mma_instructions
-from ptxlab.verify.hunt import hunt
+
+from .hunt import hunt
 
 SMALL = 64 * 16  # elements of D of the forms that are hunted without --all
 GRACE = 20.0  # seconds that a worker may go on after the time limit

@@ -347,9 +347,7 @@ stride dimension offset (SBO) 512 bytes.
         beyond = rest.addresses(row, np.maximum(along - count, 0), bits=bits)
         return np.where(np.broadcast_to(along, first.shape) < count, first, beyond)
 
-    def faults(
-        self, form: Tcgen05Mma, operand: Literal["A", "B"], target: str | None = None
-    ) -> tuple[str, ...]:
+    def faults(self, form: Tcgen05Mma, operand: str, target: str | None = None) -> tuple[str, ...]:
         """What is wrong with it for A or B of a tcgen05.mma, in sentences; () if nothing is.
 
         >>> import ptxlab

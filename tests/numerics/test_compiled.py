@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab import inputs
 from ptxlab._util.interrupts import delayed
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
@@ -25,7 +26,6 @@ from ptxlab.isa.operation import Operation
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
-from ptxlab.verify import inputs
 from tests.cases import each, refusal, refuses
 from tests.processes import run_python
 from tests.sampling import one_in

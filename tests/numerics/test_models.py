@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, instruction, models
+from ptxlab import Instruction, inputs, instruction, models
 from ptxlab.cli import main
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.targets import CHIPS, GENERATIONS
 from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
 from tests.cases import each, refuses
 from tests.numerics import reference
