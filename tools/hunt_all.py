@@ -36,9 +36,8 @@ def forms(family: str | None, target: str, every: bool) -> list[str]:
     chosen = [
         ins for ins in mma_instructions(family, target) if every or ins.d.shape[0] * ins.d.shape[1] <= SMALL
     ]
-    cost = {
-        ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen
-    }  # f64 is emulated step by step
+    # f64 is emulated step by step
+    cost = {ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen}
     return [ins.mnemonic for ins in sorted(chosen, key=lambda ins: -cost[ins])]
 
 

@@ -73,7 +73,8 @@ offset (SBO) 1024 bytes.
 
     family: ClassVar[str] = "wgmma"  # the instructions that read through it
     _owner_text: ClassVar[str] = ""
-    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (  # name, lowest bit, bits
+    # name, lowest bit, bits
+    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
         ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3),
         ("swizzle", 62, 2),
     )  # fmt: skip
