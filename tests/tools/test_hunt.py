@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from ptxlab.numerics import emulate as emulator
 from tests.cases import each, refuses
 from tests.tools.hunt_worker import work
 from tools import hunt_all
-from tools.hunt import _plan, configurations, hunt
+from tools.hunt import _plan, configurations, hunt, report
 from tools.hunt.__main__ import main
 from tools.hunt.report import Report
 
@@ -416,6 +419,12 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         assert ptxlab_command(words) == 1
         printed = capsys.readouterr()
         assert not printed.out and "python -m tools.hunt INSTRUCTION" in printed.err
+
+
+@each("module", [import_module("tools.hunt"), import_module("tools.hunt.report")])
+def test_examples(module: ModuleType) -> None:
+    results = doctest.testmod(module)
+    assert results.attempted > 2 and not results.failed
 
 
 @pytest.mark.slow
