@@ -110,9 +110,8 @@ class Image:
         static = self.static_bytes = self.dynamic_start - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
         is_tile = _TILE_IR in self.entry.directives.get("language", ())  # its compiler asks for more itself
-        if (
-            static > _MAX_STATIC and len(kernels) == 1 and not is_tile
-        ):  # of several, ptxas knows which uses it
+        # of several, ptxas knows which uses it
+        if static > _MAX_STATIC and len(kernels) == 1 and not is_tile:
             raise PtxlabError(
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="

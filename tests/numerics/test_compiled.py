@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab import inputs
 from ptxlab._util.interrupts import delayed
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
@@ -30,7 +31,6 @@ from ptxlab.numerics.compiled import backend, fused_dot
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
 from ptxlab.numerics.fused_plain import fused
 from ptxlab.numerics.fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot
-from ptxlab.verify import inputs
 from tests.cases import each, refusal, refuses
 from tests.processes import run_python
 from tests.sampling import EXHAUSTIVE, one_in

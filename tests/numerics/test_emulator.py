@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, instruction, models
+from ptxlab import Instruction, inputs, instruction, models
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.fused_plain import fused
-from ptxlab.verify import inputs
 from tests.cases import each, refuses
 from tests.numerics import reference
 from tests.sampling import one_in

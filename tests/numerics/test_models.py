@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, instruction, models
+from ptxlab import Instruction, inputs, instruction, models
 from ptxlab.cli import main
 from ptxlab.course.exercises.what_the_chip_runs import summaries
 from ptxlab.instruction import mma_instruction, mma_instructions
@@ -19,7 +19,6 @@ from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.numerics.emulate import emulate
 from ptxlab.simulator.peaks import PEAKS
 from ptxlab.simulator.timing.units import CHIP_TIMINGS
-from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
 from tests.cases import each, refuses
 from tests.numerics import reference

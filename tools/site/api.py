@@ -30,7 +30,7 @@ PAGES = (
         "ptxlab",
         "ptxlab",
         "ptxlab",
-        ("instruction", "catalog", "matmul", "explore", "models", "progress", "hunt", "dtype", "PtxlabError"),
+        ("instruction", "catalog", "matmul", "explore", "models", "progress", "dtype", "PtxlabError"),
     ),
     ApiPage(
         "kernels",

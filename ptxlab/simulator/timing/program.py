@@ -126,7 +126,8 @@ class Expansion:
         for each in code.instructions:
             leader = each.address if each.leads else leader
             self._leader[each.address] = leader
-        slow_paths = {  # calls that the PTX does not have, e.g. for the division of a subnormal number
+        # calls that the PTX does not have, e.g. for the division of a subnormal number
+        slow_paths = {
             self._leader[each.address]
             for each in code.instructions
             if each.name == "CALL" and self._opcode(each.origin) != "call"
