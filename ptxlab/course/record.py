@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from .._util.files import data_folder, locked, path_from_environment, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, quoted
-from .checking import Verdict
+from ..question import Verdict
 from .syllabus import LESSONS, Lesson
 
 _FRAME = "display:inline-block;width:80px;height:8px;border:1px solid #8a8a8a;border-radius:4px"

@@ -9,12 +9,11 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._util.arguments import as_text, is_name
-from ..course.checking import Verdict
 from ..errors import PtxlabError, counted, listing, quoted
 from ..explorer.start import first_transfer
 from ..explorer.tensor_questions import rule_of_d
@@ -26,11 +25,13 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import TensorLayout, TensorOperand
 from ..isa.transfer import TransferForm
+from ..question import Question, Reply, Unanswered, Verdict
 from ..views.labels import index_range
 
 _SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
 _INPUTS = ("A", "B", "E", "SFA", "SFB")
-_HINT_WITHOUT_REGISTERS = "Play the timeline, or point at the cell."
+#: Text, form of an answer, and right pairs of numbers.
+PairQuestion = tuple[str, str, tuple[tuple[int, int], ...]]
 
 
 #: The walks by name, with the families of each. Together they cover the catalogue.
@@ -94,25 +95,6 @@ def layout_key(form: Form) -> Hashable:
         pattern = layout and (layout.lane, layout.element[:2])
         return form.family, form.k, a.width, pattern, d.width, *(at for at in places if at[0] == "E")
     return form.family.partition(".")[0], *places, _placement_key(d)
-
-
-class StopQuestion(NamedTuple):
-    """The question of a stop: its text, what to type, and every right pair of numbers."""
-
-    text: str
-    example: str
-    answers: tuple[tuple[int, int], ...]
-
-    @property
-    def hints(self) -> dict[str, str]:
-        """Feedback for a wrong answer, by kind of mistake; the saved page uses the same texts."""
-        first, second = self.example.split(", ")
-        return {
-            "unread": f"Type two numbers: {self.example}.",
-            "swapped": f"The {first} comes first, then the {second}.",
-            "first": f"The {first} is right. ",
-            "second": f"The {second} is right. ",
-        }
 
 
 @dataclass(frozen=True)
@@ -250,26 +232,52 @@ class Stop:
 
     # -- the question --
 
-    @cached_property
-    def question(self) -> StopQuestion | None:
-        """A question about an element of what is new; None where there is nothing to place."""
+    @property
+    def question(self) -> Question | None:
+        """A question about an element of what is new; None where there is nothing to place.
+
+        >>> stop = next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32")
+        >>> stop.question.text, stop.question.answers
+        ('Which lane, and which of its registers, holds A[9][11]?', ((5, 3),))
+        """
         if self.form.family in CONTROL_FAMILIES:
             return None
         random = np.random.default_rng(sum(self.name.encode()))
         if isinstance(self.form, Tcgen05Mma):
-            return _tensor_memory_question(self.form, random)
-        if isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
-            return _transfer_question(self.form, random)
-        name, operand = self._asked_operand()
-        rows, columns = operand.shape
-        row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
-        places = operand.where(row, column)
-        element = f"{self.display_name(name)}[{row}][{column}]"
-        return StopQuestion(
-            f"Which {operand.holder}, and which of its registers, holds {element}?",
-            f"{operand.holder}, register",
-            tuple((place.lane, place.register) for place in places),
-        )
+            text, example, answers = _tensor_memory_question(self.form, random)
+        elif isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
+            text, example, answers = _transfer_question(self.form, random)
+        else:
+            name, operand = self._asked_operand()
+            row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
+            element = f"{self.display_name(name)}[{row}][{column}]"
+            text = f"Which {operand.holder}, and which of its registers, holds {element}?"
+            example = f"{operand.holder}, register"
+            answers = tuple((place.lane, place.register) for place in operand.where(row, column))
+
+        def judge(answer: str) -> Reply:
+            """As on a saved page: `verdictOn` of saved_walk.js."""
+            hints = _hints(example)
+            numbers = [int(number[:9]) for number in re.findall(r"\d+", answer)]
+            if len(numbers) != 2:
+                raise Unanswered(hints["unread"])
+            first, second = numbers
+            if (first, second) in answers:
+                return Reply(True, f"{example.capitalize()}: {first}, {second}.")
+            if (second, first) in answers:
+                return Reply(False, hints["swapped"])
+            right = ("first", "second")
+            start = next(
+                (
+                    hints[which]
+                    for i, which in enumerate(right)
+                    if numbers[i] in [each[i] for each in answers]
+                ),
+                "",
+            )
+            return Reply(False, start + self._instead(first, second))
+
+        return Question(self.name, judge, text, answers, example=example)
 
     def _asked_operand(self) -> tuple[str, Operand]:
         """The first operand whose placement differs from the stop before."""
@@ -285,8 +293,6 @@ class Stop:
         """The verdict on an answer, with a hint that does not give it away.
 
         >>> stop = next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32")
-        >>> stop.question.text
-        'Which lane, and which of its registers, holds A[9][11]?'
         >>> stop.check("lane 5, register 2")
         ✗ walk mma: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 not quite: The lane is right. \
 Register 2 of lane 5 holds A[1][10..11].
@@ -296,82 +302,66 @@ Register 2 of lane 5 holds A[1][10..11].
         question = self.question
         if question is None:
             return Verdict(self.name, "right", "There is nothing to place.")
-        numbers = [int(number[:9]) for number in re.findall(r"\d+", as_text(answer, "answer"))]
-        if len(numbers) != 2:
-            return Verdict(self.name, "not yet", question.hints["unread"])
-        pair = (numbers[0], numbers[1])
-        if pair in question.answers:
-            return Verdict(self.name, "right", f"{question.example.capitalize()}: {pair[0]}, {pair[1]}.")
-        return Verdict(self.name, "wrong", self._hint(question, pair))
+        return question.check(as_text(answer, "answer"))
 
-    def _hint(self, question: StopQuestion, pair: tuple[int, int]) -> str:
-        firsts, seconds = zip(*question.answers, strict=True)
-        if pair[::-1] in question.answers:
-            return question.hints["swapped"]
-        start = ""
-        if pair[0] in firsts:
-            start = question.hints["first"]
-        elif pair[1] in seconds:
-            start = question.hints["second"]
+    def _instead(self, lane: int, register: int) -> str:
+        """The hint for a register that is not the right one: what it holds."""
         if not self.in_registers:
-            return start + _HINT_WITHOUT_REGISTERS
-        return start + self._hint_for(*pair)
-
-    def all_hints(self) -> list[list[str]]:
-        """What each register holds instead, [lane][register], for a page without Python."""
-        if not self.in_registers or self.question is None:
-            return []
-        _, operand = self._asked_operand()
-        lanes, registers = range(operand.lanes), range(operand.registers)
-        return [[self._hint_for(lane, register) for register in registers] for lane in lanes]
-
-    @property
-    def hint_out_of_range(self) -> str:
-        """The hint for a lane or a register that does not exist; without registers, the only one."""
-        if not self.in_registers:
-            return _HINT_WITHOUT_REGISTERS
+            return "Play the timeline, or point at the cell."
         name, operand = self._asked_operand()
-        registers = counted(operand.registers, "register")
-        holders = f"{operand.lanes} {operand.holder}s"
-        return f"There are {holders}, each with {registers} of {self.display_name(name)}, counted from 0."
-
-    def _hint_for(self, lane: int, register: int) -> str:
-        """What the named register holds instead."""
-        name, operand = self._asked_operand()
+        name, holder = self.display_name(name), operand.holder
         if lane >= operand.lanes or register >= operand.registers:
-            return self.hint_out_of_range
-        cells = [(row, column) for _, row, column in operand.holds(lane, register)]
-        rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
-        contents = f"{self.display_name(name)}[{_indices(rows)}][{_indices(columns)}]"
-        return f"Register {register} of {operand.holder} {lane} holds {contents}."
+            registers = counted(operand.registers, "register")
+            return f"There are {operand.lanes} {holder}s, each with {registers} of {name}, counted from 0."
+        rows, columns = (
+            sorted(set(axis)) for axis in list(zip(*operand.holds(lane, register), strict=True))[1:]
+        )
+        return f"Register {register} of {holder} {lane} holds {name}[{_indices(rows)}][{_indices(columns)}]."
+
+    def saved_hints(self) -> dict[str, Any]:
+        """All hints, for a page without Python: `held` has what each register holds, [lane][register]."""
+        question = self.question
+        if question is None:
+            return {}
+        held: list[list[str]] = []
+        if self.in_registers:
+            _, operand = self._asked_operand()
+            lanes, registers = range(operand.lanes), range(operand.registers)
+            held = [[self._instead(lane, register) for register in registers] for lane in lanes]
+        return {**_hints(question.example), "beyond": self._instead(len(held), 0), "held": held}
 
 
-def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
+def _hints(example: str) -> dict[str, str]:
+    """The hint for each kind of mistake."""
+    first, second = example.split(", ")
+    return {
+        "unread": f"Type two numbers: {example}.",
+        "swapped": f"The {first} comes first, then the {second}.",
+        "first": f"The {first} is right. ",
+        "second": f"The {second} is right. ",
+    }
+
+
+def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> PairQuestion:
     """A question about D, or about a scale factor if there are any."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
     which = "column" if name == "D" else f"of {name}'s columns (counted from its first)"
-    return StopQuestion(
-        f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?",
-        "lane, column",
-        tuple((place.lane, place.column) for place in operand.where(row, column)),
-    )
+    text = f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?"
+    return text, "lane, column", tuple((place.lane, place.column) for place in operand.where(row, column))
 
 
-def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
+def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> PairQuestion:
     """A question about a copied or shifted word; for one made from two source words, either is right."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.source_cells[:, 0] >= 0)))
-    sources = [int(source) for source in transfer.source_cells[index] if source >= 0]
     source, target = transfer.source_and_target
     to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
     rows, words = source.axes
-    return StopQuestion(
-        f"From which {rows} and which {words} does {target.label}[{index // to}][{index % to}] come?",
-        f"{rows}, {words}",
-        tuple(divmod(source, back) for source in sources),
-    )
+    text = f"From which {rows} and which {words} does {target.label}[{index // to}][{index % to}] come?"
+    sources = (int(cell) for cell in transfer.source_cells[index] if cell >= 0)
+    return text, f"{rows}, {words}", tuple(divmod(cell, back) for cell in sources)
 
 
 # -- words that tcgen05.cp copies and tcgen05.shift moves ---------------------------------------------------
