@@ -61,7 +61,9 @@ class Question:
             reply = self.judge(answer)
         except Unanswered as unread:
             return Verdict(self.name, "not yet", str(unread))
-        return Verdict(self.name, "right" if reply.right else "wrong", reply.text)
+        if reply.right:
+            return Verdict(self.name, "right", reply.text or self.reason)
+        return Verdict(self.name, "wrong", reply.text)
 
 
 def with_code(text: str) -> str:

@@ -458,7 +458,7 @@ class QuizPanel:
         """Show the current question, verdict and score."""
         quiz = self._quiz
         if quiz is not None:
-            quiz.drop_impossible()
-            self.score = quiz.score
-        self._view.quiz = {} if quiz is None else quiz.serialised()
+            self._view.quiz, self.score = quiz.serialised(), quiz.score
+        else:
+            self._view.quiz = {}
         self._observers.notify("quiz_score", self.score)

@@ -7,7 +7,7 @@ layout, kept columns from the metadata, values of D by the emulator.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..errors import PtxlabError, counted, listing, located, quoted
 from ..isa.dtypes import DType
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand, Place
+from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
@@ -51,12 +52,12 @@ _HELD = re.compile(r"(?:warp (\d+)\W*)?(?:lane|thread) (\d+)\W*(?:([a-z]+) ?(\d+
 # -- where is a cell, and what does a lane hold? ---------------------------------------------------------
 
 
-def where(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     """Which lane and register hold a cell?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> question = where(state, "A[9][37]")
+    >>> question = ask_where(state, "A[9][37]")
     >>> question.text, question.answers
     ('Which lane, and which of its registers, holds A[9][37]?', ('lane 4 register 3', 'lane 4 a29'))
     >>> question.judge("lane 4 register 2").text
@@ -73,7 +74,7 @@ def where(state: ExplorerState, target: str) -> QuizQuestion:
     letter, holder = element_letter(cell.name), short_lane(state, 0).split()[0]
     reason = place_words(state, held, places)
     if held != cell:
-        chunk, nibble = nibble_of(state, cell)
+        chunk, nibble = _nibble(state, cell)
         reason = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {cell}: {reason}"
 
     def judge(answer: str) -> Reply:
@@ -105,12 +106,12 @@ def where(state: ExplorerState, target: str) -> QuizQuestion:
     )
 
 
-def holds(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_holds(state: ExplorerState, target: str) -> QuizQuestion:
     """Which cell does a lane hold as an element? Without an element, any of its cells.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> question = holds(state, "lane 14 d3")
+    >>> question = ask_holds(state, "lane 14 d3")
     >>> question.text
     'Which cell of D does lane 14 hold as d3?'
     >>> print(question.reason)
@@ -129,16 +130,13 @@ column right of that.
     operand = operand_in_registers(state, held_name(state, name))
     element = None if digits is None else _element(operand, digits, f"{name}: ")
     as_index(lane, operand.holder, operand.lanes)
-    cells = [
-        NamedCell(held_name(state, name), row, column)
-        for place, row, column in operand.holds(lane)
-        if element in (None, place.element)
-    ]
-    shown = [form for cell in dict.fromkeys(cells) for form in both_forms(state, cell)]
+    held = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
+    cells = list(dict.fromkeys(NamedCell(held_name(state, name), *at) for at in held))
+    shown = [form for cell in cells for form in both_forms(state, cell)]
     holder = lane_words(state, lane)
     if element is None:
         what, text, click = name, f"Which cells of {name} does {holder} hold?", "Click one of them"
-        reason = f"{holder.capitalize()} holds {cells_words(list(dict.fromkeys(cells)))}."
+        reason = f"{holder.capitalize()} holds {cells_words(cells)}."
     else:
         what = f"{'stored' if name == 'stored' else element_letter(name)}{element}"
         text = f"Which cell of {name} does {holder} hold as {element_letter(name)}{element}?"
@@ -208,8 +206,8 @@ def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
         return cell
     columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
     if not columns.size:
-        chunk, nibble = nibble_of(state, cell)
-        kept = kept_words(state, cell.row, chunk)
+        chunk, nibble = _nibble(state, cell)
+        kept = _kept_words(state, cell.row, nibble, chunk)
         raise PtxlabError(f"{cell} is not stored: nibble 0b{nibble:04b} of chunk {chunk} keeps {kept}")
     return NamedCell("stored", cell.row, int(columns[0]))
 
@@ -309,17 +307,17 @@ def _holder_words(state: ExplorerState, cell: NamedCell) -> str:
 # -- sparse A --------------------------------------------------------------------------------------------
 
 
-def nibble(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_nibble(state: ExplorerState, target: str) -> QuizQuestion:
     """Which metadata nibble decides about a cell of dense A?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> nibble(state, "A[9][37]").answers
+    >>> ask_nibble(state, "A[9][37]").answers
     ('E[9] chunk 4',)
     """
-    _check_sparse(state)
+    _structure(state)
     cell = read_cell(state, target, "A", "a nibble decides about a cell of A, such as A[9][37]")
-    chunk, code = nibble_of(state, cell)
+    chunk, nibble = _nibble(state, cell)
     right = NamedCell("E", cell.row, chunk)
 
     def judge(answer: str) -> Reply:
@@ -337,7 +335,7 @@ def nibble(state: ExplorerState, target: str) -> QuizQuestion:
         f"Which nibble of the metadata decides whether {cell} is stored?",
         answers=(str(right),),
         reason=f"Column {cell.column} is in chunk {chunk} (columns {_chunk_columns(state, chunk)}), so "
-        f"{right} decides: 0b{code:04b} keeps {kept_words(state, cell.row, chunk)}.",
+        f"{right} decides: 0b{nibble:04b} keeps {_kept_words(state, cell.row, nibble, chunk)}.",
         hint="Click it beside compressed A, or type its row and its chunk.",
         example="row … chunk …",
         takes="cell",
@@ -346,86 +344,76 @@ def nibble(state: ExplorerState, target: str) -> QuizQuestion:
     )
 
 
-def metadata(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_metadata(state: ExplorerState, target: str) -> QuizQuestion:
     """What is the nibble of a chunk, given the columns that it keeps?"""
-    _check_sparse(state)
+    structure = _structure(state)
     cell = read_cell(state, target, "E")
     if cell.name == "A":
-        cell = NamedCell("E", cell.row, nibble_of(state, cell)[0])
+        cell = NamedCell("E", cell.row, _nibble(state, cell)[0])
     if cell.name != "E":
         raise PtxlabError(f"found {quoted(target)}; name a nibble, such as E[9] chunk 4")
-    ins, code = state.ins, int(state.codes("E")[cell.row, cell.column])
-    groups = ins.nibbles[code]
-    reason = f"{cell} keeps {kept_words(state, cell.row, cell.column)}"
-    if ins.structure is not None and ins.structure.groups == 2:
-        reason += f", the {('first', 'second')[groups[0]]} of the two: 0b{code:04b}."
+    row, chunk, right = cell.row, cell.column, int(state.codes("E")[cell.row, cell.column])
+    first, *others = state.ins.nibbles[right]
+    reason = f"{cell} keeps {_kept_words(state, row, right, chunk)}"
+    if structure.groups == 2:
+        reason += f", the {('first', 'second')[first]} of the two: 0b{right:04b}."
     else:
-        what = "columns" if ins.structure is None or ins.structure.group == 1 else "pairs"
+        what, last = "columns" if structure.group == 1 else "pairs", others[0]
         reason += (
-            f": of its {what} 0 to 3 those are {groups[0]} and {groups[1]}. {groups[1]} is 0b{groups[1]:02b} "
-            f"in the two high bits, {groups[0]} is 0b{groups[0]:02b} in the two low ones: 0b{code:04b}."
+            f": of its {what} 0 to 3 those are {first} and {last}. {last} is 0b{last:02b} in the two high "
+            f"bits, {first} is 0b{first:02b} in the two low ones: 0b{right:04b}."
         )
 
     def judge(answer: str) -> Reply:
-        named = _read_code(answer, 4)
-        if named == code:
+        nibble = _read_code(answer, 4)
+        if nibble == right:
             return Reply(True)
-        kept = ins.nibbles.get(named)
-        if kept is None:
-            return Reply(False, f"0b{named:04b} is not a nibble that the instruction takes")
-        columns = listing(_columns_of_groups(state, cell.column, kept))
-        return Reply(False, f"0b{named:04b} would keep A[{cell.row}][{columns}]")
+        if nibble not in state.ins.nibbles:
+            return Reply(False, f"0b{nibble:04b} is not a nibble that the instruction takes")
+        return Reply(False, f"0b{nibble:04b} would keep {_kept_words(state, row, nibble, chunk)}")
 
     return QuizQuestion(
         f"metadata {cell}",
         judge,
-        f"Which nibble keeps what is stored of A[{cell.row}][{_chunk_columns(state, cell.column)}]?",
-        answers=(f"0b{code:04b}", f"0x{code:x}"),
+        f"Which nibble keeps what is stored of A[{row}][{_chunk_columns(state, chunk)}]?",
+        answers=(f"0b{right:04b}", f"0x{right:x}"),
         reason=reason,
         hint="Type its four bits.",
         takes="text",
         marked=(cell,),
         masked=(cell,),
-        cells=(cell,),
     )
 
 
-def _check_sparse(state: ExplorerState) -> None:
-    if not state.ins.sparse:
+def _structure(state: ExplorerState) -> Structure:
+    if state.ins.structure is None:
         raise PtxlabError(f"{state.ins.mnemonic} is dense: it has no metadata")
+    return state.ins.structure
 
 
-def nibble_of(state: ExplorerState, cell: NamedCell) -> tuple[int, int]:
+def _nibble(state: ExplorerState, cell: NamedCell) -> tuple[int, int]:
     """The chunk of a cell of dense A, and its nibble."""
-    structure = state.ins.structure
-    chunk = cell.column // structure.chunk if structure else 0
+    chunk = cell.column // _structure(state).chunk
     return chunk, int(state.codes("E")[cell.row, chunk])
 
 
 def _chunk_columns(state: ExplorerState, chunk: int) -> str:
-    size = state.ins.structure.chunk if state.ins.structure else 1
+    size = _structure(state).chunk
     return index_range(chunk * size, size)
 
 
-def _columns_of_groups(state: ExplorerState, chunk: int, groups: Iterable[int]) -> list[int]:
-    """The columns of dense A in these groups of a chunk."""
-    structure = state.ins.structure
-    if structure is None:
-        return []
-    starts = [chunk * structure.chunk + group * structure.group for group in groups]
-    return [start + each for start in starts for each in range(structure.group)]
-
-
-def kept_words(state: ExplorerState, row: int, chunk: int) -> str:
-    """``A[9][32, 33]``: what the nibble of a chunk keeps."""
-    groups = state.ins.nibbles[int(state.codes("E")[row, chunk])]
-    return f"A[{row}][{listing(_columns_of_groups(state, chunk, groups))}]"
+def _kept_words(state: ExplorerState, row: int, nibble: int, chunk: int) -> str:
+    """``A[9][32, 33]``: what a nibble keeps of a chunk."""
+    structure = _structure(state)
+    starts = [chunk * structure.chunk + group * structure.group for group in state.ins.nibbles[nibble]]
+    columns = [start + each for start in starts for each in range(structure.group)]
+    return f"A[{row}][{listing(columns)}]"
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
 
 
-def value(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_value(state: ExplorerState, target: str) -> QuizQuestion:
     """What is a cell of D?"""
     only = "this question is about a cell of D, such as value D[3][5]"
     cell = _, row, column = read_cell(state, target, "D", only)
@@ -453,7 +441,6 @@ def value(state: ExplorerState, target: str) -> QuizQuestion:
         takes="text",
         marked=(cell,),
         masked=(cell,),
-        cells=(cell,),
     )
 
 
@@ -469,14 +456,11 @@ def product_counts(state: ExplorerState) -> NDArray[np.int64]:
     """The number of nonzero products of each cell of D."""
     ins = state.ins
     a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
-    rows, columns = ins.d.shape
-    if ins.mma_count == 1:
-        first = state.operation.modifiers.column_shift
-        return np.asarray(a @ b[:, first : first + columns], dtype=np.int64)
-    counts = [
-        [int(a[row] @ b[:, ins.column_of_b(row, column)]) for column in range(columns)] for row in range(rows)
-    ]
-    return np.array(counts, dtype=np.int64)
+    first = state.operation.modifiers.column_shift
+    used = slice(first, first + ins.d.shape[1] if ins.mma_count == 1 else None)
+    # stacked products: each has its rows of A and its columns of B
+    products = zip(np.split(a, ins.mma_count), np.split(b, ins.mma_count, axis=1), strict=True)
+    return np.concatenate([rows @ columns[:, used] for rows, columns in products]).astype(np.int64)
 
 
 def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
@@ -503,12 +487,12 @@ def _same_value(dtype: DType, answer: str, code: int) -> bool:
     return bool(values[0] == values[1] or np.isnan(values).all())
 
 
-def change(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     """What would a cell of D be if a cell of its row of A had another value?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> question = change(state, "A[9][37] to 7 D[9][2]")
+    >>> question = ask_change(state, "A[9][37] to 7 D[9][2]")
     >>> question.text, question.answers
     ('A[9][37] is 0, and D[9][2] is 190. What would D[9][2] be if A[9][37] were 7?', ('239',))
     """
@@ -595,12 +579,12 @@ def _other_value(state: ExplorerState, row: int, k: int) -> str:
     raise PtxlabError(f"A[{row}][{k}]: {dtype} has no value near {format_value(value)}")
 
 
-def code(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_code(state: ExplorerState, target: str) -> QuizQuestion:
     """Which bits stand for the value of a cell?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> question = code(state, "A[0][0]")
+    >>> question = ask_code(state, "A[0][0]")
     >>> question.text, question.reason
     ('Which 16 bits of f16 stand for A[0][0] = 2?', \
 'A[0][0] = 2 is 0x4000: sign 0, exponent 10000, fraction 0000000000.')
@@ -630,7 +614,6 @@ def code(state: ExplorerState, target: str) -> QuizQuestion:
         hint="Type them in binary (0b…) or hexadecimal (0x…).",
         takes="text",
         marked=(cell,),
-        cells=(cell,),
     )
 
 

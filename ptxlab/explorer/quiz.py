@@ -12,8 +12,7 @@ import numpy as np
 from .._util.arguments import as_int, as_names, as_text, is_name
 from ..errors import PtxlabError, listing, located, quoted
 from ..isa.tcgen05 import Tcgen05Mma
-from . import questions as ask
-from . import tensor_questions as tensor
+from . import questions, tensor_questions
 from .fills import check_seed
 from .quiz_question import Kind, NamedCell, QuizQuestion, cells_as_dicts, draw_cell
 from .state import ExplorerState
@@ -31,22 +30,22 @@ def _d_if_computed(state: ExplorerState) -> tuple[str, ...]:
 
 
 def _a_if_changeable(state: ExplorerState) -> tuple[str, ...]:
-    return ("A",) if state.chip_choice.has_result and ask.changeable(state).any() else ()
+    return ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
 
 
 #: Every kind of question, by its name.
 KINDS = {
-    "where": Kind(ask.where, ask.in_registers, ask.draw_where),
-    "holds": Kind(ask.holds, ask.in_registers, ask.draw_holds),
-    "word": Kind(tensor.word, tensor.in_tensor_memory, draw_cell),
-    "thread": Kind(tensor.thread, tensor.only_d, tensor.draw_thread),
-    "field": Kind(tensor.field, tensor.fields_to_ask, tensor.draw_field),
-    "reach": Kind(tensor.reach, tensor.only_d, tensor.draw_reach),
-    "nibble": Kind(ask.nibble, _only_if_sparse("A"), draw_cell),
-    "metadata": Kind(ask.metadata, _only_if_sparse("E"), draw_cell),
-    "value": Kind(ask.value, _d_if_computed, ask.draw_value),
-    "change": Kind(ask.change, _a_if_changeable, ask.draw_change),
-    "code": Kind(ask.code, ask.with_codes_to_ask, ask.draw_code),
+    "where": Kind(questions.ask_where, questions.in_registers, questions.draw_where),
+    "holds": Kind(questions.ask_holds, questions.in_registers, questions.draw_holds),
+    "word": Kind(tensor_questions.ask_word, tensor_questions.in_tensor_memory, draw_cell),
+    "thread": Kind(tensor_questions.ask_thread, tensor_questions.only_d, tensor_questions.draw_thread),
+    "field": Kind(tensor_questions.ask_field, tensor_questions.fields_to_ask, tensor_questions.draw_field),
+    "reach": Kind(tensor_questions.ask_reach, tensor_questions.only_d, tensor_questions.draw_reach),
+    "nibble": Kind(questions.ask_nibble, _only_if_sparse("A"), draw_cell),
+    "metadata": Kind(questions.ask_metadata, _only_if_sparse("E"), draw_cell),
+    "value": Kind(questions.ask_value, _d_if_computed, questions.draw_value),
+    "change": Kind(questions.ask_change, _a_if_changeable, questions.draw_change),
+    "code": Kind(questions.ask_code, questions.with_codes_to_ask, questions.draw_code),
 }
 _SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
 _PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
@@ -142,7 +141,7 @@ class Quiz:
         self.problem = ""  # why the last text is no answer
         self._answers: list[AnsweredQuestion] = []
         self._skipped = 0
-        self._asked: QuizQuestion | None = None
+        self._asked: QuizQuestion | None = None  # about the matrices as they were
         self._changed = changed or (lambda: None)
 
     def __repr__(self) -> str:
@@ -164,7 +163,7 @@ class Quiz:
         """Answer the question. An unreadable answer is refused and does not count."""
         question = self._open_question()
         try:
-            asked = self._ask(question)
+            asked = self._asked = question.ask(self.state)
             reply = asked.judge(as_text(text, "answer"))
         except PtxlabError as error:
             self.problem = str(error)
@@ -180,7 +179,7 @@ class Quiz:
 
     def skip(self) -> QuizVerdict:
         """Give up the question: its answer is shown, and it counts as neither right nor wrong."""
-        asked = self._ask(self._open_question())
+        asked = self._asked = self._open_question().ask(self.state)
         self._skipped += 1
         return self._give(QuizVerdict(False, f"Skipped. {asked.reason}", asked.cells, skipped=True))
 
@@ -206,24 +205,19 @@ class Quiz:
             raise PtxlabError("this question has been answered; quiz.next() asks the next one")
         return self.question
 
-    def _ask(self, question: ShortQuestion) -> QuizQuestion:
-        """The question about the matrices as they are; once it is answered, as they were."""
-        if self._asked is None or self.verdict is None:
-            self._asked = question.ask(self.state)
-        return self._asked
-
-    def drop_impossible(self) -> None:
+    def _drop_impossible(self) -> None:
         """Skip questions that an edit has made meaningless, e.g. about a cell that is no longer stored."""
         while self.question is not None and self.verdict is None:
             try:
-                self._ask(self.question)
+                self._asked = self.question.ask(self.state)
                 return
             except PtxlabError:
                 self._skipped += 1
                 self.index += 1
 
     def serialised(self) -> dict[str, Any]:
-        """What the page shows; the solution is included only after a verdict."""
+        """What the page shows, with the solution only after a verdict; meaningless questions are skipped."""
+        self._drop_impossible()
         score = self.score
         data: dict[str, Any] = {
             "number": self.index + 1,
@@ -231,7 +225,7 @@ class Quiz:
             "right": score.right,
             "answered": score.answered,
             "problem": self.problem,
-            "question": self._ask(self.question).serialised() if self.question else {},
+            "question": self._asked.serialised() if self.question and self._asked else {},
             "verdict": {},
         }
         if self.verdict is not None:
@@ -264,7 +258,14 @@ it can ask where, holds, change, code
     if questions is not None:
         if kinds is not None or count is not None:
             raise PtxlabError("quiz takes either questions, or kinds and a count of random ones")
-        return _checked_questions(state, questions, random)
+        entries = [questions] if isinstance(questions, str | ShortQuestion) else questions
+        if not isinstance(entries, list | tuple) or not 0 < len(entries) <= MAX_QUESTIONS:
+            raise PtxlabError(
+                f"questions: found {quoted(questions)}; they are a list of up to {MAX_QUESTIONS} texts such "
+                "as where A[9][37], holds lane 14 d3"
+            )
+        texts = [entry.text if isinstance(entry, ShortQuestion) else entry for entry in entries]
+        return tuple(parse_question(state, as_text(text, "question"), random) for text in texts)
     number = QUESTIONS if count is None else as_int(count, "count")
     if not 1 <= number <= MAX_QUESTIONS:
         raise PtxlabError(f"count: found {quoted(number)}; a quiz has 1 to {MAX_QUESTIONS} questions")
@@ -282,19 +283,6 @@ it can ask where, holds, change, code
     return draw_questions(state, chosen, number, random)
 
 
-def _checked_questions(
-    state: ExplorerState, questions: object, random: np.random.Generator
-) -> tuple[ShortQuestion, ...]:
-    entries = [questions] if isinstance(questions, str | ShortQuestion) else questions
-    if not isinstance(entries, list | tuple) or not 0 < len(entries) <= MAX_QUESTIONS:
-        raise PtxlabError(
-            f"questions: found {quoted(questions)}; they are a list of up to {MAX_QUESTIONS} texts such as "
-            "where A[9][37], holds lane 14 d3"
-        )
-    texts = [entry.text if isinstance(entry, ShortQuestion) else entry for entry in entries]
-    return tuple(parse_question(state, as_text(text, "question"), random) for text in texts)
-
-
 def kinds_of(state: ExplorerState) -> tuple[str, ...]:
     """The kinds of questions that make sense for an instruction and its matrices.
 
@@ -304,8 +292,8 @@ def kinds_of(state: ExplorerState) -> tuple[str, ...]:
     >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
     ('where', 'holds', 'change', 'code')
     """
-    counts = ask.product_counts(state)
-    is_quick = bool(((counts > 0) & (counts <= ask.FEW_PRODUCTS)).any())
+    counts = questions.product_counts(state)
+    is_quick = bool(((counts > 0) & (counts <= questions.FEW_PRODUCTS)).any())
     return tuple(kind for kind in KINDS if KINDS[kind].names(state) and (kind != "value" or is_quick))
 
 

@@ -46,11 +46,12 @@ class QuizQuestion(Question):
     masked: tuple[NamedCell, ...] = ()
     lane: int = -1
     element: str = ""
-    cells: tuple[NamedCell, ...] = ()  # where the answer is seen
+    cells: tuple[NamedCell, ...] = ()  # where the answer is seen: those of the question if not given
 
     def __post_init__(self) -> None:
         """Capitalise the reason, which may begin with "compressed A"."""
         object.__setattr__(self, "reason", self.reason[:1].upper() + self.reason[1:])
+        object.__setattr__(self, "cells", self.cells or self.marked)
 
     def serialised(self) -> dict[str, Any]:
         """What the page shows while the question is open: nothing of its solution."""

@@ -74,12 +74,12 @@ def rule_of_d(ins: Tcgen05Mma) -> str:
     return f"layout {path.name} has row r in lane r, column c in column c{pair}"
 
 
-def word(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_word(state: ExplorerState, target: str) -> QuizQuestion:
     """Which lane and column of tensor memory hold a cell?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32))
-    >>> question = word(state, "D[20][3]")
+    >>> question = ask_word(state, "D[20][3]")
     >>> question.text, question.judge("lane 20, column 3").text
     ('Which lane and column of tensor memory hold D[20][3]?', 'lane 20, column 3 is free')
     >>> question.reason
@@ -122,16 +122,15 @@ column c.'
         example="CTA … lane … column …" if pair else "lane … column …",
         takes="numbers",
         marked=(cell,),
-        cells=(cell,),
     )
 
 
-def thread(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_thread(state: ExplorerState, target: str) -> QuizQuestion:
     """Which thread gets a cell of D from the tcgen05.ld that is shown, and in which register?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32))
-    >>> thread(state, "D[20][3]").answers
+    >>> ask_thread(state, "D[20][3]").answers
     ('thread 36 register 3',)
     """
     only = "this question is about a cell of D, such as thread D[3][5]"
@@ -170,7 +169,6 @@ def thread(state: ExplorerState, target: str) -> QuizQuestion:
         example="thread … register …",
         takes="numbers",
         marked=(cell,),
-        cells=(cell,),
     )
 
 
@@ -193,12 +191,12 @@ def _load(state: ExplorerState) -> Load:
     return find_load(_mma(state), state.load)
 
 
-def field(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_field(state: ExplorerState, target: str) -> QuizQuestion:
     """What does a field of an instruction descriptor say?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
-    >>> question = field(state, "n 0x04100490")
+    >>> question = ask_field(state, "n 0x04100490")
     >>> question.text
     'A kernel passes the instruction descriptor 0x04100490 to kind::f16. What does it say for n?'
     >>> question.reason
@@ -247,17 +245,11 @@ def fields_to_ask(state: ExplorerState) -> tuple[str, ...]:
 
 def _choices(ins: Tcgen05Mma, name: str) -> Sequence[object]:
     """The values that a field may have for this mnemonic."""
-    every: dict[str, Sequence[object]] = {
-        "m": sorted({m for shapes in ins.shape_sets for m in shapes.m}),
-        "n": sorted({n for shapes in ins.shape_sets for n in shapes.n}),
-        "a": list(ins.traits.types),
-        "b": list(ins.traits.types),
-        "d": list(ins.traits.results),
-        "scale": list(ins.traits.scales),
-        "scale_a_id": [0, 1, 2, 3],
-        "scale_b_id": [0, 1, 2, 3],
-    }
-    return every[name]
+    if name in ("m", "n"):
+        return sorted({size for shapes in ins.shape_sets for size in getattr(shapes, name)})
+    traits = ins.traits
+    types = {"a": traits.types, "b": traits.types, "d": traits.results, "scale": traits.scales}
+    return list(types[name]) if name in types else range(4)
 
 
 def draw_field(state: ExplorerState, random: np.random.Generator, name: str) -> str:
@@ -274,12 +266,12 @@ def draw_field(state: ExplorerState, random: np.random.Generator, name: str) -> 
     return f"{name} 0x{ins.descriptor.code:08x}"
 
 
-def reach(state: ExplorerState, target: str) -> QuizQuestion:
+def ask_reach(state: ExplorerState, target: str) -> QuizQuestion:
     """Which warps may load a lane?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
-    >>> print(reach(state, "lane 70 of 8 warps").reason)
+    >>> print(ask_reach(state, "lane 70 of 8 warps").reason)
     Warp w reaches lanes 32 (w % 4) to 32 (w % 4) + 31. Lane 70 is among lanes 64 to 95: those of warps 2, 6.
     """
     match = re.fullmatch(r"lane (\d{1,3})(?:\W+(?:of )?(\d{1,2}) warps)?", plain_text(target))
@@ -303,7 +295,7 @@ def reach(state: ExplorerState, target: str) -> QuizQuestion:
             raise PtxlabError("found no number; type numbers of warps, such as 0, 4")
         wrong = [warp for warp in warps if warp not in right]
         if not wrong:
-            return Reply(sorted(warps) == right, "there are more")
+            return Reply(True) if sorted(warps) == right else Reply(False, "there are more")
         lanes = wrong[0] % 4 * _WARP
         return Reply(False, f"warp {wrong[0]} reaches lanes {lanes} to {lanes + _WARP - 1}")
 

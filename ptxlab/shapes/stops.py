@@ -266,15 +266,11 @@ class Stop:
                 return Reply(True, f"{example.capitalize()}: {first}, {second}.")
             if (second, first) in answers:
                 return Reply(False, hints["swapped"])
-            right = ("first", "second")
-            start = next(
-                (
-                    hints[which]
-                    for i, which in enumerate(right)
-                    if numbers[i] in [each[i] for each in answers]
-                ),
-                "",
-            )
+            start = ""
+            if any(first == right for right, _ in answers):
+                start = hints["first"]
+            elif any(second == right for _, right in answers):
+                start = hints["second"]
             return Reply(False, start + self._instead(first, second))
 
         return Question(self.name, judge, text, answers, example=example)
@@ -313,9 +309,8 @@ Register 2 of lane 5 holds A[1][10..11].
         if lane >= operand.lanes or register >= operand.registers:
             registers = counted(operand.registers, "register")
             return f"There are {operand.lanes} {holder}s, each with {registers} of {name}, counted from 0."
-        rows, columns = (
-            sorted(set(axis)) for axis in list(zip(*operand.holds(lane, register), strict=True))[1:]
-        )
+        _, *cells = zip(*operand.holds(lane, register), strict=True)
+        rows, columns = (sorted(set(axis)) for axis in cells)
         return f"Register {register} of {holder} {lane} holds {name}[{_indices(rows)}][{_indices(columns)}]."
 
     def saved_hints(self) -> dict[str, Any]:

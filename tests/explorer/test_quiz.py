@@ -334,6 +334,22 @@ def test_the_course_of_a_quiz() -> None:
         refuses("the quiz is over", act)
 
 
+def test_an_edit_after_the_answer_leaves_what_was_asked() -> None:
+    """The cell may no longer be stored; while the question about it is open, it is skipped."""
+    for answers in (["lane 31 register 1"], []):
+        state = state_of(SPARSE)
+        moved = SetCodes("A", np.roll(state.codes("A"), 8, axis=1))  # each chunk to the next
+        stored = set(state.operation.stored_columns()[0].tolist())
+        kept = {(column + 8) % 64 for column in stored}
+        quiz = Quiz(state, choose_questions(state, [f"where A[0][{min(stored - kept)}]", "code B[0][0]"]))
+        for answer in answers:
+            quiz.answer(answer)
+        before = quiz.serialised()
+        moved.apply(state)
+        after = quiz.serialised()
+        assert after == before if answers else after["number"] == 2
+
+
 def test_the_page_does_not_get_the_answer_before_the_verdict() -> None:
     state = state_of(S4)
     quiz = Quiz(state, choose_questions(state, "holds lane 14 d3"))
