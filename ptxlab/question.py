@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+__all__ = ["Question", "Reply", "Unanswered", "Verdict", "with_code"]
+
 #: The sign, the words and the colour of each state of a verdict.
 _LOOKS = {
     "right": ("✓", "right", "0, 158, 115"),

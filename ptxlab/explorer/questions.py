@@ -64,15 +64,15 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     'register 2 of lane 4 holds A[1][32..39]'
     """
     cell = read_cell(state, target)
-    held = held_cell(state, cell)
-    operand = operand_in_registers(state, held.name)
+    held = _held_cell(state, cell)
+    operand = _operand_in_registers(state, held.name)
     copy = state.operation.copy_index(cell.name)
     places = operand.where(held.row, held.column)  # several where a fragment holds copies
     if cell.name in _SELECTED:
         places = [places[copy]]
     selected = selected_by(state.ins, operand, copy)
-    letter, holder = element_letter(cell.name), short_lane(state, 0).split()[0]
-    reason = place_words(state, held, places)
+    letter, holder = _element_letter(cell.name), _short_lane(state, 0).split()[0]
+    reason = _place_words(state, held, places)
     if held != cell:
         chunk, nibble = _nibble(state, cell)
         reason = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {cell}: {reason}"
@@ -83,7 +83,7 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
             if (lane, register) == (place.lane, place.register) and element in (None, place.element):
                 return Reply(True)
         there = {at.element: NamedCell(held.name, *rest) for at, *rest in operand.holds(lane, register)}
-        words = lane_words(state, lane)
+        words = _lane_words(state, lane)
         if element is not None:
             return Reply(False, f"{letter}{element} of {words} is {there[element]}", (there[element],))
         cells = tuple(there.values())
@@ -94,7 +94,7 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
         judge,
         f"Which {holder}, and which of its registers, holds {cell}{f' for {selected}' if selected else ''}?",
         answers=tuple(
-            f"{short_lane(state, place.lane)} {text}"
+            f"{_short_lane(state, place.lane)} {text}"
             for place in places
             for text in (f"register {place.register}", f"{letter}{place.element}")
         ),
@@ -126,21 +126,21 @@ column right of that.
         )
     warp, number, letters, digits = match.groups()
     name = "D" if letters in (None, "hold") else matrix_name(state, letters)
-    lane = lane_index(state, warp, number)
-    operand = operand_in_registers(state, held_name(state, name))
+    lane = _lane_index(state, warp, number)
+    operand = _operand_in_registers(state, _held_name(state, name))
     element = None if digits is None else _element(operand, digits, f"{name}: ")
     as_index(lane, operand.holder, operand.lanes)
     held = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
-    cells = list(dict.fromkeys(NamedCell(held_name(state, name), *at) for at in held))
-    shown = [form for cell in cells for form in both_forms(state, cell)]
-    holder = lane_words(state, lane)
+    cells = list(dict.fromkeys(NamedCell(_held_name(state, name), *at) for at in held))
+    shown = [form for cell in cells for form in _both_forms(state, cell)]
+    holder = _lane_words(state, lane)
     if element is None:
         what, text, click = name, f"Which cells of {name} does {holder} hold?", "Click one of them"
         reason = f"{holder.capitalize()} holds {cells_words(cells)}."
     else:
-        what = f"{'stored' if name == 'stored' else element_letter(name)}{element}"
-        text = f"Which cell of {name} does {holder} hold as {element_letter(name)}{element}?"
-        click, reason = "Click it", place_words(state, cells[0], [operand.place(lane, element)])
+        what = f"{'stored' if name == 'stored' else _element_letter(name)}{element}"
+        text = f"Which cell of {name} does {holder} hold as {_element_letter(name)}{element}?"
+        click, reason = "Click it", _place_words(state, cells[0], [operand.place(lane, element)])
         if len(shown) > 1:
             reason += f" The metadata says that it is {shown[1]} of the dense matrix."
 
@@ -170,28 +170,28 @@ def in_registers(state: ExplorerState) -> tuple[str, ...]:
     return tuple(
         name for name in ("A", "B", "D", "E", "SFA", "SFB")
         if name in state.operation.names
-        and state.operation.operand(held_name(state, name)).layout is not None
+        and state.operation.operand(_held_name(state, name)).layout is not None
     )  # fmt: skip
 
 
 def draw_where(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
     """A cell that a lane holds; of a sparse A, in the dense matrix."""
-    return both_forms(state, draw_cell(state, random, held_name(state, name)))[-1]
+    return _both_forms(state, draw_cell(state, random, _held_name(state, name)))[-1]
 
 
 def draw_holds(state: ExplorerState, random: np.random.Generator, name: str) -> str:
-    held = held_cell(state, draw_where(state, random, name))
-    places = operand_in_registers(state, held.name).where(held.row, held.column)
+    held = _held_cell(state, draw_where(state, random, name))
+    places = _operand_in_registers(state, held.name).where(held.row, held.column)
     place = places[state.operation.copy_index(held.name)]
-    return f"{'lane' if place.lane < 32 else 'thread'} {place.lane} {element_letter(name)}{place.element}"
+    return f"{'lane' if place.lane < 32 else 'thread'} {place.lane} {_element_letter(name)}{place.element}"
 
 
-def held_name(state: ExplorerState, name: str) -> str:
+def _held_name(state: ExplorerState, name: str) -> str:
     """The matrix that lanes hold: for a sparse A, the compressed one."""
     return "stored" if name == "A" and state.ins.sparse else name
 
 
-def operand_in_registers(state: ExplorerState, name: str) -> Operand:
+def _operand_in_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.operation.operand(name)
     if not isinstance(operand, Operand):
         raise PtxlabError(f"{matrix_label(name)} is in tensor memory: no lane holds it")
@@ -200,9 +200,9 @@ def operand_in_registers(state: ExplorerState, name: str) -> Operand:
     return operand
 
 
-def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
+def _held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
     """The cell that a lane holds: for a cell of a sparse A, its place in the compressed one."""
-    if held_name(state, cell.name) == cell.name:
+    if _held_name(state, cell.name) == cell.name:
         return cell
     columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
     if not columns.size:
@@ -212,7 +212,7 @@ def held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
     return NamedCell("stored", cell.row, int(columns[0]))
 
 
-def both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
+def _both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
     """A cell of compressed A with its cell of dense A; any other cell alone."""
     if cell.name != "stored":
         return (cell,)
@@ -220,7 +220,7 @@ def both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
     return cell, NamedCell("A", cell.row, column)
 
 
-def element_letter(name: str) -> str:
+def _element_letter(name: str) -> str:
     """The letter of a matrix's elements: a for A and compressed A."""
     return "a" if name == "stored" else name.lower()
 
@@ -228,7 +228,7 @@ def element_letter(name: str) -> str:
 def _read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
     """The lane, register and, if named, element of an answer; they must exist."""
     match = _PLACE.fullmatch(plain_text(text))
-    letter = element_letter(operand.name)
+    letter = _element_letter(operand.name)
     if not match:
         raise PtxlabError(
             f"found {quoted(text.strip())}; name a lane and a register, such as lane 14 register 0 or "
@@ -237,14 +237,14 @@ def _read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int,
     warp, lane, named, register, letters, element = match.groups()
     if {named, letters} - {None, letter}:
         raise PtxlabError(f"found {quoted(text.strip())}; the question is about {letter.upper()}")
-    index, about = lane_index(state, warp, lane), "this answer: "
+    index, about = _lane_index(state, warp, lane), "this answer: "
     if register is not None:
         return index, as_index(int(register[:9]), "register", operand.registers, about), None
     place = operand.place(index, _element(operand, element, about))
     return place.lane, place.register, place.element
 
 
-def lane_index(state: ExplorerState, warp: str | None, lane: str) -> int:
+def _lane_index(state: ExplorerState, warp: str | None, lane: str) -> int:
     if warp is None:
         return as_index(int(lane[:9]), "lane", state.ins.lanes)
     inside = as_index(int(lane[:9]), "lane", 32, "in a warp: ")
@@ -255,27 +255,27 @@ def _element(operand: Operand, digits: str, about: str) -> int:
     return as_index(int(digits[:9]), "element", operand.layout.elements if operand.layout else 0, about)
 
 
-def lane_words(state: ExplorerState, lane: int) -> str:
+def _lane_words(state: ExplorerState, lane: int) -> str:
     """A lane in full; those of a warpgroup are also threads."""
     if state.ins.lanes <= 32:
         return f"lane {lane}"
     return f"lane {lane % 32} of warp {lane // 32} (thread {lane})"
 
 
-def short_lane(state: ExplorerState, lane: int) -> str:
+def _short_lane(state: ExplorerState, lane: int) -> str:
     """A lane in short, as it is typed."""
     return f"lane {lane}" if state.ins.lanes <= 32 else f"thread {lane}"
 
 
-def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
+def _place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
     """Where a cell is, and how that follows from the first cell of its lane."""
-    operand, place = operand_in_registers(state, cell.name), places[0]
-    letter, holder = element_letter(cell.name), short_lane(state, place.lane)
+    operand, place = _operand_in_registers(state, cell.name), places[0]
+    letter, holder = _element_letter(cell.name), _short_lane(state, place.lane)
     bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
     also = "".join(
-        f" (and {letter}{other.element} of {short_lane(state, other.lane)})" for other in places[1:]
+        f" (and {letter}{other.element} of {_short_lane(state, other.lane)})" for other in places[1:]
     )
-    lane = lane_words(state, place.lane)
+    lane = _lane_words(state, place.lane)
     sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
     row, column = operand.coords()[place.lane, 0].tolist()
     down, right = cell.row - row, cell.column - column
@@ -296,12 +296,12 @@ def place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) 
 def _holder_words(state: ExplorerState, cell: NamedCell) -> str:
     """The lane that holds a cell, or why none does."""
     try:
-        held = held_cell(state, cell)
-        operand = operand_in_registers(state, held.name)
+        held = _held_cell(state, cell)
+        operand = _operand_in_registers(state, held.name)
     except PtxlabError as error:
         return str(error)
     place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
-    return f"{cell} is {element_letter(cell.name)}{place.element} of {lane_words(state, place.lane)}"
+    return f"{cell} is {_element_letter(cell.name)}{place.element} of {_lane_words(state, place.lane)}"
 
 
 # -- sparse A --------------------------------------------------------------------------------------------
@@ -506,7 +506,7 @@ def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     cell, result = read_cell(state, match[1]), read_cell(state, match[3])
     if cell.row != result.row:
         raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
-    held_cell(state, cell)
+    _held_cell(state, cell)
     codes = state.codes("A").copy()
     with located(str(cell)):
         codes[cell.row, cell.column] = parse(state.ins.a.dtype, to)

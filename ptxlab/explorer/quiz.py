@@ -21,10 +21,6 @@ QUESTIONS = 5  # of a quiz by default
 MAX_QUESTIONS = 100
 
 
-def _only_if_sparse(name: str) -> Callable[[ExplorerState], tuple[str, ...]]:
-    return lambda state: (name,) if state.ins.sparse else ()
-
-
 def _d_if_computed(state: ExplorerState) -> tuple[str, ...]:
     return ("D",) if state.chip_choice.has_result else ()
 
@@ -41,8 +37,8 @@ KINDS = {
     "thread": Kind(tensor_questions.ask_thread, tensor_questions.only_d, tensor_questions.draw_thread),
     "field": Kind(tensor_questions.ask_field, tensor_questions.fields_to_ask, tensor_questions.draw_field),
     "reach": Kind(tensor_questions.ask_reach, tensor_questions.only_d, tensor_questions.draw_reach),
-    "nibble": Kind(questions.ask_nibble, _only_if_sparse("A"), draw_cell),
-    "metadata": Kind(questions.ask_metadata, _only_if_sparse("E"), draw_cell),
+    "nibble": Kind(questions.ask_nibble, lambda state: ("A",) if state.ins.sparse else (), draw_cell),
+    "metadata": Kind(questions.ask_metadata, lambda state: ("E",) if state.ins.sparse else (), draw_cell),
     "value": Kind(questions.ask_value, _d_if_computed, questions.draw_value),
     "change": Kind(questions.ask_change, _a_if_changeable, questions.draw_change),
     "code": Kind(questions.ask_code, questions.with_codes_to_ask, questions.draw_code),
