@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._util.files import notebooks
 from ..isa.operand import Operand, Place
-from ..question import Question, Reply, Unanswered
+from ..question import Question, Reply, Unanswered, Verdict
 from .answers import WrongForm, plain, raised, within_time_limit
 
 
@@ -50,6 +50,10 @@ class Exercise(Question):
     place = ...  # (lane, element)
     lessons.check("00.1", place)
     """
+
+    def check(self, answer: object) -> Verdict:
+        """The verdict on an answer; `lessons.check` also records it."""
+        return super().check(answer)
 
     @property
     def markdown(self) -> str:

@@ -165,13 +165,11 @@ class Quiz:
             self.problem = str(error)
             self._changed()
             raise
-        if reply.right:
-            verdict = QuizVerdict(True, f"Right. {asked.reason}", asked.cells)
-        else:
+        start = "Right."
+        if not reply.right:
             start = f"No: {reply.text}." if reply.text else "No."
-            verdict = QuizVerdict(False, f"{start} {asked.reason}", asked.cells, reply.cells)
         self._answers.append(AnsweredQuestion(question, text, reply.right))
-        return self._give(verdict)
+        return self._give(QuizVerdict(reply.right, f"{start} {asked.reason}", asked.cells, reply.cells))
 
     def skip(self) -> QuizVerdict:
         """Give up the question: its answer is shown, and it counts as neither right nor wrong."""
