@@ -6,7 +6,7 @@ Stops are derived from the catalogue: forms with the same placement of elements 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -206,17 +206,11 @@ class Stop:
         if isinstance(self.form, Tcgen05Mma):
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
         earlier, now = self.before.explained, self.explained
-        parts = [
-            part
-            for name in now
-            for part in _difference(self.display_name(name), earlier.get(name), now[name])
-        ]
+        parts = [_difference(self.display_name(name), earlier.get(name), now[name]) for name in now]
         parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
         known = _moves(self.before.form)
         parts += [fact for fact in _moves(self.form) if fact not in known]
-        if not parts:
-            parts = [self._first().rstrip(".")]
-        sentence = f"{lead}{'; '.join(parts)}."
+        sentence = f"{lead}{'; '.join(filter(None, parts)) or self._first().rstrip('.')}."
         return sentence[0].upper() + sentence[1:]
 
     def _first(self) -> str:
@@ -309,9 +303,7 @@ Register 2 of lane 5 holds A[1][10..11].
         if lane >= operand.lanes or register >= operand.registers:
             registers = counted(operand.registers, "register")
             return f"There are {operand.lanes} {holder}s, each with {registers} of {name}, counted from 0."
-        _, *cells = zip(*operand.holds(lane, register), strict=True)
-        rows, columns = (sorted(set(axis)) for axis in cells)
-        return f"Register {register} of {holder} {lane} holds {name}[{_indices(rows)}][{_indices(columns)}]."
+        return f"Register {register} of {holder} {lane} holds {_held_words(name, operand, lane, register)}."
 
     def saved_hints(self) -> dict[str, Any]:
         """All hints, for a page without Python: `held` has what each register holds, [lane][register]."""
@@ -423,6 +415,12 @@ def _lanes(lanes: list[int]) -> str:
     return f"lanes {', '.join(map(str, lanes[:-1]))} and {lanes[-1]}"
 
 
+def _held_words(name: str, operand: Operand, lane: int, register: int) -> str:
+    """What a register holds: ``A[1][10..11]``."""
+    _, *axes = zip(*operand.holds(lane, register), strict=True)
+    return name + "".join(f"[{_indices(sorted(set(axis)))}]" for axis in axes)
+
+
 def _indices(numbers: list[int]) -> str:
     """``8..15``, or ``0, 8`` if they are not consecutive."""
     whole = numbers[-1] - numbers[0] == len(numbers) - 1
@@ -448,35 +446,27 @@ def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
     return f"; tensor memory also has {listing([words.get(name, name) for name in new])}" if new else ""
 
 
-def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
-    """What is new about an operand; nothing if its placement is the same."""
+def _difference(name: str, earlier: Operand | None, now: Operand) -> str:
+    """What is new about an operand; "" if its placement is the same."""
     if earlier is None:
-        yield f"{name} has {counted(now.registers, 'register')} a {now.holder}"
-        return
-    if _placement_key(earlier) == _placement_key(now):
-        return
-    if earlier.layout is None or now.layout is None:
-        return
+        return f"{name} has {counted(now.registers, 'register')} a {now.holder}"
+    if _placement_key(earlier) == _placement_key(now) or earlier.layout is None or now.layout is None:
+        return ""
     if earlier.layout == now.layout and earlier.width == now.width:
-        yield f"elements of {name} begin at bit {now.padding} of {now.width}, not at bit {earlier.padding}"
-        return
+        return f"elements of {name} begin at bit {now.padding} of {now.width}, not at bit {earlier.padding}"
     if earlier.width != now.width:
-        each = now.elements_per_register
-        elements = counted(each, "element")
-        lane = [(row, column) for _, row, column in now.holds(1, 0)]
-        rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
-        bits = counted(now.width, "bit")
-        first = f"{name}[{_indices(rows)}][{_indices(columns)}]"
-        yield f"a register of {name} has {elements} of {bits} ({now.holder} 1 begins with {first})"
-        return
+        elements, bits = counted(now.elements_per_register, "element"), counted(now.width, "bit")
+        first = f"{now.holder} 1 begins with {_held_words(name, now, 1, 0)}"
+        return f"a register of {name} has {elements} of {bits} ({first})"
     added = _added_registers(name, earlier.layout, now.layout, now.elements_per_register)
     if added:
-        yield added
-    elif earlier.registers != now.registers:
-        yield f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
-    else:
-        _, row, column = next(iter(now.holds(1, 0)))
-        yield f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
+        return added
+    if earlier.registers != now.registers:
+        return (
+            f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
+        )
+    _, row, column = next(iter(now.holds(1, 0)))
+    return f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
 
 
 def _added_registers(name: str, before: Layout, now: Layout, per_register: int) -> str:
