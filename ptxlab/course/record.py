@@ -14,8 +14,8 @@ from typing import TypedDict
 
 from .._util.files import data_folder, locked, path_from_environment, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, quoted
+from ..question import Verdict
 from ..views.palette import HUES, RULE
-from .checking import Verdict
 from .syllabus import LESSONS, Lesson
 
 _FRAME = f"display:inline-block;width:80px;height:8px;border:1px solid {RULE};border-radius:4px"

@@ -218,7 +218,6 @@ def _facts(stop: Stop) -> dict[str, Any]:
 def _saved_stop(stop: Stop) -> dict[str, Any]:
     """A stop for a page without Python, which checks the answer itself."""
     question = stop.question
-    more = {"beyond": stop.hint_out_of_range, "held": stop.all_hints()} if question else {}
     return {
         **_facts(stop),
         "name": stop.name,
@@ -226,7 +225,7 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
         "fragments": _fragments(stop),
         "images": _images(stop),
         "answers": question.answers if question else [],
-        "hints": {**question.hints, **more} if question else {},
+        "hints": stop.saved_hints(),
     }
 
 

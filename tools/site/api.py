@@ -56,7 +56,8 @@ PAGES = (
                 ),
             ),
             ("ptxlab.simulator.timing.launch_profile", ("LaunchProfile",)),
-            ("ptxlab.simulator.peaks", ("Chip", "Bound", "Work")),
+            ("ptxlab.isa.chips", ("Gpu",)),
+            ("ptxlab.simulator.peaks", ("Bound", "Work")),
         ),
     ),
     ApiPage(
