@@ -25,7 +25,7 @@ from ptxlab.numerics import emulate as emulator
 from tests.cases import each, refuses
 from tests.tools.hunt_worker import work
 from tools import hunt_all
-from tools.hunt import _plan, configurations, hunt, report
+from tools.hunt import _plan, configurations, hunt
 from tools.hunt.__main__ import main
 from tools.hunt.report import Report
 
