@@ -120,4 +120,3 @@ Transposed = Annotated[
     bool, "for an operand in shared memory (wgmma with f16 or bf16): MN-major instead of K-major"
 ]
 Json = Annotated[bool, "print JSON"]
-Chip = Annotated[str, "whose published peaks bound the time (default: H200)", "PRODUCT", "--chip"]

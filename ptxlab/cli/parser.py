@@ -136,7 +136,8 @@ def _add_argument(
     if metavar.startswith("["):  # the option may stand without it
         options |= {"nargs": "?", "const": ""}
     if parameter.kind is not parameter.KEYWORD_ONLY:
-        parser.add_argument(parameter.name, nargs=None if parameter.default else "?", **options)
+        may_lack = parameter.default is None
+        parser.add_argument(parameter.name, nargs="?" if may_lack else None, **options)
     elif parameter.default is parameter.empty:
         parser.add_argument(f"--{parameter.name}", required=True, **options)
     else:

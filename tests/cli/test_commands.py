@@ -441,6 +441,7 @@ def test_version_help_and_no_command(answer) -> None:
     assert "examples:" in answer("--help")
     assert "examples:" in answer()
     for command in COMMANDS:
+        assert function_of(command).__name__.rstrip("_") == command
         assert re.search(rf"^    {command} +\w", answer("--help"), re.MULTILINE)
         assert answer(command, "--help").startswith(f"usage: ptxlab {command}")
         assert re.search(
