@@ -33,7 +33,7 @@ def simd(op: Opcode) -> Function:
     a_read, b_read = (_lane_dtype(type_name, bits) for type_name in op.types[-2:])
     lane = np.dtype(f"u{bits // 8}")
     function = _comparison(op) if name == "vset" else _OPERATIONS[name]
-    is_signed = op.result_type == "s32"
+    is_signed = op.d_type == "s32"
 
     def run(a: Array, b: Array, c: Array) -> Array:
         x = np.ascontiguousarray(a)[..., np.newaxis].view(a_read).astype(np.int32)
@@ -105,7 +105,7 @@ def scalar(
         return _multiply_add(op, parts, negative)
     d_part, a_part, b_part = parts
     a_type, b_type = op.types[-2:]
-    result_signed = op.name != "vset" and op.result_type == "s32"
+    result_signed = op.name != "vset" and op.d_type == "s32"
     second = next((name for name in ("add", "min", "max") if name in op.modifiers), "")
     width = {"b": 8, "h": 16}.get(d_part[:1], 32)
 
