@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction
+from ptxlab import Instruction, inputs
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
-from ptxlab.verify import inputs
 
 from . import scalar
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .shapes import walk
     from .simulation import kernel, simulating
     from .simulator.kernel import Kernel as Kernel
-    from .verify.hunt import hunt
 
 __all__ = [
     "DTYPES",
@@ -43,7 +42,6 @@ __all__ = [
     "compress",
     "dtype",
     "explore",
-    "hunt",
     "instruction",
     "kernel",
     "matmul",
@@ -62,7 +60,6 @@ __all__ = [
 _FUNCTIONS = {
     "Kernel": "simulator.kernel",
     "compress": "gemm.compressed",
-    "hunt": "verify.hunt",
     "kernel": "simulation",
     "load_ipython_extension": "jupyter",  # %load_ext ptxlab
     "matmul": "gemm.matmul",
@@ -81,7 +78,7 @@ _MODULES = {
     "figures": "figures",
     "gemm": "gemm",
     "gpu": "gpu",
-    "inputs": "verify.inputs",
+    "inputs": "inputs",
     "lessons": "lessons",
     "memory": "memory",
     "sparsity": "isa.sparsity",

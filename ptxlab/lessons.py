@@ -14,11 +14,12 @@ the whole course or for one of the `TRACKS`. `say` prints long sentences.
 
 from __future__ import annotations
 
-from .course.checking import Exercise, Verdict
+from .course.checking import Exercise
 from .course.course_map import CourseMap, course_map
 from .course.record import Progress, forget, progress, record
 from .course.syllabus import EXERCISES, LESSONS, TRACKS, Lesson, exercise
 from .errors import wrapped
+from .question import Verdict
 
 __all__ = [
     "EXERCISES",

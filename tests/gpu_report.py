@@ -1,6 +1,6 @@
 """python -m tests.gpu_report [FILE]: what a GPU gives, against ptxlab's emulator, in one file to send in.
 
-Golden words: every form of matrix instruction that the GPU has runs on the inputs of `ptxlab.verify.inputs`.
+Golden words: every form of matrix instruction that the GPU has runs on the inputs of `ptxlab.inputs`.
 Layout probes: where in tensor memory tcgen05.mma finds each element of A, the metadata and the scales, and
 where it leaves D. Moves: tcgen05.ld, .st, .cp and .shift on random words.
 
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ptxlab
-from ptxlab import PtxlabError, gpu
+from ptxlab import PtxlabError, gpu, inputs
 from ptxlab._util.files import write_atomically
 from ptxlab._util.progress_bar import bar
 from ptxlab.gpu import codegen
@@ -53,7 +53,6 @@ from ptxlab.memory import Tcgen05Descriptor
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
 from ptxlab.tcgen05_instruction import TensorTransfer
-from ptxlab.verify import inputs
 from tests.gpu.tensor_kernels import cases as tensor_cases
 
 FORMAT = 1

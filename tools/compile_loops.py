@@ -5,11 +5,10 @@ It takes 8 seconds of a processor, which every worker and kernel would spend aga
 
 from __future__ import annotations
 
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, inputs
 from ptxlab.instruction import mma_instruction
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ from typing import Any
 from ptxlab import PtxlabError, gpu
 from ptxlab._util.files import write_atomically
 from ptxlab.instruction import mma_instruction, mma_instructions
-from ptxlab.verify.hunt import hunt
+
+from .hunt import hunt
 
 SMALL = 64 * 16  # elements of D of the forms that are hunted without --all
 GRACE = 20.0  # seconds that a worker may go on after the time limit
@@ -35,9 +36,8 @@ def forms(family: str | None, target: str, every: bool) -> list[str]:
     chosen = [
         ins for ins in mma_instructions(family, target) if every or ins.d.shape[0] * ins.d.shape[1] <= SMALL
     ]
-    cost = {
-        ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen
-    }  # f64 is emulated step by step
+    # f64 is emulated step by step
+    cost = {ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen}
     return [ins.mnemonic for ins in sorted(chosen, key=lambda ins: -cost[ins])]
 
 

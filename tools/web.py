@@ -24,7 +24,7 @@ from typing import Any
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 from ptxlab.cli.ask import EXAMPLES
-from ptxlab.explorer.bundle import script, sheet, style
+from ptxlab.explorer.bundle import script, sheets, style
 from ptxlab.explorer.kernel_steps import player_style
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.static_html import pack, policy_source
@@ -210,7 +210,7 @@ def first_visit(sizes: Mapping[str, int]) -> int:
 
 
 def _kernel_style() -> str:
-    return "\n".join([sheet("saved_page"), sheet("try_page"), sheet("kernel_page"), player_style()])
+    return "\n".join([sheets("saved_page", "try_page", "kernel_page"), player_style()])
 
 
 def kernel_examples() -> list[dict[str, object]]:

@@ -1,7 +1,7 @@
 """How data is shown: for each class who draws it, loaded when somebody looks.
 
-Kernels, results, traces and operations are data: they import nothing that draws or opens a widget. Their
-methods ask here, and functions in the packages above answer.
+Kernels, results, traces, operations and verdicts are data: they import nothing that draws or opens a widget.
+Their methods ask here, and functions in the packages above answer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ DISPLAYS = {
         "picture": "ptxlab.views.trace_picture:trace",
         "text": "ptxlab.views.trace_text:text",
     },
+    "Verdict": {"html": "ptxlab.views.verdict:verdict_html"},
 }
 
 

@@ -16,7 +16,7 @@ from .._util.arguments import as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import host_array, is_array
-from .session import current_session, replaced, version_errors
+from .session import Former, Patch, Session, current_session, in_session, installed, version_errors
 
 
 def raw_kernel(compiled: Any, target: str) -> Kernel:
@@ -63,16 +63,21 @@ def _launch(
     session.simulate(session.adapter_cache[key], grid, block, arguments, as_int(shared_mem, "shared_mem"))
 
 
+@in_session
+def _call(session: Session, former: Former, kernel: Any, *arguments: Any, **named: Any) -> None:
+    _launch(kernel, *arguments, **named)
+
+
+@in_session
+def _get_function(session: Session, former: Former, module: Any, name: str) -> Any:
+    return _Function(module, name, former)
+
+
 def install() -> Callable[[], None]:
     """Let CuPy launch on the simulator; returns a function that undoes it."""
     cupy: Any = sys.modules["cupy"]
-    former_call, former_get = cupy.RawKernel.__call__, cupy.RawModule.get_function
-
-    def call(self: Any, *arguments: Any, **named: Any) -> None:
-        launch = former_call if current_session() is None else _launch
-        launch(self, *arguments, **named)
-
-    def get_function(self: Any, name: str) -> Any:
-        return former_get(self, name) if current_session() is None else _Function(self, name, former_get)
-
-    return replaced([(cupy.RawKernel, "__call__", call), (cupy.RawModule, "get_function", get_function)])
+    patches = (
+        Patch(cupy.RawKernel, "__call__", _call, "a launch"),
+        Patch(cupy.RawModule, "get_function", _get_function, "the kernels of a module are launched, too"),
+    )
+    return installed(f"CuPy {getattr(cupy, '__version__', '?')}", "14.2.0", patches)

@@ -34,16 +34,19 @@ from cutlass.utils import hardware_info
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError
+from ..isa.chips import MAX_SHARED
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, array_at, host_array, is_array, map_of_memory
-from .session import CHANGING, check_attributes, current_session, replaced, version_errors
+from .session import CHANGING, Former, Patch, Session, current_session, in_session, installed, version_errors
 
 _CLUSTER, _ATTRIBUTE_BYTES = 4, 72  # cudaLaunchAttributeClusterDimension; of a cudaLaunchAttribute
-_MAX_SHARED, _MAX_SHARED_BYTES = 97, 232448  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+_MAX_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 _FAILED = 999  # cudaErrorUnknown
 _MAP_BYTES = 128  # of a CUtensorMap
 _KERNELS: list[tuple[str, str]] = []  # PTX and name; the handle of a kernel is its number, from 1 on
+_DUMPS: list[tempfile.TemporaryDirectory[str]] = []  # where compilations write their PTX, the newest last
+_PTX_PATHS: list[str] = []  # of compilations, the newest last
 _LIBRARIES: list[ctypes.c_void_p] = []  # they must outlive the host code
 
 
@@ -104,7 +107,7 @@ def _init_library_once(state: int, init: int, load: int, set_error: int) -> int:
 
 
 def _device_attribute(out: int, attribute: int, device: int) -> int:
-    ctypes.c_int32.from_address(out).value = _MAX_SHARED_BYTES if attribute == _MAX_SHARED else 0
+    ctypes.c_int32.from_address(out).value = MAX_SHARED if attribute == _MAX_SHARED else 0
     return 0
 
 
@@ -360,111 +363,106 @@ def _as_global(capsule: Any) -> None:
     ctypes.c_int32.from_address(get(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
 
 
-def install() -> Callable[[], None]:
-    """Let CuTe DSL launch on the simulator; returns a function that undoes it."""
-    tensor, info = runtime._Tensor, hardware_info.HardwareInfo
-    options, environment = compiler.CompileOptions, env_manager.EnvironmentVarManager
-    executor, compiled = jit_executor.JitExecutor, cuda_jit_executor.CudaDialectJitCompiledFunction
-    needed = {
-        "jit": compiler.Compiler,
-        "apply_envar_settings": options,
-        "arch": environment,
-        "__c_pointers__": tensor,
-        "run_compiled_program": executor,
-        "_load_cuda_library": compiled,
-    }
-    check_attributes(f"CuTe DSL {cutlass.__version__}", "4.8.1", needed)
-    folder = tempfile.TemporaryDirectory(prefix="ptxlab-cute-")
-    former_jit, former_settings = compiler.Compiler.jit, options.apply_envar_settings
-    former_arch, former_pointers = environment.arch, tensor.__c_pointers__
-    former_init, former_run = tensor.__init__, executor.run_compiled_program
-    former_load = compiled._load_cuda_library
-    cute_dsl = CuTeDSL._get_dsl()
-    former_cache = cute_dsl.jit_cache
-    paths: list[str] = []
+@in_session
+def _settings(session: Session, former: Former, options: Any, envar: Any, function_name: str) -> None:
+    options.options[compiler.KeepPTX].value = True
+    options.options[compiler.GenerateLineInfo].value = True
+    options.options[compiler.DumpDir].value = _DUMPS[-1].name
+    former(options, envar, function_name[:100])
+    _PTX_PATHS.append(options.full_ptx_path)
 
-    def settings(self: Any, envar: Any, function_name: str) -> None:
-        if current_session() is not None:
-            self.options[compiler.KeepPTX].value = True
-            self.options[compiler.GenerateLineInfo].value = True
-            self.options[compiler.DumpDir].value = folder.name
-        former_settings(self, envar, function_name[:100])
-        paths.append(self.full_ptx_path)
 
-    def jit(self: Any, module: Any, *rest: Any, **named: Any) -> Any:
-        if current_session() is not None:
-            texts = [path.read_text() for path in map(Path, paths[-1:]) if path.exists()]
-            _KERNELS.extend((text.rstrip("\0"), "") for text in texts)
-            _with_python_functions(module)
-        return former_jit(self, module, *rest, **named)
+@in_session
+def _jit(session: Session, former: Former, self: Any, module: Any, *rest: Any, **named: Any) -> Any:
+    texts = [path.read_text() for path in map(Path, _PTX_PATHS[-1:]) if path.exists()]
+    _KERNELS.extend((text.rstrip("\0"), "") for text in texts)
+    _with_python_functions(module)
+    return former(self, module, *rest, **named)
 
-    def arch(self: Any) -> Any:
-        session = current_session()
-        return former_arch.fget(self) if session is None else session.target
 
-    def pointers(self: Any) -> Any:
-        if current_session() is not None:
-            self.load_dltensor()
-            wrapper = self._dltensor_wrapper
-            _CALL.arrays[wrapper.data_ptr] = array_at(
-                wrapper.data_ptr, (_span(self),), (1,), np.dtype(np.uint8)
-            )
-        return former_pointers(self)
+@in_session
+def _pointers(session: Session, former: Former, tensor: Any) -> Any:
+    tensor.load_dltensor()
+    address = tensor._dltensor_wrapper.data_ptr
+    _CALL.arrays[address] = array_at(address, (_span(tensor),), (1,), np.dtype(np.uint8))
+    return former(tensor)
 
-    def init(self: Any, array: Any, *arguments: Any, **named: Any) -> None:
-        simulated = current_session() is not None
-        if simulated and named.get("enable_tvm_ffi"):
-            array = _OnGpu(array)
-        former_init(self, array, *arguments, **named)
-        if simulated:
-            _as_global(self._dlpack_data)
 
-    def run(self: Any, exe_args: list[Any]) -> Any:
-        with _raising():
-            return former_run(self, exe_args)
+@in_session
+def _init_tensor(
+    session: Session, former: Former, self: Any, array: Any, *arguments: Any, **named: Any
+) -> None:
+    former(self, _OnGpu(array) if named.get("enable_tvm_ffi") else array, *arguments, **named)
+    _as_global(self._dlpack_data)
 
-    def calls(former: Callable[..., Any]) -> Callable[..., Any]:
-        """A call of a function that takes arrays through TVM FFI."""
 
-        def call(self: Any, *arguments: Any, **named: Any) -> Any:
-            if current_session() is None:
-                return former(self, *arguments, **named)
-            with _raising():
-                named = {name: _on_gpu(value) for name, value in named.items()}
-                return former(self, *(_on_gpu(each) for each in arguments), **named)
+@in_session
+def _run(session: Session, former: Former, self: Any, exe_args: list[Any]) -> Any:
+    with _raising():
+        return former(self, exe_args)
 
-        return call
 
-    def load(self: Any) -> list[Any]:
-        libraries = former_load(self)
-        return libraries if current_session() is None else []  # there is nothing to unload
+@in_session
+def _call_with_ffi(session: Session, former: Former, self: Any, *arguments: Any, **named: Any) -> Any:
+    with _raising():
+        named = {name: _on_gpu(value) for name, value in named.items()}
+        return former(self, *(_on_gpu(each) for each in arguments), **named)
 
-    changes: list[tuple[Any, str, Any]] = [
-        (compiler.Compiler, "jit", jit),
-        (options, "apply_envar_settings", settings),
-        (environment, "arch", property(arch, former_arch.fset, former_arch.fdel)),
-        (tensor, "__c_pointers__", pointers),
-        (tensor, "__init__", init),
-        (executor, "run_compiled_program", run),
-        (compiled, "num_devices", 1),
-        (compiled, "_load_cuda_library", load),
-        (cutlass.cuda, "initialize_cuda_context", lambda device_id=0, flags=0: None),
-        (info, "__init__", lambda self, device_id=0: None),
-        (info, "get_max_active_clusters", lambda self, cluster_size, stream=None: _sms() // cluster_size),
-        (info, "get_device_multiprocessor_count", lambda self: _sms()),
-        (info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20),
-        (cute_dsl, "jit_cache", type(former_cache)(max_elems=cute_dsl.envar.jit_cache_max_elems)),
+
+@in_session
+def _load(session: Session, former: Former, self: Any) -> list[Any]:
+    former(self)
+    return []  # there is nothing to unload
+
+
+@in_session
+def _target(session: Session, former: Former, environment: Any) -> str:
+    return session.target
+
+
+def _clusters(hardware: Any, cluster_size: int, stream: Any = None) -> int:
+    return _sms() // cluster_size
+
+
+def _patches() -> list[Patch]:
+    environment, info = env_manager.EnvironmentVarManager, hardware_info.HardwareInfo
+    executor = cuda_jit_executor.CudaDialectJitCompiledFunction
+    tensor, dsl = runtime._Tensor, CuTeDSL._get_dsl()
+    new_cache = type(dsl.jit_cache)(max_elems=dsl.envar.jit_cache_max_elems)
+    patches = [
+        Patch(compiler.Compiler, "jit", _jit, "host code calls Python instead of the CUDA runtime"),
+        Patch(compiler.CompileOptions, "apply_envar_settings", _settings, "the PTX is kept, with its lines"),
+        Patch(environment, "arch", _target, "chip"),
+        Patch(tensor, "__c_pointers__", _pointers, "arrays of the host are global memory of a launch"),
+        Patch(tensor, "__init__", _init_tensor, "arrays of the host count as those of a GPU"),
+        Patch(jit_executor.JitExecutor, "run_compiled_program", _run, "errors of a launch are raised"),
+        Patch(executor, "num_devices", 1, "no driver is asked"),
+        Patch(executor, "_load_cuda_library", _load, "nothing is loaded on a GPU, nor unloaded"),
+        Patch(cutlass.cuda, "initialize_cuda_context", lambda device_id=0, flags=0: None, "there is none"),
+        Patch(info, "__init__", lambda self, device_id=0: None, "these would ask the driver"),
+        Patch(info, "get_max_active_clusters", _clusters, "chip"),
+        Patch(info, "get_device_multiprocessor_count", lambda self: _sms(), "chip"),
+        Patch(info, "get_l2_cache_size_in_bytes", lambda self: 50 << 20, "that of an H200"),
+        Patch(dsl, "jit_cache", new_cache, "functions that were compiled for a GPU are compiled again"),
     ]
     if find_spec("tvm_ffi") is not None:
         provider = import_module("cutlass.cutlass_dsl.tvm_ffi_provider")
         for name in ("TVMFFIJitCompiledFunction", "TVMFFIJitCompiledFunctionWithKwargs"):
-            function = getattr(provider, name)
-            changes.append((function, "__call__", calls(function.__call__)))
-    restore_attributes = replaced(changes)
+            owner = getattr(provider, name)
+            patches.append(Patch(owner, "__call__", _call_with_ffi, "it takes arrays directly"))
+    return patches
+
+
+def install() -> Callable[[], None]:
+    """Let CuTe DSL launch on the simulator; returns a function that undoes it."""
+    restore_attributes = installed(f"CuTe DSL {cutlass.__version__}", "4.8.1", _patches())
+    _DUMPS.append(tempfile.TemporaryDirectory(prefix="ptxlab-cute-"))
 
     def restore() -> None:
         restore_attributes()
-        folder.cleanup()
+        _PTX_PATHS.clear()
+        while _DUMPS:
+            _DUMPS.pop().cleanup()
 
     return restore
 

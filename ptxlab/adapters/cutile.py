@@ -11,7 +11,6 @@ lines of Python: reports name those of the PTX.
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import host_array, is_array
 from .cubin import embedded_ptx
-from .session import Session, check_attributes, current_session, replaced
+from .session import Former, Session, imported, in_session, installed
 
 _CONVENTION = "cutile_python_v1"
 
@@ -123,31 +122,28 @@ def _compiled(session: Session, kernel: Any, signature: Any) -> Kernel:
     return compiled
 
 
+@in_session
+def _launch(
+    session: Session,
+    former: Former,
+    stream: Any,
+    grid: Sequence[int],
+    kernel: Any,
+    kernel_args: Sequence[Any],
+    /,
+    **named: Any,
+) -> None:
+    signature, passed = _signature(kernel, kernel_args)
+    compiled = _compiled(session, kernel, signature)
+    directives = compiled.function.directives
+    threads = directives.get("reqntid", (128,))
+    cluster = directives.get("reqnctapercluster", (1,))
+    blocks = tuple(int(size) for size in grid)
+    blocks = (blocks[0] * cluster[0], *blocks[1:])  # a block of tiles is a cluster
+    session.simulate(compiled, blocks, threads, passed, 0)
+
+
 def install() -> Callable[[], None]:
     """Let cuTile launch on the simulator; returns a function that undoes it."""
-    check_attributes(f"cuTile {ct.__version__}", "1.7.0", {"launch": ct, "export_kernel": compilation})
-    former = ct.launch
-
-    def launch(
-        stream: Any, grid: Sequence[int], kernel: Any, kernel_args: Sequence[Any], /, **named: Any
-    ) -> Any:
-        session = current_session()
-        if session is None:
-            return former(stream, grid, kernel, kernel_args, **named)
-        signature, passed = _signature(kernel, kernel_args)
-        compiled = _compiled(session, kernel, signature)
-        directives = compiled.function.directives
-        threads = directives.get("reqntid", (128,))
-        cluster = directives.get("reqnctapercluster", (1,))
-        blocks = tuple(int(size) for size in grid)
-        blocks = (blocks[0] * cluster[0], *blocks[1:])  # a block of tiles is a cluster
-        session.simulate(compiled, blocks, threads, passed, 0)
-        return None
-
-    imported = [
-        (module, name, launch)  # also in the program: from cuda.tile import launch
-        for module in list(sys.modules.values())
-        for name, value in list(getattr(module, "__dict__", {}).items())
-        if value is former
-    ]
-    return replaced(imported)
+    patches = imported(ct.launch, _launch, "a launch, also as the program has imported it")
+    return installed(f"cuTile {ct.__version__}", "1.7.0", patches, [(compilation, "export_kernel")])

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numba
 import numpy as np
 from numba import cuda
 from numba.cuda import codegen, compiler, vectorizers
@@ -35,7 +36,7 @@ from ..simulator.events import Access, Observer
 from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import array_at, device_memory, host_array, is_array
-from .session import current_session, replaced, replacing
+from .session import Former, Patch, Session, current_session, in_session, installed, replacing
 from .source import python_source
 
 _COMPILED: WeakKeyDictionary[Any, dict[Any, Overload]] = WeakKeyDictionary()  # by types and chip
@@ -526,82 +527,89 @@ _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+@in_session
+def _call(
+    session: Session, former: Former, dispatcher: Any, arguments: tuple[object, ...], *launch: Any
+) -> None:
+    if len(launch) == 1:
+        (shape,) = launch
+        grid, block, stream, shared = shape.griddim, shape.blockdim, shape.stream, shape.sharedmem
+    else:  # Numba's own CUDA target, before numba-cuda
+        grid, block, stream, shared = launch
+    key = ("numba", dispatcher)
+    if key not in session.adapter_cache:
+        session.adapter_cache[key] = NumbaKernel(dispatcher, None, session.capability)
+    prepared = session.adapter_cache[key].prepared(arguments, stream)
+    session.simulate(
+        prepared.kernel, tuple(grid), tuple(block), prepared.arguments, as_int(shared, "sharedmem"),
+        observers=prepared.observers,
+    )  # fmt: skip
+    prepared.finish()
+
+
+@in_session
+def _call_for_all(session: Session, former: Former, launcher: Any, *arguments: object) -> Any:
+    if launcher.ntasks == 0:
+        return former(launcher, *arguments)
+    threads = launcher.thread_per_block or _THREADS_FOR_ALL
+    blocks = -(-launcher.ntasks // threads)
+    return launcher.dispatcher[blocks, threads, launcher.stream, launcher.sharedmem](*arguments)
+
+
+@in_session
+def _compile_signature(session: Session, former: Former, dispatcher: Any, signature: Any) -> Any:
+    declared, _ = numba_dispatcher.sigutils.normalize_signature(signature)
+    _DECLARED.setdefault(dispatcher, []).append(tuple(declared))
+    return _compiled(dispatcher, tuple(declared), session.capability)
+
+
+@in_session
+def _disable_compile(session: Session, former: Former, dispatcher: Any, val: bool = True) -> None:
+    if dispatcher.targetoptions.get("device"):
+        former(dispatcher, val)
+
+
+def _overloads(dispatcher: Any) -> Any:
+    session = current_session()
+    if session is None or dispatcher not in _COMPILED:  # device functions are compiled as usual
+        return vars(dispatcher)["overloads"]
+    return {
+        types: overload
+        for (types, chip, _), overload in _COMPILED[dispatcher].items()
+        if chip == session.capability
+    }
+
+
+def _set_overloads(dispatcher: Any, value: Any) -> None:
+    vars(dispatcher)["overloads"] = value
+
+
 def install() -> Callable[[], None]:
     """Let Numba launch on the simulator; returns a function that undoes it."""
-    dispatcher_type, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
-    former_call, former_for_all = dispatcher_type.call, for_all.__call__
-    former_compile = dispatcher_type.compile
-    former_disable = dispatcher_type.disable_compile
-
-    def call(self: Any, arguments: tuple[object, ...], *launch: Any) -> Any:
-        session = current_session()
-        if session is None:
-            return former_call(self, arguments, *launch)
-        if len(launch) == 1:
-            (shape,) = launch
-            grid, block, stream, shared = shape.griddim, shape.blockdim, shape.stream, shape.sharedmem
-        else:  # Numba's own CUDA target, before numba-cuda
-            grid, block, stream, shared = launch
-        key = ("numba", self)
-        if key not in session.adapter_cache:
-            session.adapter_cache[key] = NumbaKernel(self, None, session.capability)
-        prepared = session.adapter_cache[key].prepared(arguments, stream)
-        session.simulate(
-            prepared.kernel, tuple(grid), tuple(block), prepared.arguments, as_int(shared, "sharedmem"),
-            observers=prepared.observers,
-        )  # fmt: skip
-        prepared.finish()
-        return None
-
-    def compile_signature(self: Any, signature: Any) -> Any:
-        session = current_session()
-        if session is None:
-            return former_compile(self, signature)
-        declared, _ = numba_dispatcher.sigutils.normalize_signature(signature)
-        _DECLARED.setdefault(self, []).append(tuple(declared))
-        return _compiled(self, tuple(declared), session.capability)
-
-    def disable_compile(self: Any, val: bool = True) -> None:
-        # In a session Numba compiles device functions, but not kernels.
-        if current_session() is None or self.targetoptions.get("device"):
-            former_disable(self, val)
-
-    def overloads(self: Any) -> Any:
-        session = current_session()
-        if session is None or self not in _COMPILED:  # device functions are compiled as usual
-            return vars(self)["overloads"]
-        return {
-            types: overload
-            for (types, chip, _), overload in _COMPILED[self].items()
-            if chip == session.capability
-        }
-
-    def set_overloads(self: Any, value: Any) -> None:
-        vars(self)["overloads"] = value
-
-    def call_for_all(self: Any, *arguments: object) -> Any:
-        if current_session() is None or self.ntasks == 0:
-            return former_for_all(self, *arguments)
-        threads = self.thread_per_block or _THREADS_FOR_ALL
-        blocks = -(-self.ntasks // threads)
-        return self.dispatcher[blocks, threads, self.stream, self.sharedmem](*arguments)
-
-    return replaced(
-        [
-            *((cuda, name, function) for name, function in _HOST_FUNCTIONS.items() if hasattr(cuda, name)),
-            (dispatcher_type, "call", call),
-            (for_all, "__call__", call_for_all),
-            (dispatcher_type, "compile", compile_signature),
-            # simulated grids are usually small
-            (numba_dispatcher.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0),
-            (numba_dispatcher, "get_current_device", _current_device),  # it decides the target
-            (compiler, "get_current_device", _current_device),
-            (vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast),
-            (vectorizers.CUDAGeneralizedUFunc, "_broadcast_scalar_input", _broadcast),
-            (vectorizers.CUDAGeneralizedUFunc, "_broadcast_add_axis", _broadcast),
-        ],
-        added=[
-            (dispatcher_type, "overloads", property(overloads, set_overloads)),  # instances have their own
-            (dispatcher_type, "disable_compile", disable_compile),  # inherited
-        ],
-    )
+    dispatcher, for_all = numba_dispatcher.CUDADispatcher, numba_dispatcher.ForAll
+    universal, config = vectorizers.CUDAGeneralizedUFunc, numba_dispatcher.config
+    overloads = property(_overloads, _set_overloads)
+    patches = [
+        *(
+            Patch(cuda, name, function, "a function of the host, without a driver", "some")
+            for name, function in _HOST_FUNCTIONS.items()
+        ),
+        Patch(dispatcher, "call", _call, "a launch"),
+        Patch(for_all, "__call__", _call_for_all, "it would ask the driver for the size of a block"),
+        Patch(dispatcher, "compile", _compile_signature, "a kernel is compiled for the session's chip"),
+        Patch(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0, "simulated grids are usually small"),
+        Patch(numba_dispatcher, "get_current_device", _current_device, "it decides the target"),
+        Patch(compiler, "get_current_device", _current_device, "it decides the target"),
+        Patch(vectorizers.CUDAUFuncMechanism, "broadcast_device", _broadcast, "there are no device arrays"),
+        Patch(universal, "_broadcast_scalar_input", _broadcast, "there are no device arrays"),
+        Patch(universal, "_broadcast_add_axis", _broadcast, "there are no device arrays"),
+        Patch(dispatcher, "overloads", overloads, "those of the chip; instances have their own", added=True),
+        Patch(
+            dispatcher,
+            "disable_compile",
+            _disable_compile,
+            "a session compiles device functions as Numba does, but not kernels; inherited",
+            added=True,
+        ),
+    ]
+    return installed(f"Numba {numba.__version__}", "numba-cuda 0.30.4", patches)

@@ -6,22 +6,23 @@ import ctypes
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._util.arguments import as_flag, as_int, as_text
 from .._util.interrupts import delayed
 from ..errors import PtxlabError, listing, quoted
+from ..isa.chips import Gpu
 from ..isa.targets import CHIPS, PRODUCTS, chip_number, find_product
 from ..simulator import Result
 from ..simulator.events import Observer
 from ..simulator.kernel import Kernel, as_check
-from ..simulator.peaks import PEAKS, Chip
+from ..simulator.peaks import PEAKS
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import device_memory
 
@@ -83,7 +84,7 @@ class Session:
         return divmod(chip_number(self.target), 10)
 
     @property
-    def peaks(self) -> Chip:
+    def peaks(self) -> Gpu:
         """The chip's figures; those of an H200 if they are not known."""
         return PEAKS.get(self.chip, PEAKS["H200"])
 
@@ -166,6 +167,84 @@ def version_errors(framework: str) -> Iterator[None]:
         ) from error
 
 
+Former = Callable[..., Any]  # what a patch replaces
+
+
+class Patch(NamedTuple):
+    """An attribute of a framework that an adapter replaces as long as a session is open.
+
+    A function made by `in_session` gets what it replaces. An attribute that only some `versions` have is left
+    out where it is missing; one that is `added` the owner inherits or lacks.
+    """
+
+    owner: Any
+    name: str
+    replacement: Any
+    why: str
+    versions: str = ""
+    added: bool = False
+
+
+def in_session(function: Callable[..., Any]) -> Callable[[Former], Callable[..., Any]]:
+    """A replacement of a function, as `function(session, former, ...)`; without a session the former runs.
+
+    >>> def doubled(session, former, number):
+    ...     return 2 * former(number)
+    >>> in_session(doubled)(abs)(-3)
+    3
+    """
+
+    def around(former: Former) -> Callable[..., Any]:
+        def replacement(*arguments: Any, **named: Any) -> Any:
+            session = current_session()
+            if session is None:
+                return former(*arguments, **named)
+            return function(session, former, *arguments, **named)
+
+        return replacement
+
+    around.in_session = True  # type: ignore[attr-defined]
+    return around
+
+
+def installed(
+    framework: str, tried: str, patches: Sequence[Patch], called: Sequence[tuple[Any, str]] = ()
+) -> Callable[[], None]:
+    """Replace attributes of a framework; returns a function that restores them.
+
+    The version `tried` has all of them, and those that the adapter has `called`.
+    """
+    needed = [(patch.owner, patch.name) for patch in patches if not (patch.versions or patch.added)]
+    missing = [name for owner, name in (*needed, *called) if not hasattr(owner, name)]
+    if missing:
+        raise PtxlabError(f"{framework} has no {listing(missing)}; ptxlab.simulating was tried with {tried}")
+    present = [patch for patch in patches if patch.added or hasattr(patch.owner, patch.name)]
+    rows = [(patch.owner, patch.name, _replacement(patch)) for patch in present]
+    return replaced(
+        [row for row, patch in zip(rows, present, strict=True) if not patch.added],
+        [row for row, patch in zip(rows, present, strict=True) if patch.added],
+    )
+
+
+def _replacement(patch: Patch) -> Any:
+    if not getattr(patch.replacement, "in_session", False):
+        return patch.replacement
+    former = getattr(patch.owner, patch.name)
+    if isinstance(former, property):
+        return property(patch.replacement(former.fget), former.fset, former.fdel)
+    return patch.replacement(former)
+
+
+def imported(former: object, replacement: Any, why: str) -> list[Patch]:
+    """A row for every module that has a function under any name, as after `from warp import launch`."""
+    return [
+        Patch(module, name, replacement, why)
+        for module in list(sys.modules.values())
+        for name, value in list(getattr(module, "__dict__", {}).items())
+        if value is former
+    ]
+
+
 def replaced(
     changes: Sequence[tuple[Any, str, Any]], added: Sequence[tuple[Any, str, Any]] = ()
 ) -> Callable[[], None]:
@@ -208,9 +287,10 @@ def replacing(changes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
 def _set(owner: Any, name: str, value: Any, slot: int) -> None:
     """Set an attribute, also of an extension class: its dictionary is written, since it takes no attributes.
 
-    Calls of its instances do not look there, but at `tp_call` of CPython's PyTypeObject. That is set to
-    `slot`, also in subclasses without `__call__`: the slot of Python's classes, which looks up `__call__`, or
-    the former value.
+    CuPy's `RawKernel` and `RawModule` need it, which are compiled by Cython; the classes of the other
+    frameworks take attributes. Calls of a `RawKernel` do not look up `__call__`, but go to `tp_call` of
+    CPython's PyTypeObject. That is set to `slot`, also in subclasses without `__call__`: the slot of Python's
+    classes, which looks up `__call__`, or the former value.
     """
     try:
         if value is _ABSENT:
@@ -268,13 +348,6 @@ def open_session(done: str) -> Session:
             "compile it anew for a GPU"
         )
     return session
-
-
-def check_attributes(framework: str, tried: str, owners: Mapping[str, object]) -> None:
-    """Refuse a version of a framework that lacks attributes which its adapter changes or calls."""
-    missing = [name for name, owner in owners.items() if not hasattr(owner, name)]
-    if missing:
-        raise PtxlabError(f"{framework} has no {listing(missing)}; ptxlab.simulating was tried with {tried}")
 
 
 def _frameworks() -> list[str]:

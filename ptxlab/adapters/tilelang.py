@@ -30,7 +30,7 @@ from ..gpu.compiler import header_folders
 from ..memory import TensorMap
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import MAP_TYPES, HostMemory, host_array, is_array, map_of_memory
-from .session import Session, check_attributes, current_session, open_session, replaced
+from .session import Former, Patch, Session, in_session, installed, open_session
 from .source import PythonLines, generated_lines
 
 if not is_nvrtc_available:
@@ -121,135 +121,124 @@ class _Library:
         return (_SUCCESS,)
 
 
-def _line_changes() -> list[tuple[Any, str, Any]]:
-    """Replacements in TileLang that give statements lines of the program, if its version keeps lines."""
+@in_session
+def _set_stmt_span(session: Session, former: Former, statement: Any, span: Any) -> None:
+    if not span.source_name.name.startswith(str(Path(tilelang.__file__).parent)):
+        former(statement, span)
+
+
+def _operations(module: Any) -> list[Any]:
+    """Calls of `T.copy` and the like."""
+    calls: list[Any] = []
+
+    def visit(node: Any) -> None:
+        name = getattr(getattr(getattr(node, "value", None), "op", None), "name", "")
+        if type(node).__name__ == "Evaluate" and name.startswith("tl.tileop."):
+            calls.append(node)
+
+    for function in module.functions.values():
+        tilelang.tvm.tirx.stmt_functor.post_order_visit(function.body, visit)
+    return calls
+
+
+def _line_patches() -> list[Patch]:
+    """Rows that give statements lines of the program."""
     nodes, passes = sys.modules.get("tilelang.ir"), sys.modules.get("tilelang.cuda.transform")
-    former_set = getattr(nodes, "set_stmt_span", None)
-    if nodes is None or passes is None or former_set is None:
+    set_span = getattr(nodes, "set_stmt_span", None)
+    if nodes is None or passes is None or set_span is None:
         return []
-    library = str(Path(tilelang.__file__).parent)
 
-    def set_stmt_span(statement: Any, span: Any) -> None:
-        if current_session() is None or not span.source_name.name.startswith(library):
-            former_set(statement, span)
+    def run(make_pass: Callable[..., Any], module: Any, *arguments: Any, **named: Any) -> Any:
+        spans = [(each.value.args[0], nodes.get_stmt_span(each)) for each in _operations(module)]
+        changed = make_pass(*arguments, **named)(module)
+        for each in _operations(changed):
+            for argument, span in spans if nodes.get_stmt_span(each) is None else ():
+                if span is not None and each.value.args[0].same_as(argument):
+                    set_span(each, span)
+        return changed
 
-    def operations(module: Any) -> list[Any]:
-        """Calls of `T.copy` and the like."""
-        calls: list[Any] = []
+    @in_session
+    def keeping_lines(session: Session, make_pass: Former, *arguments: Any, **named: Any) -> Any:
+        return lambda module: run(make_pass, module, *arguments, **named)
 
-        def visit(node: Any) -> None:
-            name = getattr(getattr(getattr(node, "value", None), "op", None), "name", "")
-            if type(node).__name__ == "Evaluate" and name.startswith("tl.tileop."):
-                calls.append(node)
-
-        for function in module.functions.values():
-            tilelang.tvm.tirx.stmt_functor.post_order_visit(function.body, visit)
-        return calls
-
-    def keeping_lines(make_pass: Callable[..., Any]) -> Callable[..., Any]:
-        def run(module: Any, *arguments: Any, **named: Any) -> Any:
-            spans = [(each.value.args[0], nodes.get_stmt_span(each)) for each in operations(module)]
-            changed = make_pass(*arguments, **named)(module)
-            for each in operations(changed):
-                for argument, span in spans if nodes.get_stmt_span(each) is None else ():
-                    if span is not None and each.value.args[0].same_as(argument):
-                        former_set(each, span)
-            return changed
-
-        return lambda *arguments, **named: lambda module: run(module, *arguments, **named)
-
+    why = "the pass loses the lines of calls"
     return [
-        (nodes, "set_stmt_span", set_stmt_span),
-        *((passes, name, keeping_lines(getattr(passes, name))) for name in _PASSES if hasattr(passes, name)),
+        Patch(nodes, "set_stmt_span", _set_stmt_span, "lines of TileLang's own files are not the program's"),
+        *(Patch(passes, name, keeping_lines, why, "0.1.15") for name in _PASSES),
     ]
 
 
-def _device_changes() -> list[tuple[Any, str, Any]]:
-    """Replacements in TileLang that answer queries about the GPU with the session's chip."""
-    driver = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
-    targets = sys.modules.get("tilelang.backend.target")
-    former_properties = getattr(driver, "get_cuda_device_properties", None)
-    former_detect = getattr(targets, "auto_detect_target", None)
+@in_session
+def _properties(session: Session, former: Former, device_id: int = 0) -> Any:
+    major, minor = session.capability
+    return SimpleNamespace(
+        name=session.chip,
+        major=major,
+        minor=minor,
+        multi_processor_count=session.peaks.sms,
+        shared_memory_per_block=49152,  # without an attribute (CUDA C++ Programming Guide)
+    )
 
-    def properties(device_id: int = 0) -> Any:
-        session = current_session()
-        if session is None:
-            return former_properties(device_id)  # type: ignore[misc]
-        major, minor = session.capability
-        return SimpleNamespace(
-            name=session.chip,
-            major=major,
-            minor=minor,
-            multi_processor_count=session.peaks.sms,
-            shared_memory_per_block=49152,  # without an attribute (CUDA C++ Programming Guide)
-        )
 
-    def detect() -> Any:
-        session = current_session()
-        return former_detect() if session is None else _target(session)  # type: ignore[misc]
+@in_session
+def _detect(session: Session, former: Former) -> Any:
+    return _target(session)
 
-    return [
-        *([(driver, "get_cuda_device_properties", properties)] if former_properties is not None else ()),
-        *([(targets, "auto_detect_target", detect)] if former_detect is not None else ()),
-    ]
+
+@in_session
+def _cached(session: Session, former: Former, func: Any = None, out_idx: Any = None, **named: Any) -> Any:
+    has_lines = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15
+    line_config = {"tl.emit_line_directives": True} if has_lines else {}
+    return JITKernel(
+        func,
+        out_idx,
+        execution_backend="nvrtc",
+        target=_target(session),
+        pass_configs=(named.get("pass_configs") or {}) | line_config,
+        compile_flags=named.get("compile_flags"),
+    )
+
+
+@in_session
+def _to_ptx(
+    session: Session,
+    former: Former,
+    code: str,
+    target_format: str = "cubin",
+    options: Any = (),
+    **named: Any,
+) -> bytes:
+    major, minor = session.capability
+    flags = [*options, *(f"-I{folder}" for folder in header_folders()), "-lineinfo"]
+    lines = PythonLines.of(code, _MADE)
+    code = code if lines is None else lines.code
+    architecture = 10 * major + minor
+    # With `verbose`, an error contains the compiler's message.
+    return bytes(former(code, target_format="ptx", arch=architecture, options=flags, verbose=True))
+
+
+@in_session
+def _load_lib(session: Session, former: Former, generator: Any, lib_path: str | None = None) -> None:
+    ptx = Path(generator.libpath).read_text().rstrip("\0")
+    module = generator.import_from_file("kernel", generator.pypath)
+    generator.pymodule = _Library(ptx, generator.lib_code, module).module
 
 
 def install() -> Callable[[], None]:
     """Let TileLang launch on the simulator; returns a function that undoes it."""
-    needed = {"cached": _JIT, "NVRTCLibraryGenerator": libgen, "NVRTCKernelAdapter": adapter}
-    check_attributes(f"TileLang {tilelang.__version__}", "0.1.15", needed)
-    generator = libgen.NVRTCLibraryGenerator
-    former_cached, former_compile, former_load = _JIT.cached, libgen.compile_cuda, generator.load_lib
-    has_lines = hasattr(tilelang.PassConfigKey, "TL_EMIT_LINE_DIRECTIVES")  # since 0.1.15
-    line_config = {"tl.emit_line_directives": True} if has_lines else {}
-
-    def cached(func: Any = None, out_idx: Any = None, **named: Any) -> Any:
-        session = current_session()
-        if session is None:
-            return former_cached(func, out_idx, **named)
-        return JITKernel(
-            func,
-            out_idx,
-            execution_backend="nvrtc",
-            target=_target(session),
-            pass_configs=(named.get("pass_configs") or {}) | line_config,
-            compile_flags=named.get("compile_flags"),
-        )
-
-    def to_ptx(code: str, target_format: str = "cubin", options: Any = (), **named: Any) -> bytes:
-        session = current_session()
-        if session is None:
-            return bytes(former_compile(code, target_format=target_format, options=options, **named))
-        major, minor = session.capability
-        flags = [*options, *(f"-I{folder}" for folder in header_folders()), "-lineinfo"]
-        lines = PythonLines.of(code, _MADE)
-        code = code if lines is None else lines.code
-        architecture = 10 * major + minor
-        # With `verbose`, an error contains the compiler's message.
-        return bytes(
-            former_compile(code, target_format="ptx", arch=architecture, options=flags, verbose=True)
-        )
-
-    def load_lib(self: Any, lib_path: str | None = None) -> None:
-        if current_session() is None:
-            former_load(self, lib_path)
-            return
-        ptx = Path(self.libpath).read_text().rstrip("\0")
-        module = self.import_from_file("kernel", self.pypath)
-        self.pymodule = _Library(ptx, self.lib_code, module).module
-
-    changes: list[tuple[Any, str, Any]] = [
-        *_line_changes(),
-        *_device_changes(),
-        (_JIT, "cached", cached),
-        (libgen, "compile_cuda", to_ptx),
-        (generator, "load_lib", load_lib),
-        (
-            adapter,
-            "cuda",
-            SimpleNamespace(
-                CUresult=_DRIVER.CUresult, cuLibraryGetKernel=lambda _, name: (_SUCCESS, name.decode())
-            ),
-        ),
+    driver = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
+    targets = sys.modules.get("tilelang.backend.target")
+    kernels = SimpleNamespace(
+        CUresult=_DRIVER.CUresult, cuLibraryGetKernel=lambda _, name: (_SUCCESS, name.decode())
+    )
+    patches = [
+        *_line_patches(),
+        Patch(driver, "get_cuda_device_properties", _properties, "chip", "where it is imported"),
+        Patch(targets, "auto_detect_target", _detect, "chip", "where it is imported"),
+        Patch(_JIT, "cached", _cached, "a kernel is compiled for NVRTC's backend"),
+        Patch(libgen, "compile_cuda", _to_ptx, "and to PTX, with lines"),
+        Patch(getattr(libgen, "NVRTCLibraryGenerator", None), "load_lib", _load_lib, "a launch"),
+        Patch(adapter, "cuda", kernels, "the handle of a kernel is its name"),
     ]
-    return replaced(changes)
+    called = [(libgen, "NVRTCLibraryGenerator"), (adapter, "NVRTCKernelAdapter")]
+    return installed(f"TileLang {tilelang.__version__}", "0.1.15", patches, called)

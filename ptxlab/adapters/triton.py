@@ -34,6 +34,7 @@ from triton.runtime.driver import driver as active_driver
 
 from .._util.arguments import as_text, check_bytes, is_a
 from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.targets import max_shared
 from ..memory import TensorMap
 from ..simulator import Result
 from ..simulator.arguments import as_grid
@@ -41,19 +42,18 @@ from ..simulator.kernel import Kernel, build_kernel
 from ..simulator.timing.launch_profile import LaunchProfile
 from .arrays import MAP_TYPES, device_memory, host_array, is_array, map_of_memory, numpy_type
 from .session import (
+    Former,
+    Patch,
     Session,
-    check_attributes,
     current_session,
+    in_session,
+    installed,
     open_session,
-    replaced,
     replacing,
     version_errors,
 )
 from .source import python_source
 
-#: Shared memory that a block may have, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
-_MAX_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376, 121: 101376}
-_MAX_SHARED_SINCE_HOPPER = 232448
 #: Types of scalars, by Triton's names.
 _SCALARS: dict[str, Any] = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -320,9 +320,8 @@ class _Utils:
     def get_device_properties(self, device: object) -> dict[str, int]:
         """The properties that Triton and its tutorials use."""
         session = open_session("loaded")
-        major, minor = session.capability
         return {
-            "max_shared_mem": _MAX_SHARED.get(10 * major + minor, _MAX_SHARED_SINCE_HOPPER),
+            "max_shared_mem": max_shared(session.target),
             "max_num_regs": 65536,
             "multiprocessor_count": session.peaks.sms,
             "warpSize": 32,
@@ -497,18 +496,19 @@ def _specialisable(value: Any) -> Any:
     return _as_tensor(value)
 
 
-def _descriptors_of_arrays() -> list[tuple[Any, str, Any]]:
-    """Changes that let Triton's and Gluon's `TensorDescriptor` take NumPy arrays."""
-    changes: list[tuple[Any, str, Any]] = []
+def _descriptors_of_arrays() -> list[Patch]:
+    """Rows that let Triton's and Gluon's `TensorDescriptor` take NumPy arrays."""
+    patches: list[Patch] = []
+    why = "a descriptor takes arrays of NumPy"
     for module in ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper"):
         with suppress(ImportError, AttributeError, KeyError):
-            descriptor = import_module(module).TensorDescriptor
-            check, make = descriptor.__dict__["__post_init__"], descriptor.from_tensor
-            changes += [
-                (descriptor, "__post_init__", _with_tensor(check)),
-                (descriptor, "from_tensor", staticmethod(_of_tensor(make))),
+            owner = import_module(module).TensorDescriptor
+            check, make = owner.__dict__["__post_init__"], owner.from_tensor
+            patches += [
+                Patch(owner, "__post_init__", _with_tensor(check), why),
+                Patch(owner, "from_tensor", staticmethod(_of_tensor(make)), why),
             ]
-    return changes
+    return patches
 
 
 def _with_tensor(check: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -544,6 +544,7 @@ def _benchmark(kernel_call: Callable[[], object], *, quantiles: Sequence[float] 
 
 #: Held while attributes of a tuner are changed, which threads may share.
 _TUNING = threading.RLock()
+_FORMER_CHOICES: list[tuple[Any, Any]] = []  # tuners, and what they had chosen before the session
 
 
 @contextmanager
@@ -559,63 +560,55 @@ def _changed(tuner: Any, **attributes: object) -> Iterator[None]:
         vars(tuner).update(former)
 
 
+@in_session
+def _specialise(session: Session, former: Former, backend: Any, value: Any, *rest: Any) -> Any:
+    return former(backend, _specialisable(value), *rest)
+
+
+def _warn_once(session: Session, stacklevel: int) -> None:
+    if not session.profiled and _NOTHING_TIMED not in session.adapter_cache:
+        session.adapter_cache[_NOTHING_TIMED] = True
+        warnings.warn(_NOTHING_TIMED, stacklevel=stacklevel)
+
+
+@in_session
+def _run_tuned(session: Session, former: Former, tuner: Any, *arguments: Any, **options: Any) -> Any:
+    if len(tuner.configs) > 1:
+        _warn_once(session, 5)
+    choices = session.adapter_cache.setdefault(tuner, {})
+    with _TUNING, _changed(tuner, cache=choices, cache_results=False):
+        return former(tuner, *arguments, **options)
+
+
+@in_session
+def _bench_once(session: Session, former: Former, tuner: Any, *arguments: Any, **options: Any) -> Any:
+    # a class with its own `run`, e.g. FlagGems' LibTuner
+    if tuner.cache is not session.adapter_cache.get(tuner):
+        _warn_once(session, 4)
+        _FORMER_CHOICES.append((tuner, tuner.cache))
+        tuner.cache = session.adapter_cache.setdefault(tuner, {})
+    with _TUNING, _changed(tuner, do_bench=_benchmark):
+        return former(tuner, *arguments, **options)
+
+
 def install() -> Callable[[], None]:
     """Let Triton launch on the simulator; returns a function that undoes it."""
-    needed = {
-        "native_specialize_impl": jit,
-        "_bench": getattr(autotuner, "Autotuner", None),
-        "set_active": active_driver,
-    }
-    check_attributes(f"Triton {triton.__version__}", "3.6.0", needed)
-    native, run, bench = jit.native_specialize_impl, autotuner.Autotuner.run, autotuner.Autotuner._bench
-    former_choices: list[tuple[Any, Any]] = []
-
-    def specialise(backend: Any, value: Any, *rest: Any) -> Any:
-        return native(backend, _specialisable(value), *rest)
-
-    def warn_once(session: Session, stacklevel: int) -> None:
-        if not session.profiled and _NOTHING_TIMED not in session.adapter_cache:
-            session.adapter_cache[_NOTHING_TIMED] = True
-            warnings.warn(_NOTHING_TIMED, stacklevel=stacklevel)
-
-    def run_in_session(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current_session()
-        if session is None:
-            return run(self, *arguments, **options)
-        if len(self.configs) > 1:
-            warn_once(session, 4)
-        choices = session.adapter_cache.setdefault(self, {})
-        with _TUNING, _changed(self, cache=choices, cache_results=False):
-            return run(self, *arguments, **options)
-
-    def bench_once(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current_session()
-        if session is None:
-            return bench(self, *arguments, **options)
-        if self.cache is not session.adapter_cache.get(
-            self
-        ):  # a class with its own `run`, e.g. FlagGems' LibTuner
-            warn_once(session, 3)
-            former_choices.append((self, self.cache))
-            self.cache = session.adapter_cache.setdefault(self, {})
-        with _TUNING, _changed(self, do_bench=_benchmark):
-            return bench(self, *arguments, **options)
-
-    restore_attributes = replaced(
-        [
-            *_descriptors_of_arrays(),
-            (active_driver, "_active", _Driver()),
-            (jit, "native_specialize_impl", specialise),
-            (autotuner.Autotuner, "run", run_in_session),
-            (autotuner.Autotuner, "_bench", bench_once),
-        ]
-    )
+    tuner = getattr(autotuner, "Autotuner", None)
+    patches = [
+        *_descriptors_of_arrays(),
+        Patch(active_driver, "_active", _Driver(), "the driver that loads and launches kernels"),
+        Patch(jit, "native_specialize_impl", _specialise, "arguments are NumPy's arrays"),
+        Patch(tuner, "run", _run_tuned, "choices of the autotuner are those of the session"),
+        Patch(tuner, "_bench", _bench_once, "a candidate is timed by its predicted time"),
+    ]
+    called = [(active_driver, "set_active")]
+    restore_attributes = installed(f"Triton {triton.__version__}", "3.6.0", patches, called)
 
     def restore() -> None:
         restore_attributes()
-        while former_choices:
-            tuner, choices = former_choices[-1]
+        while _FORMER_CHOICES:
+            tuner, choices = _FORMER_CHOICES[-1]
             tuner.cache = choices
-            former_choices.pop()
+            _FORMER_CHOICES.pop()
 
     return restore

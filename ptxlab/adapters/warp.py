@@ -17,7 +17,6 @@ import inspect
 import json
 import math
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -32,23 +31,21 @@ from ..errors import PtxlabError
 from ..isa.targets import chip_number
 from ..simulator.kernel import Kernel, build_kernel
 from .arrays import HostMemory, array_at, host_array, is_array
-from .session import Session, check_attributes, current_session, replaced, replacing
+from .session import Former, Patch, Session, current_session, imported, in_session, installed, replacing
 from .source import generated_lines, python_text
 
 _THREADS = 256  # threads of a block, by default
 _WITHOUT_MATHDX = {f"enable_mathdx_{each}": False for each in ("gemm", "fft", "solver")}
 _NOT_READ = (warp.Mesh, warp.Volume, warp.Bvh)
-_NEEDED = (
-    "launch",
-    "capture_launch",
+#: What is called of Warp's `context`; what is replaced is in `install`.
+_CALLED = (
     "pack_arg",
     "compile_aot_module",
-    "_resolve_launch_block_dim",
     "_normalize_launch_dim",
     "_build_launch_bounds_from_tuple",
     "_get_apic_capture_for_device",
-    "_apic_record_capture_while",
 )
+_FAILURES: list[BaseException] = []  # of launches in the current graph
 #: The type of function that Warp calls for a launch in a graph, with the addresses of bounds and arguments.
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -216,18 +213,17 @@ def _record(
     kernel: Any,
     bounds: Any,
     launch: Callable[[Session], None],
-    failures: list[BaseException],
 ) -> None:
     """Add a launch to the graph that is being captured, as a host function without parameters."""
     functions, conditions = _kept_with(context.runtime._apic_graph)
 
     def replay(*_addresses: object) -> None:
         session = current_session()  # not necessarily that of the capture
-        if session is not None and not failures:
+        if session is not None and not _FAILURES:
             try:
                 return launch(session)
             except BaseException as error:  # Warp's native loop over the graph cannot propagate it
-                failures.append(error)
+                _FAILURES.append(error)
         for condition in conditions:  # so that Warp's while loops end
             condition.zero_()
         if session is None:  # ctypes prints an exception that a callback raises
@@ -250,102 +246,99 @@ def _kept_with(graph: Any) -> tuple[list[Any], list[Any]]:
     return kept
 
 
+def _threads(block: int | None) -> int:
+    return block if block is not None and block > 0 else _THREADS
+
+
+@in_session
+def _block_dim(session: Session, former: Former, device: Any, block: int | None) -> int:
+    return _threads(block) if device.is_cpu else int(former(device, block))
+
+
+@in_session
+def _get_device(session: Session, former: Former, runtime: Any, name: Any = None) -> Any:
+    absent = isinstance(name, str) and name.startswith("cuda") and not runtime.cuda_devices
+    return runtime.cpu_device if absent else former(runtime, name)
+
+
+@in_session
+def _launch(session: Session, former: Former, *arguments: Any, **named: Any) -> Any:
+    bound = inspect.signature(former).bind(*arguments, **named)
+    bound.apply_defaults()
+    options = bound.arguments
+    warp.init()
+    device = context.runtime.get_device(options["device"])
+    if not device.is_cpu:
+        return former(*arguments, **named)
+    if options["record_cmd"]:
+        return _Command(context.launch, options)
+    kernel, block = options["kernel"], _threads(options["block_dim"])
+    dimensions, size = context._normalize_launch_dim(options["dim"])
+    forward, adjoint = (
+        [*options["inputs"], *options["outputs"]],
+        [*options["adj_inputs"], *options["adj_outputs"]],
+    )
+    if size:
+        if kernel.is_generic:
+            kernel = kernel._add_normalized_overload(kernel.infer_argument_types(forward))
+        grids = _grids(kernel, forward)
+        compiled, shared = _compiled(session, kernel, block, options["adjoint"])
+        packed = [context._build_launch_bounds_from_tuple(dimensions, kernel.adj.kernel_dim)]
+        for values, is_adjoint in ((forward, False), (adjoint, True)):
+            packed += [
+                context.pack_arg(kernel, argument.type, argument.label, value, device, is_adjoint)
+                for argument, value in zip(kernel.adj.args, values, strict=False)
+            ]
+        contents = [
+            ctypes.string_at(ctypes.addressof(each), variable.size)
+            for each, variable in zip(packed, compiled.function.parameters, strict=True)
+        ]
+        blocks = -(-size // block)
+        if options["max_blocks"] > 0:
+            blocks = min(blocks, options["max_blocks"])
+
+        def simulate(session: Session) -> None:
+            arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
+            arrays += _grid_memory(grids)  # alive in this list, where a grid's own pointers are looked up
+            passed = HostMemory(arrays).arguments(compiled.function, contents)
+            session.simulate(compiled, (blocks,), block, passed, shared)
+
+        capture = context._get_apic_capture_for_device(device)
+        if capture is None:
+            simulate(session)
+        else:
+            _record(capture, kernel, packed[0], simulate)
+    tape = context.runtime.tape
+    if tape and options["record_tape"]:
+        rest = (options["max_blocks"], options["inputs"], options["outputs"], device, block)
+        tape.record_launch(
+            kernel, dimensions, *rest, metadata={"caller": {"file": "", "lineno": 0, "func": ""}}
+        )
+    return None
+
+
+@in_session
+def _capture_launch(session: Session, former: Former, *arguments: Any, **named: Any) -> None:
+    _FAILURES.clear()  # of an earlier launch that raised an error
+    former(*arguments, **named)
+    if _FAILURES:
+        raise _FAILURES.pop()
+
+
+@in_session
+def _record_while(session: Session, former: Former, condition: Any, *arguments: Any, **named: Any) -> None:
+    _kept_with(context.runtime._apic_graph)[1].append(condition)
+    former(condition, *arguments, **named)
+
+
 def install() -> Callable[[], None]:
     """Let Warp launch on the simulator; returns a function that undoes it."""
-    check_attributes(f"Warp {warp.__version__}", "1.19.0", dict.fromkeys(_NEEDED, context))
-    former_launch, former_block = context.launch, context._resolve_launch_block_dim
-    former_device, former_capture_launch = context.Runtime.get_device, context.capture_launch
-    former_while = context._apic_record_capture_while
-    failures: list[BaseException] = []  # of launches in the current graph
-    parameters = inspect.signature(former_launch)
-
-    def block_dim(device: Any, block: int | None) -> int:
-        if current_session() is None or not device.is_cpu:
-            return int(former_block(device, block))
-        return block if block is not None and block > 0 else _THREADS
-
-    def get_device(self: Any, name: Any = None) -> Any:
-        absent = isinstance(name, str) and name.startswith("cuda") and not self.cuda_devices
-        return self.cpu_device if absent and current_session() is not None else former_device(self, name)
-
-    def launch(*arguments: Any, **named: Any) -> Any:
-        session = current_session()
-        bound = parameters.bind(*arguments, **named)
-        bound.apply_defaults()
-        options = bound.arguments
-        warp.init()
-        device = context.runtime.get_device(options["device"])
-        if session is None or not device.is_cpu:
-            return former_launch(*arguments, **named)
-        if options["record_cmd"]:
-            return _Command(launch, options)
-        kernel, block = options["kernel"], block_dim(device, options["block_dim"])
-        dimensions, size = context._normalize_launch_dim(options["dim"])
-        forward, adjoint = (
-            [*options["inputs"], *options["outputs"]],
-            [*options["adj_inputs"], *options["adj_outputs"]],
-        )
-        if size:
-            if kernel.is_generic:
-                kernel = kernel._add_normalized_overload(kernel.infer_argument_types(forward))
-            grids = _grids(kernel, forward)
-            compiled, shared = _compiled(session, kernel, block, options["adjoint"])
-            packed = [context._build_launch_bounds_from_tuple(dimensions, kernel.adj.kernel_dim)]
-            for values, is_adjoint in ((forward, False), (adjoint, True)):
-                packed += [
-                    context.pack_arg(kernel, argument.type, argument.label, value, device, is_adjoint)
-                    for argument, value in zip(kernel.adj.args, values, strict=False)
-                ]
-            contents = [
-                ctypes.string_at(ctypes.addressof(each), variable.size)
-                for each, variable in zip(packed, compiled.function.parameters, strict=True)
-            ]
-            blocks = -(-size // block)
-            if options["max_blocks"] > 0:
-                blocks = min(blocks, options["max_blocks"])
-
-            def simulate(session: Session) -> None:
-                arrays = [array for value in (*forward, *adjoint) for array in _memory(value)]
-                arrays += _grid_memory(grids)  # alive in this list, where a grid's own pointers are looked up
-                passed = HostMemory(arrays).arguments(compiled.function, contents)
-                session.simulate(compiled, (blocks,), block, passed, shared)
-
-            capture = context._get_apic_capture_for_device(device)
-            if capture is None:
-                simulate(session)
-            else:
-                _record(capture, kernel, packed[0], simulate, failures)
-        tape = context.runtime.tape
-        if tape and options["record_tape"]:
-            rest = (options["max_blocks"], options["inputs"], options["outputs"], device, block)
-            tape.record_launch(
-                kernel, dimensions, *rest, metadata={"caller": {"file": "", "lineno": 0, "func": ""}}
-            )
-        return None
-
-    def capture_launch(*arguments: Any, **named: Any) -> None:
-        failures.clear()  # of an earlier launch that raised an error
-        former_capture_launch(*arguments, **named)
-        if failures:
-            raise failures.pop()
-
-    def record_while(condition: Any, *arguments: Any, **named: Any) -> None:
-        if current_session() is not None:
-            _kept_with(context.runtime._apic_graph)[1].append(condition)
-        former_while(condition, *arguments, **named)
-
-    imported = [
-        (module, name, new)  # also in the program: from warp import launch
-        for module in list(sys.modules.values())
-        for name, value in list(getattr(module, "__dict__", {}).items())
-        for former, new in ((former_launch, launch), (former_capture_launch, capture_launch))
-        if value is former
+    title, called = f"Warp {warp.__version__}", [(context, name) for name in _CALLED]
+    patches = [
+        *imported(context.launch, _launch, "a launch, also as the program has imported it"),
+        *imported(context.capture_launch, _capture_launch, "errors of launches in a graph are raised"),
+        Patch(context, "_resolve_launch_block_dim", _block_dim, "on the CPU a block would have one thread"),
+        Patch(context, "_apic_record_capture_while", _record_while, "loops of a graph end after an error"),
+        Patch(context.Runtime, "get_device", _get_device, "device='cuda' is the simulated one"),
     ]
-    return replaced(
-        [
-            *imported,
-            (context, "_resolve_launch_block_dim", block_dim),
-            (context, "_apic_record_capture_while", record_while),
-            (context.Runtime, "get_device", get_device),
-        ]
-    )
+    return installed(title, "1.19.0", patches, called)

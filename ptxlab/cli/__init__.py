@@ -18,6 +18,10 @@ from .parser import parse
 __all__ = ["main"]
 
 _BUG = 70  # EX_SOFTWARE of sysexits.h
+_HUNT = (
+    "hunt is a developer's tool: in a clone of ptxlab, python -m tools.hunt INSTRUCTION looks for inputs on "
+    "which emulator and GPU differ"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,11 +87,13 @@ def _run(words: list[str]) -> int:
 
         output.write("\n".join(instruction_names()))
         return 0
+    if words[:1] == ["hunt"]:
+        raise PtxlabError(_HUNT)
     try:
-        args = parse(words)
+        call = parse(words)
     except SystemExit as stop:  # argparse leaves this way after --help, --version and wrong usage
         return int(stop.code or 0)
-    answer = args.run(args, Style())
+    answer = call.run(Style())
     if isinstance(answer, int):
         return answer
     output.write(answer)

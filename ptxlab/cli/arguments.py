@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
@@ -16,7 +16,36 @@ from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from .parser import suggestion
 
-_PARTS = ("m", "n", "a", "b", "d")  # options for parts of the descriptor of a tcgen05.mma
+
+@dataclass(frozen=True, kw_only=True)
+class Tcgen05:
+    """The options for the descriptor of a tcgen05.mma."""
+
+    title: ClassVar[str] = "only for tcgen05.mma, whose shape and types are in a descriptor"
+    m: Annotated[int | None, "M, e.g. 128"] = None
+    n: Annotated[int | None, "N, e.g. 256"] = None
+    a: Annotated[str | None, "the type of A, e.g. bf16"] = None
+    b: Annotated[str | None, "the type of B"] = None
+    d: Annotated[str | None, "the type of D"] = None
+    descriptor: Annotated[
+        str | None, "the parts together, m=64,n=32,a=bf16,d=f32, or the 32 bits", "PARTS"
+    ] = None
+    tensor_a: Annotated[bool, "A is in tensor memory"] = False
+
+    @property
+    def parts(self) -> dict[str, int | str]:
+        """The parts that were given, by name."""
+        parts = {"m": self.m, "n": self.n, "a": self.a, "b": self.b, "d": self.d}
+        return {name: value for name, value in parts.items() if value is not None}
+
+    @property
+    def first(self) -> str:
+        """The first option that was given, or ""."""
+        if self.descriptor is not None:
+            return "--descriptor"
+        return "--tensor-a" if self.tensor_a else next((f"--{name}" for name in self.parts), "")
+
+
 _ALIASES = {
     "METADATA": "E",
     "META": "E",
@@ -48,43 +77,33 @@ def operand_name(form: Form, text: str) -> str:
     return "D" if name == "C" and isinstance(form, Tcgen05Mma) else name
 
 
-def form_of(args: argparse.Namespace) -> MmaForm | TransferForm | Tcgen05Form:
+def form_of(instruction: str, tcgen05: Tcgen05) -> MmaForm | TransferForm | Tcgen05Form:
     """The form that the arguments name."""
-    if not names_tcgen05(args):
-        return parse(args.instruction)
-    options = descriptor_options(args)
-    code, parts = _descriptor(args.descriptor)
-    parts |= {name: options[f"--{name}"] for name in _PARTS if f"--{name}" in options}
-    form = parse_any(args.instruction, descriptor=code, **parts)
+    if not names_tcgen05(instruction, tcgen05):
+        return parse(instruction)
+    code, parts = _descriptor(tcgen05.descriptor)
+    form = parse_any(instruction, descriptor=code, **{**parts, **tcgen05.parts})
     if not isinstance(form, Tcgen05Form):
         raise PtxlabError(f"{form.mnemonic} does not belong to tcgen05")
-    if args.tensor_a:
+    if tcgen05.tensor_a:
         if not isinstance(form, Tcgen05Mma):
             raise PtxlabError(f"--tensor-a: {form.mnemonic} has no A")
         form = form.a_from("tensor")
     return form
 
 
-def descriptor_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of a tcgen05.mma that were given, with their values."""
-    options = {"--descriptor": args.descriptor, "--tensor-a": args.tensor_a or None}
-    options |= {f"--{name}": getattr(args, f"tcgen05_{name}", None) for name in _PARTS}
-    return {option: value for option, value in options.items() if value is not None}
-
-
-def names_tcgen05(args: argparse.Namespace) -> bool:
+def names_tcgen05(instruction: str, tcgen05: Tcgen05) -> bool:
     """Whether the arguments name an instruction of tcgen05; its options are refused for others."""
-    if "tcgen05" in args.instruction or "SM100_" in args.instruction:
+    if "tcgen05" in instruction or "SM100_" in instruction:
         return True
-    option = next(iter(descriptor_options(args)), None)
-    if option is not None:
-        raise PtxlabError(f"{option} belongs to tcgen05.mma, found {quoted(args.instruction)}")
+    if tcgen05.first:
+        raise PtxlabError(f"{tcgen05.first} belongs to tcgen05.mma, found {quoted(instruction)}")
     return False
 
 
-def product_of(args: argparse.Namespace, refusal: str) -> Product:
+def product_of(instruction: str, tcgen05: Tcgen05, refusal: str) -> Product:
     """The instruction that the arguments name; `refusal` is the error for one that does not multiply."""
-    form = form_of(args)
+    form = form_of(instruction, tcgen05)
     if isinstance(form, Tcgen05Control):
         raise PtxlabError(f"{form.mnemonic} {form.purpose}; it computes nothing")
     if not isinstance(form, MmaForm | Tcgen05Mma):

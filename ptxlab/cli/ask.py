@@ -250,12 +250,12 @@ def _run(words: Sequence[str]) -> str:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
-            args = parse(words)
+            call = parse(words)
     except SystemExit as stop:
         if not stop.code:  # --help
             return printed.getvalue()
         raise PtxlabError(printed.getvalue().strip() or f"{quoted(' '.join(words))} is no question") from None
-    return str(args.run(args, Style(colour=False)))
+    return str(call.run(Style(colour=False)))
 
 
 def _picture(words: Sequence[str], dark: bool) -> str:
@@ -268,7 +268,7 @@ def _picture(words: Sequence[str], dark: bool) -> str:
             picture = _place_picture(words)
             return "" if picture is None else picture.svg(dark=dark)
         if command in ("show", "cute", "ptx"):
-            forms = [form for form in parse_every(parse(words).instruction) if form.operands]
+            forms = [form for form in parse_every(parse(words).arguments["instruction"]) if form.operands]
             if len(forms) == 1 and not _is_large(forms[0]):
                 return _form_picture(forms[0]).svg(dark=dark)
     return ""
@@ -276,14 +276,17 @@ def _picture(words: Sequence[str], dark: bool) -> str:
 
 def _place_picture(words: Sequence[str]) -> views.Picture | None:
     """The operand's layout, with the lane that the answer names."""
-    args = parse(words)
-    form = form_of(args)
-    name = operand_name(form, args.operand)
-    lane = args.lane if words[0] == "holds" else _lane(form, name, args.row, args.column)
+    arguments = parse(words).arguments
+    form = form_of(arguments["instruction"], arguments["tcgen05"])
+    name = operand_name(form, arguments["operand"])
+    if words[0] == "holds":
+        lane = arguments["lane"]
+    else:
+        lane = _lane(form, name, arguments["row"], arguments["column"])
     if _is_large(form, name):
         return None
     dense = words[0] == "where" and name == "A" and isinstance(form, Product) and form.sparse
-    return views.fragment(form, name, lane=lane, dense=dense and not args.stored)
+    return views.fragment(form, name, lane=lane, dense=dense and not arguments["stored"])
 
 
 def _lane(form: Form, name: str, row: int, column: int) -> int | None:
@@ -311,16 +314,17 @@ def _explorer(words: Sequence[str]) -> str:
     if words[0] in ("list", "models", "conflicts", "repack", "descriptor"):
         return ""
     with contextlib.suppress(PtxlabError, SystemExit):
-        args = parse(words)
-        session = PageSession(explorable(form_of(args)))
+        arguments = parse(words).arguments
+        session = PageSession(explorable(form_of(arguments["instruction"], arguments["tcgen05"])))
         selected: dict[str, Any] = {"selected": {}}
         if words[0] in ("where", "trace"):
-            name = args.operand.upper() if words[0] == "where" else "D"
-            selected["selected"] = {"name": name, "row": args.row, "column": args.column}
-            lane = _lane(session.state.form, name, args.row, args.column)
+            name = arguments["operand"].upper() if words[0] == "where" else "D"
+            row, column = arguments["row"], arguments["column"]
+            selected["selected"] = {"name": name, "row": row, "column": column}
+            lane = _lane(session.state.form, name, row, column)
             selected |= {} if lane is None else {"lane": lane}
         elif words[0] == "holds":
-            selected["lane"] = args.lane
+            selected["lane"] = arguments["lane"]
         session.handle({"method": "update", "state": selected})
         return session.link
     return ""

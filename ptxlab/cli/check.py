@@ -6,9 +6,9 @@ is `Kernel.launch`: the same file runs with and without a GPU.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from .._version import __version__
@@ -16,18 +16,33 @@ from ..errors import counted, listing
 from ..simulator.hazard import KINDS
 from . import output
 from .checked_run import Checked, CheckedLaunch, run
+from .commands import Flags
 from .output import Style, as_json
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"hazard": "error", "note": "note", "bank conflict": "note"}
 
 
-def check(args: argparse.Namespace, style: Style) -> int:
-    """`ptxlab check`: exit status 1 where there is a hazard, or the file does not run to its end."""
-    checked = run(args.file, args.argument or [], quiet=args.format is not None)
-    if args.format == "json":
+def check(
+    style: Style,
+    file: Annotated[str, "a Python script, or a file of pytest (test_*.py)"],
+    *,
+    argument: Annotated[list[str] | None, "an argument for the script, or for pytest", "WORD"] = None,
+    format: Annotated[
+        Literal["json", "sarif"] | None,
+        Flags({"json": "print JSON", "sarif": "for code-scanning services: SARIF 2.1.0"}),
+    ] = None,
+) -> int:
+    """Exit status 1 where there is a hazard, or the file does not run to its end.
+
+    examples:
+      ptxlab check train.py              launches of Triton, Numba, CuTe DSL and others
+      ptxlab check test_kernels.py --sarif > ptxlab.sarif
+    """
+    checked = run(file, argument or [], quiet=format is not None)
+    if format == "json":
         output.write(as_json(_facts(checked)))
-    elif args.format == "sarif":
+    elif format == "sarif":
         output.write(as_json(_sarif(checked)))
     else:
         output.write(_report(checked, style))

@@ -7,13 +7,14 @@ in each session of the shell.
 from __future__ import annotations
 
 import argparse
+from typing import Annotated, Literal
 
 from ..errors import PtxlabError
 from ..isa.catalog import FAMILIES
 from ..isa.dtypes import DTYPES
 from ..isa.targets import GENERATIONS, TARGETS
 from ..simulator.peaks import PEAKS
-from .commands import NAMES_COMMAND
+from .commands import COMMANDS, NAMES_COMMAND
 from .output import Style
 from .parser import build
 
@@ -82,10 +83,18 @@ _ptxlab() {{
 complete -o bashdefault -F _ptxlab ptxlab"""
 
 
-def script(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab completion`: the script for a shell, from a parser of its own, which is marked for shtab."""
-    shell: str = args.shell
-    parser = build()
+def completion(
+    style: Style,
+    shell: Annotated[Literal["bash", "zsh", "fish"], "the shell that reads the script"],
+) -> str:
+    """The script for a shell, from a parser of its own, which is marked for shtab.
+
+    examples:
+      eval "$(ptxlab completion bash)"    in ~/.bashrc
+      eval "$(ptxlab completion zsh)"     in ~/.zshrc, after compinit
+      ptxlab completion fish > ~/.config/fish/completions/ptxlab.fish
+    """
+    parser = build(COMMANDS)
     try:
         import shtab
     except ImportError:

@@ -1,24 +1,23 @@
-"""Commands that compute: run an instruction, trace a result, hunt for differences, measure on a GPU."""
+"""Commands that compute: run an instruction, trace a result, measure on a GPU."""
 
 from __future__ import annotations
 
-import argparse
 import stat
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import gpu, views
+from .. import gpu, inputs, views
 from .._util import interrupts
 from .._util.progress_bar import bar
 from ..errors import PtxlabError, counted, quoted
 from ..gpu.device import check_device
 from ..gpu.measure import measure as measure_here
-from ..gpu.measure import record
+from ..gpu.measure import record as record_all
 from ..gpu.records import Measurement, measurable, measured, read_record
 from ..isa.catalog import Product
 from ..isa.mma import MmaForm
@@ -28,67 +27,84 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
-from ..verify import inputs
-from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
 from . import output
-from .arguments import product_of
-from .output import Style, as_json, check_picture_options, svg
+from .arguments import Tcgen05, product_of
+from .commands import Index, Instruction, Json, Selector
+from .output import PICTURE, Printed, Style, as_json
 
 _SHOWN_ROWS = 16  # of a matrix
 _MAX_MMAS = 10_000_000  # of one `run`: an hour of the emulator
-_MAX_HUNTED = 10**12  # of one hunt: years on a GPU
 
 
-def run(args: argparse.Namespace, style: Style) -> str:
-    """D of random registers from the emulator, the GPU or both, and in how many bits the two differ."""
+_Backend = Literal["emulator", "gpu", "both"]
+
+
+def run(
+    style: Style,
+    instruction: Instruction,
+    *,
+    on: Annotated[_Backend, "both compares them bit for bit (default: emulator)"] = "emulator",
+    seed: Annotated[int, "seed of the random registers (default: 0)"] = 0,
+    batch: Annotated[int, "number of independent MMAs (default: 1)"] = 1,
+    selector: Selector = 0,
+    tcgen05: Tcgen05,
+) -> str:
+    """D of random registers from the emulator, the GPU or both, and in how many bits the two differ.
+
+    examples:
+      ptxlab run mma.m16n8k64.s4 --seed 3
+      ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000
+    """
     form = product_of(
-        args,
+        instruction,
+        tcgen05,
         "it moves a matrix and computes nothing; in Python its `emulate` and `run` take memory and addresses",
     )
-    if not 1 <= args.batch <= _MAX_MMAS:
-        raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MAX_MMAS:,}")
-    if args.on == "gpu" and not gpu.available(form):
+    if not 1 <= batch <= _MAX_MMAS:
+        raise PtxlabError(f"--batch {batch}: run at least one and at most {_MAX_MMAS:,}")
+    if on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
-    if isinstance(form, Tcgen05Mma) and args.selector:
-        form = form.with_descriptor(selector=args.selector)
+    if isinstance(form, Tcgen05Mma) and selector:
+        form = form.with_descriptor(selector=selector)
     else:
-        form.check_modifiers(Modifiers(selector=args.selector))
-    first, differing = _run_batch(form, args)
+        form.check_modifiers(Modifiers(selector=selector))
+    first, differing = _run_batch(form, on, seed, batch, selector)
     name, d = next(iter(first.items()))
-    batch = counted(args.batch, "instruction")
+    count = counted(batch, "instruction")
     lines = [
         style.bold(form.mnemonic),
-        style.dim(f"  {batch} on random registers, seed {args.seed}; GPU: {gpu.status(form)}"),
+        style.dim(f"  {count} on random registers, seed {seed}; GPU: {gpu.status(form)}"),
         "",
         f"D of the first, from the {name}:",
         _matrix_text(form.d.unpack(d), style),
     ]
-    if args.on == "both" and differing is None:
+    if on == "both" and differing is None:
         lines += ["", "nothing to compare with: the GPU did not take part"]
     elif differing is not None:
-        total = args.batch * d.size * d.itemsize * 8
-        lines += ["", f"emulator and GPU differ in {differing} of {total} bits of D ({batch})"]
+        total = batch * d.size * d.itemsize * 8
+        lines += ["", f"emulator and GPU differ in {differing} of {total} bits of D ({count})"]
     return "\n".join(lines)
 
 
-def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArray[Any]], int | None]:
+def _run_batch(
+    form: Product, on: _Backend, seed: int, batch: int, selector: int
+) -> tuple[dict[str, NDArray[Any]], int | None]:
     """Registers of the first D by backend, and in how many bits of the batch the two backends differ.
 
     A large batch is run in parts, so that it takes no more memory than a small one.
     """
-    from ..verify.case import batch_size  # late, as below: the other commands start without it
+    from ..differences.case import batch_size  # late: the other commands start without it
 
     first: dict[str, NDArray[Any]] = {}
     differing = None
     size = batch_size(form)
-    with bar(args.batch, "MMAs") as tick:
-        for number, start in enumerate(range(0, args.batch, size)):
-            count = min(size, args.batch - start)
-            seed = args.seed + (number << 64)
-            selector = 0 if isinstance(form, Tcgen05Mma) else args.selector
-            operands = inputs.make(form, _default_category(form), count, seed, selector)
-            results = _results(form, operands, args.on)
+    with bar(batch, "MMAs") as tick:
+        for number, start in enumerate(range(0, batch, size)):
+            count = min(size, batch - start)
+            copy = 0 if isinstance(form, Tcgen05Mma) else selector
+            operands = inputs.make(form, _default_category(form), count, seed + (number << 64), copy)
+            results = _results(form, operands, on)
             first = first or {name: registers[0] for name, registers in results.items()}
             if len(results) == 2:
                 bits = np.bitwise_count(results["emulator"] ^ results["GPU"]).sum()
@@ -97,7 +113,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
     return first, differing
 
 
-def _results(form: Product, operands: Operation, on: str) -> dict[str, NDArray[Any]]:
+def _results(form: Product, operands: Operation, on: _Backend) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both if there is a GPU."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
@@ -132,47 +148,69 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 # -- trace ------------------------------
 
 
-def trace(args: argparse.Namespace, style: Style) -> str:
-    """Why an element of D has its bits, as text, JSON or SVG."""
-    check_picture_options(args)
+def trace(
+    style: Style,
+    instruction: Instruction,
+    row: Index,
+    column: Index,
+    *,
+    category: Annotated[
+        str | None,
+        "category of inputs, e.g. bits, moderate, exponents (default: moderate; bits for integers)",
+        "NAME",
+    ] = None,
+    seed: Annotated[int, "seed of the inputs (default: 0)"] = 0,
+    model: Annotated[str | None, "the chip whose arithmetic is traced, e.g. sm_80", "CHIP"] = None,
+    a: Annotated[str | None, "A from a file written by np.save; a dense matrix", "FILE.npy"] = None,
+    b: Annotated[str | None, "B from a file written by np.save", "FILE.npy"] = None,
+    c: Annotated[str | None, "C from a file written by np.save", "FILE.npy"] = None,
+    tcgen05: Annotated[Tcgen05, {"m", "n", "descriptor", "tensor_a"}],  # it has another use for --a and --b
+    printed: Annotated[Printed, PICTURE],
+) -> str:
+    """Why an element of D has its bits, as text, JSON or SVG.
+
+    examples:
+      ptxlab trace mma.m16n8k16.f32.f16 3 5
+      ptxlab trace mma.m16n8k64.s4 6 7 --category edges       sums that wrap around
+      ptxlab trace mma.m16n8k16.f32.f16 3 5 --category exponents --seed 2
+      ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture
+      ptxlab trace tcgen05.mma.cta_group::1.kind::f8f6f4 3 5 --descriptor m=64,a=e5m2
+    """
+    printed.check()
     form = product_of(
-        args,
+        instruction,
+        tcgen05,
         "it moves a matrix, so there is nothing to trace; `ptxlab where` says where its elements go",
     )
-    operands, origin = _trace_inputs(form, args)
-    result = trace_element(operands, args.row, args.column, model=args.model)
-    if args.format == "json":
+    files = {name: path for name, path in (("A", a), ("B", b), ("C", c)) if path is not None}
+    operands, origin = _trace_inputs(form, category or _default_category(form), seed, files)
+    result = trace_element(operands, row, column, model=model)
+    if printed.format == "json":
         return as_json({"inputs": origin, **result.as_dict()})
-    if args.format == "svg":
-        return svg(views.trace(result, f"inputs: {origin}"), args)
+    if printed.format == "svg":
+        return printed.svg(views.trace(result, f"inputs: {origin}"))
     title = style.bold(f"{trace_title(result)}, {result.chip}")
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
 
-def _trace_inputs(form: Product, args: argparse.Namespace) -> tuple[Operation, str]:
-    """The inputs, made from a seed or read from files, and their origin in words."""
-    category = args.category or _default_category(form)
-    operands = inputs.make(form, category, 1, args.seed).item(0)
-    if args.a is not None:
-        matrix = _load(args.a, "A", form.a_dense.shape)
+def _trace_inputs(form: Product, category: str, seed: int, files: dict[str, str]) -> tuple[Operation, str]:
+    """The inputs, made from a seed or read from the files of A, B and C, and their origin in words."""
+    operands = inputs.make(form, category, 1, seed).item(0)
+    if "A" in files:
+        matrix = _load(files["A"], "A", form.a_dense.shape)
         if form.e is not None:
             matrix, nibbles = form.compress(matrix)
             operands = replace(operands, e=form.e.pack_codes(nibbles))
         operands = replace(operands, a=form.a.pack(matrix))
-    if args.b is not None:
-        operands = replace(operands, b=form.b.pack(_load(args.b, "B", form.b.shape)))
-    if args.c is not None:
-        operands = replace(operands, c=form.c.pack(_load(args.c, "C", form.c.shape)))
-    files = {"A": args.a, "B": args.b, "C": args.c}
-    origins = [
-        f"{name} from {output.one_line(Path(path).name[:60])}"
-        for name, path in files.items()
-        if path is not None
-    ]
-    made = f"ptxlab.inputs.make(ins, {category!r}, 1, seed={args.seed})"
+    if "B" in files:
+        operands = replace(operands, b=form.b.pack(_load(files["B"], "B", form.b.shape)))
+    if "C" in files:
+        operands = replace(operands, c=form.c.pack(_load(files["C"], "C", form.c.shape)))
+    origins = [f"{name} from {output.one_line(Path(path).name[:60])}" for name, path in files.items()]
+    made = f"ptxlab.inputs.make(ins, {category!r}, 1, seed={seed})"
     if not origins:
         origins.append(made)
-    elif len(origins) < len(files):
+    elif len(origins) < 3:
         origins.append(f"the rest {made}")
     return operands, ", ".join(origins)
 
@@ -198,59 +236,51 @@ def _load(path: str, name: str, shape: tuple[int, int]) -> NDArray[Any]:
     return np.array(array)
 
 
-# -- hunt ------------------------------
-
-
-def hunt(args: argparse.Namespace, style: Style) -> int:
-    """Look for a difference and print the outcome. The exit status is 1 if there is one."""
-    from ..verify.hunt import hunt as hunt_for_differences
-
-    form = product_of(args, "it moves a matrix: there is no arithmetic to hunt in")
-    if not 1 <= args.mmas <= _MAX_HUNTED:
-        raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MAX_HUNTED:,}")
-    try:
-        report = hunt_for_differences(
-            form,
-            mmas=args.mmas,
-            seed=args.seed,
-            categories=args.category,
-            model=args.model,
-            against=args.against,
-        )
-    except KeyboardInterrupt:
-        output.error("ptxlab: the hunt was stopped before it found anything")
-        return interrupts.STATUS
-    output.write(str(report))
-    difference = report.trace()
-    if difference is not None:
-        output.write(f"\n{trace_text(difference)}")
-        output.write(f"\n{report.as_test()}".rstrip("\n"))
-    return int(report.found)
-
-
 # -- measure ------------------------------
 
 
-def measure(args: argparse.Namespace, style: Style) -> str | int:
-    """One instruction, or with --all every instruction of the GPU."""
-    if args.all:
-        if args.instruction is not None:
+def measure(
+    style: Style,
+    instruction: Annotated[str | None, "PTX mnemonic, short name, or pasted code"] = None,
+    *,
+    json: Json = False,
+    a: Annotated[Literal["register", "shared"] | None, "where wgmma finds A (default: register)"] = None,
+    zeros: Annotated[bool, "operands of zeros: less power, higher clocks"] = False,
+    recorded: Annotated[
+        str | None, "show what was recorded on a chip, e.g. H200; needs no GPU", "CHIP"
+    ] = None,
+    all: Annotated[bool, "every instruction of this machine's GPU"] = False,
+    record: Annotated[
+        str | None,
+        "keep the figures of --all in FILE.json (default: in your data folder)",
+        "[FILE]",
+    ] = None,
+) -> str | int:
+    """One instruction, or with --all every instruction of the GPU.
+
+    examples:
+      ptxlab measure mma.m16n8k16.f32.f16                        on this machine's GPU
+      ptxlab measure wgmma.m64n128k16.f32.f16 --a shared --recorded H200    without one
+      ptxlab measure --all --record                              every instruction
+    """
+    if all:
+        if instruction is not None:
             raise PtxlabError("--all measures every instruction; leave INSTRUCTION out")
-        return _record(args.record)
-    if args.record is not None:
+        return _record(record)
+    if record is not None:
         raise PtxlabError("--record goes with --all: it keeps the figures of every instruction")
-    if args.instruction is None:
+    if instruction is None:
         raise PtxlabError("which INSTRUCTION? Name one, or measure all of them with --all")
-    form = measurable(args.instruction)
-    if args.a is not None:
+    form = measurable(instruction)
+    if a is not None:
         if not isinstance(form, MmaForm) or form.lanes != 128:
-            raise PtxlabError(f"--a {args.a}: only wgmma, not {form.mnemonic}, can take A from shared memory")
-        form = form.a_from(args.a)
-    if args.recorded is not None:
-        result = measured(form, args.recorded)
+            raise PtxlabError(f"--a {a}: only wgmma, not {form.mnemonic}, can take A from shared memory")
+        form = form.a_from(a)
+    if recorded is not None:
+        result = measured(form, recorded)
     else:
-        result = _measured_here(form, "zeros" if args.zeros else "random")
-    if args.json:
+        result = _measured_here(form, "zeros" if zeros else "random")
+    if json:
         return as_json(_measured_facts(result))
     first, *others = repr(result).splitlines()
     return "\n".join([style.bold(first), *others])
@@ -266,7 +296,7 @@ def _measured_here(form: MmaForm | TransferForm, contents: Literal["random", "ze
 
 def _record(path: str | None) -> str | int:
     try:
-        file = record(path or None)
+        file = record_all(path or None)
     except KeyboardInterrupt:
         output.error(
             "ptxlab: interrupted; what was measured is kept, and the same command continues from there"

@@ -6,7 +6,6 @@ was copied: a file with another hash has been changed.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
 import json
@@ -15,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from .._util.files import (
     expanded,
@@ -151,21 +151,38 @@ def _read_manifest(folder: Path) -> dict[str, str]:
     return {name: value for name, value in hashes.items() if isinstance(value, str)}
 
 
-def lab(args: argparse.Namespace, style: Style) -> int:
-    """Copy the notebooks and start JupyterLab on the copies."""
-    if not args.copy_only and importlib.util.find_spec("jupyterlab") is None:
+def lab(
+    style: Style,
+    *jupyter_options: str,
+    to: Annotated[
+        str, "the folder of your copies (default: ptxlab-notebooks)", "FOLDER"
+    ] = "ptxlab-notebooks",
+    update: Annotated[
+        bool, "replace copies by newer versions; a new version of a notebook you changed is put beside it"
+    ] = False,
+    copy_only: Annotated[bool, "copy, but do not open JupyterLab"] = False,
+) -> int:
+    """Copy the notebooks and start JupyterLab on the copies.
+
+    examples:
+      ptxlab lab                        into the folder ptxlab-notebooks
+      ptxlab lab --to course            into another folder
+      ptxlab lab --update               after an update of ptxlab
+      ptxlab lab --no-browser --port 9999    with options of jupyter lab
+    """
+    if not copy_only and importlib.util.find_spec("jupyterlab") is None:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
-    if not args.copy_only:
+    if not copy_only:
         _require_home()
-    for word in (args.to, *args.jupyter_options):
+    for word in (to, *jupyter_options):
         if "\0" in word:
             raise PtxlabError(f"{quoted(word)}: no folder and no option has such a name")
-    folder = expanded(args.to, "--to")
-    copied = copy_notebooks(notebooks(), folder, update=args.update)
+    folder = expanded(to, "--to")
+    copied = copy_notebooks(notebooks(), folder, update=update)
     output.write(f"{folder.resolve()}: {copied}")
-    if args.copy_only:
+    if copy_only:
         return 0
-    options = list(args.jupyter_options)
+    options = list(jupyter_options)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as in many containers
     if is_root and "--allow-root" not in options:
         options.append("--allow-root")

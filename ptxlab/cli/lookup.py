@@ -1,16 +1,15 @@
 """Commands that look something up: list, show, where, holds, layout, metadata, cute, ptx, sass, models.
 
-Each takes the parsed arguments, asks `ptxlab.views` for tables or pictures, and returns the text to print.
+Each asks `ptxlab.views` for tables or pictures, and returns the text to print.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from .. import views
 from ..errors import PtxlabError, counted, listing, quoted, wrapped
@@ -31,17 +30,18 @@ from ..views.fragment_pictures import Label
 from ..views.places import shared_elements, shared_operand, tensor_elements, with_mn_major
 from ..views.tile_pictures import operand_tile
 from . import output
-from .arguments import find_operand, form_of, names_tcgen05, operand_name
+from .arguments import Tcgen05, find_operand, form_of, names_tcgen05, operand_name
+from .commands import Family, Flags, Index, Instruction, Json, OperandName, Selector, Swizzle, Transposed
 from .memory import tile_facts
 from .output import (
+    PICTURE,
+    Printed,
     Style,
     as_csv,
     as_json,
     as_markdown,
     as_text,
-    check_picture_options,
     sparse_places_text,
-    svg,
 )
 
 #: How notes begin that are about pictures only.
@@ -52,19 +52,44 @@ _WIDTH = 100  # of the lines of `show` where there is no terminal
 _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 
-def list_(args: argparse.Namespace, style: Style) -> str:
-    sparse = args.sparse if args.sparse or args.dense else None
-    if args.family and args.named_family not in (None, args.family):
-        raise PtxlabError(
-            f"found two families, {quoted(args.family)} and {quoted(args.named_family)}; name one"
-        )
-    family = args.family or args.named_family
-    forms, counts = views.forms(family, args.target, args.type, args.shape, sparse)
-    if args.json:
-        return as_json(views.counts(forms) if args.count else [form.mnemonic for form in forms])
+def list_(
+    style: Style,
+    family: Family = None,
+    *,
+    json: Json = False,
+    named_family: Annotated[str | None, "the same as FAMILY", "FAMILY", "--family"] = None,
+    target: Annotated[str | None, "only what this target has, e.g. sm_90a"] = None,
+    type: Annotated[str | None, "only this element type of A, B or D, e.g. s4"] = None,
+    shape: Annotated[str | None, "only this shape, e.g. m16n8k64 or 'm64n*k64'"] = None,
+    density: Annotated[
+        Literal["sparse", "dense"] | None,
+        Flags(
+            {
+                "sparse": "only instructions with a sparse A",
+                "dense": "only instructions with a dense A",
+            }
+        ),
+    ] = None,
+    count: Annotated[bool, "only count them, by family and type of A"] = False,
+) -> str:
+    """The names of the instructions that fit, or how many there are.
+
+    examples:
+      ptxlab list --count                        how many, by family and type
+      ptxlab list --target sm_75 --type s4       the s4 instructions of a T4
+      ptxlab list --shape 'm64n*k64' --sparse    a shape with every N
+      ptxlab list wgmma | head -3                one name per line in a pipe
+    """
+    sparse = None if density is None else density == "sparse"
+    if family and named_family not in (None, family):
+        raise PtxlabError(f"found two families, {quoted(family)} and {quoted(named_family)}; name one")
+    family = family or named_family
+    forms, counts = views.forms(family, target, type, shape, sparse)
+    if json:
+        return as_json(views.counts(forms) if count else [form.mnemonic for form in forms])
     if not forms:
         raise PtxlabError("no instruction fits; `ptxlab list --count` shows what there is")
-    if args.count:
+    if count:
         return as_text(views.counts(forms), style)
     total = counted(len(forms), "instruction")
     if not style.terminal:
@@ -72,22 +97,40 @@ def list_(args: argparse.Namespace, style: Style) -> str:
             output.error(total)
         return "\n".join(form.mnemonic for form in forms)
     lines = []
-    for family, count in counts.items():
-        lines.append(style.bold(f"{family} ({count})"))
-        lines += [f"  {form.mnemonic}" for form in forms if form.family == family]
+    for name, number in counts.items():
+        lines.append(style.bold(f"{name} ({number})"))
+        lines += [f"  {form.mnemonic}" for form in forms if form.family == name]
     return "\n".join([*lines, style.dim(total)])
 
 
 # -- show ------------------------------
 
 
-def show(args: argparse.Namespace, style: Style) -> str:
-    forms = (parse_every if names_tcgen05(args) else parse_all)(args.instruction)
+def show(
+    style: Style,
+    instruction: Instruction,
+    *,
+    json: Json = False,
+    target: Annotated[
+        str | None,
+        "the chip whose machine code is shown (default: sm_90a, or the first that has the instruction)",
+    ] = None,
+    no_sass: Annotated[bool, "leave out the machine code, which takes a second the first time"] = False,
+    tcgen05: Tcgen05,
+) -> str:
+    """Every fact about one instruction, or the instructions of a pasted kernel.
+
+    examples:
+      ptxlab show mma.m16n8k64.s4
+      ptxlab show mma.m16n8k64.s4 --target sm_80    with the machine code of that chip
+      ptxlab show wmma.m8n8k32.s4 --json
+    """
+    forms = (parse_every if names_tcgen05(instruction, tcgen05) else parse_all)(instruction)
     if len(forms) > 1:
-        return _show_several(forms, args, style)
-    form = form_of(args)
-    facts = views.facts(form, args.target, run=not args.no_sass)
-    if args.json:
+        return _show_several(forms, json, style)
+    form = form_of(instruction, tcgen05)
+    facts = views.facts(form, target, run=not no_sass)
+    if json:
         return as_json({"instruction": form.mnemonic, **facts})
     lines = [style.bold(form.mnemonic)]
     abridged = False
@@ -104,9 +147,9 @@ def show(args: argparse.Namespace, style: Style) -> str:
     return "\n".join(lines)
 
 
-def _show_several(forms: Sequence[Form], args: argparse.Namespace, style: Style) -> str:
+def _show_several(forms: Sequence[Form], json: bool, style: Style) -> str:
     """The matrix instructions of a pasted kernel, a line each."""
-    if args.json:
+    if json:
         return as_json([form.mnemonic for form in forms])
     title = style.bold(f"{len(forms)} matrix instructions in this text; `ptxlab show` tells more about one")
     return "\n".join([title, *(f"  {form.mnemonic}" for form in forms)])
@@ -165,29 +208,53 @@ def _with_holders(table: views.Table, form: Form) -> views.Table:
     return replace(table, columns=tuple(_holder_name(name, form) for name in table.columns))
 
 
-def where(args: argparse.Namespace, style: Style) -> str:
-    form = form_of(args)
-    name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
-    element = f"{args.operand.upper()}[{args.row}][{args.column}]"
-    if args.explain and not isinstance(form, Tcgen05Form):
-        return _explain(form, name, args, style)
-    place = (args.row, args.column, args.swizzle, args.transposed)
+def where(
+    style: Style,
+    instruction: Instruction,
+    operand: OperandName,
+    row: Index,
+    column: Index,
+    *,
+    json: Json = False,
+    explain: Annotated[
+        bool, "for D: also every register of A, B, C, E and the scales that goes into the element"
+    ] = False,
+    stored: Annotated[bool, "for a sparse A: row and column are those of the compressed matrix"] = False,
+    swizzle: Swizzle = 0,
+    transposed: Transposed = False,
+    tcgen05: Tcgen05,
+) -> str:
+    """The places of an element; with `explain`, of everything that goes into it.
+
+    examples:
+      ptxlab where mma.m16n8k64.s4 A 9 37
+      ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble
+      ptxlab where mma.m16n8k64.s4 D 9 3 --explain         everything that goes into it
+      ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory
+      ptxlab where tcgen05.mma.cta_group::1.kind::f16 D 20 3 --m 64    in tensor memory
+    """
+    form = form_of(instruction, tcgen05)
+    name, in_tensors = operand_name(form, operand), isinstance(form, Tcgen05Form)
+    element = f"{operand.upper()}[{row}][{column}]"
+    place = (row, column, swizzle, transposed)
+    if explain and not isinstance(form, Tcgen05Form):
+        return _explain(form, name, place, json, style)
     sparse = name == "A" and isinstance(form, Product) and form.sparse
-    if sparse and not args.stored and isinstance(form, Product):
+    if sparse and not stored and isinstance(form, Product):
         places = views.sparse_where(form, *place)
-        if args.json:
+        if json:
             return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
-        nibble, stored = (_with_holders(table, form) for table in (places.nibble, places.places))
-        places = replace(places, nibble=nibble, places=stored)
+        nibble, found = (_with_holders(table, form) for table in (places.nibble, places.places))
+        places = replace(places, nibble=nibble, places=found)
         return sparse_places_text(element, _title(form), places, style)
     title = f"stored {element}" if sparse else element
-    if args.explain and isinstance(form, Tcgen05Form):
+    if explain and isinstance(form, Tcgen05Form):
         if name != "D":
             raise PtxlabError(f"--explain is for an element of D, found {name}")
         table = tensor_explain(form, *place)
     else:
         table = views.where(form, name, *place)
-    if args.json:
+    if json:
         element = title if in_tensors else element
         return as_json({"instruction": form.mnemonic, "element": element, "places": table})
     lines = [f"{style.bold(title)} of {_title(form)}"]
@@ -201,20 +268,21 @@ def _title(form: Form) -> str:
     return f"{form.mnemonic}, {form.shape}" if isinstance(form, Tcgen05Mma) else form.mnemonic
 
 
-def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> str:
+def _explain(form: Form, name: str, place: tuple[int, int, int, bool], json: bool, style: Style) -> str:
+    row, column, swizzle, transposed = place
     if name not in ("C", "D"):
         raise PtxlabError(
             f"--explain is for an element of D (or of C, which goes into it), found {name}; "
-            f"without --explain the place of {name}[{args.row}][{args.column}] is shown"
+            f"without --explain the place of {name}[{row}][{column}] is shown"
         )
-    explanation = views.explain(form, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
-    if args.json:
+    explanation = views.explain(form, row, column, swizzle=swizzle, transposed=transposed)
+    if json:
         return as_json(explanation.as_dict())
     tables = {key: _with_holders(table, form) for key, table in explanation.tables().items()}
     lines = [f"{style.bold(explanation.element)} of {form.mnemonic}", f"  {explanation.formula}", ""]
     for operand in ("D", "C"):
-        table = _with_holders(views.where(form, operand, args.row, args.column), form)
-        lines += [f"  {operand}[{args.row}][{args.column}]:", as_text(table, style, "    "), ""]
+        table = _with_holders(views.where(form, operand, row, column), form)
+        lines += [f"  {operand}[{row}][{column}]:", as_text(table, style, "    "), ""]
     titles = {
         "e": "  nibbles of this row in the metadata E:",
         "scale_a": "  scales of A, SFA:",
@@ -230,65 +298,110 @@ def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> s
     return "\n".join([*lines, as_text(tables["terms"], style, "    ")])
 
 
-def holds(args: argparse.Namespace, style: Style) -> str:
-    """The elements in a lane; in tensor memory, --register is a column."""
-    form = form_of(args)
-    name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
-    if args.cta and not in_tensors:
-        raise PtxlabError(f"--cta {args.cta}: {form.mnemonic} is not executed by a CTA pair; tcgen05 is")
-    table = views.holds(form, name, args.lane, args.register, args.cta)
-    if args.json:
-        cta = {"cta": args.cta} if in_tensors else {}
-        facts = {"instruction": form.mnemonic, "operand": name, **cta, "lane": args.lane}
+def holds(
+    style: Style,
+    instruction: Instruction,
+    operand: OperandName,
+    *,
+    json: Json = False,
+    lane: Annotated[int, "0 to 31; 0 to 127 for a warpgroup and tensor memory"],
+    register: Annotated[
+        int | None, "only this register; for tcgen05.mma, this column of tensor memory"
+    ] = None,
+    cta: Annotated[int, "for a CTA pair (cta_group::2): 0 or 1"] = 0,
+    tcgen05: Tcgen05,
+) -> str:
+    """The elements in a lane; in tensor memory, --register is a column.
+
+    examples:
+      ptxlab holds mma.m16n8k64.s4 A --lane 5
+      ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1
+      ptxlab holds tcgen05.ld.sync.aligned.16x256b.x1.b32 R --lane 37    a thread of 128
+    """
+    form = form_of(instruction, tcgen05)
+    name, in_tensors = operand_name(form, operand), isinstance(form, Tcgen05Form)
+    if cta and not in_tensors:
+        raise PtxlabError(f"--cta {cta}: {form.mnemonic} is not executed by a CTA pair; tcgen05 is")
+    table = views.holds(form, name, lane, register, cta)
+    if json:
+        pair = {"cta": cta} if in_tensors else {}
+        facts = {"instruction": form.mnemonic, "operand": name, **pair, "lane": lane}
         return as_json({**facts, "elements": table})
     if in_tensors:
         holder = "thread" if name == "R" else "lane"
-        title = style.bold(f"{holder} {args.lane}" + (f" of CTA {args.cta}" if args.cta else ""))
+        title = style.bold(f"{holder} {lane}" + (f" of CTA {cta}" if cta else ""))
         return f"{title} of {_title(form)}\n{as_text(table, style, '  ')}"
     note = form.operand(name).describe()
     if form.sparse and name == "A":
         note += ", by stored coordinates"
-    title = style.lane(args.lane, f"{form.operand(name).holder} {args.lane}")
+    title = style.lane(lane, f"{form.operand(name).holder} {lane}")
     return f"{title} of {form.mnemonic}\n  {style.dim(note)}\n{as_text(table, style, '  ')}"
 
 
 # -- layouts ------------------------------
 
 
-def layout(args: argparse.Namespace, style: Style) -> str:
-    check_picture_options(args)
-    form = form_of(args)
+def layout(
+    style: Style,
+    instruction: Instruction,
+    operand: OperandName,
+    *,
+    dense: Annotated[bool, "for a sparse A: the logical (dense) matrix, not the compressed one"] = False,
+    lane: Annotated[int | None, "highlight this lane in --svg"] = None,
+    swizzle: Swizzle = 0,
+    transposed: Transposed = False,
+    tcgen05: Tcgen05,
+    printed: Annotated[Printed, PICTURE | {"csv", "markdown", "cute", "formula"}],
+) -> str:
+    """Where every element of an operand is, as a table, a picture or a formula.
+
+    examples:
+      ptxlab layout mma.m16n8k64.s4 C
+      ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
+      ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
+      ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element
+      ptxlab layout tcgen05.mma.cta_group::1.kind::f16 D --m 64 --svg > d.svg
+    """
+    printed.check()
+    form = form_of(instruction, tcgen05)
     if isinstance(form, Tcgen05Form):
-        return _tensor_layout(form, args, style)
-    operand = find_operand(form, args.operand)
-    if args.format in ("csv", "json", "cute", "formula"):
-        if args.dense:
+        name = operand_name(form, operand)
+        if dense:
             raise PtxlabError(
-                f"--dense is for the table, --markdown and --svg; --{args.format} gives the stored elements"
+                "--dense: the stored A of tcgen05.mma.sp is shown; `compress` in Python makes it"
             )
-        if args.format in ("cute", "formula"):
-            return _notation(form, operand, args.format)
-        return _elements(form, operand, args)
-    if operand.layout is None and args.format != "svg":
-        tile = Tile.of(operand, args.swizzle, args.transposed)
+        if name in form.operands and form.operands[name].layout is None:
+            return _tensor_tile(form, name, swizzle, transposed, printed, style)
+        return _tensor_layout(form, name, lane, printed, style)
+    found = find_operand(form, operand)
+    if printed.format in ("csv", "json", "cute", "formula"):
+        if dense:
+            raise PtxlabError(
+                "--dense is for the table, --markdown and --svg; "
+                f"--{printed.format} gives the stored elements"
+            )
+        if printed.format in ("cute", "formula"):
+            return _notation(form, found, printed.format)
+        table = views.layout(found, swizzle, transposed)
+        if printed.format == "csv":
+            return as_csv(table)
+        facts = {} if found.layout else tile_facts(Tile.of(found, swizzle, transposed))
+        return _elements(form, found, facts, table)
+    if found.layout is None and printed.format != "svg":
+        tile = Tile.of(found, swizzle, transposed)
         words = (
             f"leading dimension offset (LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} "
             f"bytes; descriptor 0x{tile.descriptor():016x} at address 0"
         )
-        return _tile_text(form, operand, tile, args, style, words, tile.cute)
-    label: Label = "auto" if args.format == "svg" else "elements"
-    picture = views.fragment(
-        form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
-    )
-    text = _picture_text(picture, args, style)
-    copies = "" if args.format else views.copies_note(operand)
+        return _tile_text(form, found, tile, printed, style, words, tile.cute)
+    label: Label = "auto" if printed.format == "svg" else "elements"
+    picture = views.fragment(form, found.name, dense=dense, lane=lane, label=label, swizzle=swizzle)
+    text = _picture_text(picture, printed, style)
+    copies = "" if printed.format else views.copies_note(found)
     return f"{text}\n\n{copies}" if copies else text
 
 
-def _elements(form: Form, operand: Operand, args: argparse.Namespace) -> str:
-    table = views.layout(operand, args.swizzle, args.transposed)
-    if args.format == "csv":
-        return as_csv(table)
+def _elements(form: Form, operand: Operand, tile: dict[str, object], table: views.Table) -> str:
     return as_json(
         {
             "instruction": form.mnemonic,
@@ -298,7 +411,7 @@ def _elements(form: Form, operand: Operand, args: argparse.Namespace) -> str:
             "lanes": operand.lanes,
             "registers": operand.registers,
             "cute": operand.layout.cute if operand.layout else None,
-            **({} if operand.layout else tile_facts(Tile.of(operand, args.swizzle, args.transposed))),
+            **tile,
             "elements": table,
         }
     )
@@ -312,11 +425,11 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
 
 
 def _picture_text(
-    picture: views.Picture, args: argparse.Namespace, style: Style, table: views.Table | None = None
+    picture: views.Picture, printed: Printed, style: Style, table: views.Table | None = None
 ) -> str:
     """A picture as SVG, or its grids as tables; with another `table`, notes about colours are left out."""
-    if args.format == "svg":
-        return svg(picture, args)
+    if printed.format == "svg":
+        return printed.svg(picture)
     if table is None:
         tables, notes = (
             [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"],
@@ -324,102 +437,123 @@ def _picture_text(
         )
     else:
         tables, notes = [table], tuple(n for n in picture.notes if not n.startswith(_ABOUT_COLOURS))
-    if args.format == "markdown":
+    if printed.format == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)
     title = f"{style.bold(picture.title)}\n{style.dim('; '.join(notes))}"
     return "\n\n".join([title, *(as_text(table, style) for table in tables)])
 
 
-def _tensor_layout(form: Tcgen05Form, args: argparse.Namespace, style: Style) -> str:
+def _tensor_layout(form: Tcgen05Form, name: str, lane: int | None, printed: Printed, style: Style) -> str:
     """Blocks of lanes and columns of tensor memory, every element, or a picture."""
-    name = operand_name(form, args.operand)
-    if args.dense:
-        raise PtxlabError("--dense: the stored A of tcgen05.mma.sp is shown; `compress` in Python makes it")
-    operand = form.operands.get(name)
-    if operand is not None and operand.layout is None:
-        return _tensor_tile(form, name, args, style)
-    if args.format == "formula":
+    if printed.format == "formula":
         raise PtxlabError("--formula: tensor memory is described by --cute, or by every element with --csv")
-    if args.format == "cute":
+    if printed.format == "cute":
         rows = [row for row in views.tensor_layouts(form).rows if row[0] == name]
         if not rows:
             form.tensor(name)  # says what there is
         return str(rows[0][3])
-    if args.format == "csv":
+    if printed.format == "csv":
         return as_csv(tensor_elements(form, name))
-    if args.format == "json":
+    if printed.format == "json":
         elements = tensor_elements(form, name)
         return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
-    picture = views.fragment(form, name, lane=args.lane)
+    picture = views.fragment(form, name, lane=lane)
     in_tensors = name in form.tensors
     table = views.tensor_blocks(form, name) if in_tensors else views.grid_table(picture.grids[0])
-    return _picture_text(picture, args, style, table)
+    return _picture_text(picture, printed, style, table)
 
 
-def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
+def _tensor_tile(
+    form: Tcgen05Form, name: str, swizzle: int, transposed: bool, printed: Printed, style: Style
+) -> str:
     """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
     operand = form.operands[name]
     if not isinstance(form, Tcgen05Mma):
         raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
-    if args.transposed:
+    if transposed:
         form = with_mn_major(form, operand)
-    memory = shared_tile(form, operand, args.swizzle)
+    memory = shared_tile(form, operand, swizzle)
     operand = shared_operand(form, operand)
-    if args.format in ("cute", "formula"):
+    if printed.format in ("cute", "formula"):
         return memory.cute
-    if args.format == "svg":
+    if printed.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
-        return svg(operand_tile(form, form.operands[name], args.swizzle), args)
-    if args.format == "csv":
-        return as_csv(shared_elements(form, name, args.swizzle))
-    if args.format == "json":
-        elements = shared_elements(form, name, args.swizzle)
+        return printed.svg(operand_tile(form, form.operands[name], swizzle))
+    if printed.format == "csv":
+        return as_csv(shared_elements(form, name, swizzle))
+    if printed.format == "json":
+        elements = shared_elements(form, name, swizzle)
         return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
-    return _tile_text(form, operand, memory, args, style)
+    return _tile_text(form, operand, memory, printed, style)
 
 
-def _tile_text(
-    form: Form, operand: Operand, tile: Tile, args: argparse.Namespace, style: Style, *facts: str
-) -> str:
+def _tile_text(form: Form, operand: Operand, tile: Tile, printed: Printed, style: Style, *facts: str) -> str:
     """The byte offsets of an operand in its tile, below facts about that, or as Markdown alone."""
     table = views.offsets(operand, tile=tile)
-    if args.format == "markdown":
+    if printed.format == "markdown":
         return as_markdown(table)
     title = style.bold(f"{operand.name} of {_title(form)}")
     note = style.dim(f"{operand.describe()}; byte offsets in its tile")
     return "\n".join([title, note, *facts, "", as_text(table, style)])
 
 
-def metadata(args: argparse.Namespace, style: Style) -> str:
-    check_picture_options(args)
-    form, table = form_of(args), None
+def metadata(
+    style: Style,
+    instruction: Instruction,
+    *,
+    selector: Selector = 0,
+    tcgen05: Tcgen05,
+    printed: Annotated[Printed, PICTURE | {"csv", "markdown"}],
+) -> str:
+    """The nibbles of the metadata E, as a table or a picture.
+
+    examples:
+      ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
+      ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg
+      ptxlab metadata tcgen05.mma.sp.cta_group::1.kind::f16 --selector 1
+    """
+    printed.check()
+    form, table = form_of(instruction, tcgen05), None
     if not isinstance(form, Product) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     if isinstance(form, Tcgen05Mma):
-        if args.selector:
-            form = form.with_descriptor(selector=args.selector)
+        if selector:
+            form = form.with_descriptor(selector=selector)
         picture, table = views.tensor_memory(form, "E"), views.tensor_blocks(form, "E")
         nibbles = tensor_elements(form, "E")
     else:
-        picture = views.metadata(form, selector=args.selector)
+        picture = views.metadata(form, selector=selector)
         nibbles = views.grid_table(picture.grids[0])
-    if args.format == "json":
-        return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
-    if args.format == "csv":
+    if printed.format == "json":
+        return as_json({"instruction": form.mnemonic, "selector": selector, "nibbles": nibbles})
+    if printed.format == "csv":
         return as_csv(nibbles)
-    return _picture_text(picture, args, style, table)
+    return _picture_text(picture, printed, style, table)
 
 
-def cute(args: argparse.Namespace, style: Style) -> str:
-    form = form_of(args)
+def cute(
+    style: Style,
+    instruction: Instruction,
+    operand: OperandName | None = None,
+    *,
+    json: Json = False,
+    tcgen05: Tcgen05,
+) -> str:
+    """Layouts in CuTe's notation.
+
+    examples:
+      ptxlab cute mma.m16n8k64.s4
+      ptxlab cute mma.m16n8k64.s4 A
+    """
+    form = form_of(instruction, tcgen05)
     if isinstance(form, Tcgen05Form):
-        table = _tensor_cute(form, args.operand)
+        table = _tensor_cute(form, operand)
     else:
-        table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
-    if args.json:
+        table = views.cute(form, find_operand(form, operand).name if operand else None)
+    if json:
         return as_json({"instruction": form.mnemonic, "operands": table})
-    if args.operand and not isinstance(form, Tcgen05Form):
+    if operand and not isinstance(form, Tcgen05Form):
         ((_, strides, sizes),) = table.rows
         return f"{strides}  // {sizes}"
     return as_text(table, style)
@@ -441,9 +575,35 @@ def _tensor_cute(form: Tcgen05Form, operand: str | None) -> views.Table:
 # -- code ------------------------------
 
 
-def ptx(args: argparse.Namespace, style: Style) -> str:
-    form = form_of(args)
-    if args.shared_a:
+def ptx(
+    style: Style,
+    instruction: Instruction,
+    *,
+    text: Annotated[
+        Literal["cpp", "kernel", "module"] | None,
+        Flags(
+            {
+                "cpp": "as an asm statement of CUDA C++",
+                "kernel": "the CUDA C++ kernel that `ptxlab run` compiles",
+                "module": "a whole PTX module, with the .version that it needs",
+            }
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, "for --module: its .target (default: sm_90a, or the first that has the instruction)"
+    ] = None,
+    shared_a: Annotated[bool, "for wgmma: A comes from shared memory"] = False,
+    tcgen05: Tcgen05,
+) -> str:
+    """The instruction with its registers, alone or in code that contains it.
+
+    examples:
+      ptxlab ptx mma.m16n8k64.s4                 the PTX instruction with its registers
+      ptxlab ptx mma.m16n8k64.s4 --cpp           as an asm statement
+      ptxlab ptx mma.m16n8k64.s4 --kernel        the kernel that `run` compiles
+    """
+    form = form_of(instruction, tcgen05)
+    if shared_a:
         if isinstance(form, Tcgen05Form):
             raise PtxlabError(
                 "--shared-a belongs to wgmma: A of tcgen05.mma is there unless --tensor-a is given"
@@ -451,22 +611,37 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
         if not isinstance(form, MmaForm):
             raise PtxlabError(f"--shared-a: {form.mnemonic} has no A; only wgmma takes A from shared memory")
         form = form.a_from("shared")
-    if args.cpp:
+    if text == "cpp":
         return "\n".join([declarations(form), *statement(form).splitlines()])
-    if args.module:
-        return ptx_module(form, args.target or views.target_of(form)).rstrip("\n")
-    if args.target is not None:
+    if text == "module":
+        return ptx_module(form, target or views.target_of(form)).rstrip("\n")
+    if target is not None:
         raise PtxlabError("--target belongs to --module: the other texts are the same for every target")
-    return source(form).rstrip("\n") if args.kernel else ptx_line(form)
+    return source(form).rstrip("\n") if text == "kernel" else ptx_line(form)
 
 
-def sass(args: argparse.Namespace, style: Style) -> str:
-    form = form_of(args)
-    if args.all:
-        return _sass_of_all(form, args, style)
-    code = sass_of.sass(form, args.target or views.target_of(form))
+def sass(
+    style: Style,
+    instruction: Instruction,
+    *,
+    json: Json = False,
+    target: Annotated[str | None, "the chip (default: sm_90a, or the first that has the instruction)"] = None,
+    all: Annotated[bool, "one line for each generation of chips"] = False,
+    tcgen05: Tcgen05,
+) -> str:
+    """The listing that nvdisasm prints, or one line for each generation.
+
+    examples:
+      ptxlab sass mma.m16n8k64.s4 --target sm_90a
+      ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips
+      ptxlab sass tcgen05.mma.cta_group::2.kind::f16
+    """
+    form = form_of(instruction, tcgen05)
+    if all:
+        return _sass_of_all(form, json, style)
+    code = sass_of.sass(form, target or views.target_of(form))
     lines = code.listing.splitlines()
-    if args.json:
+    if json:
         return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})
     shown = [
         style.bold(line) if any(f" {opcode} " in line for opcode in code.tensor) else line for line in lines
@@ -474,10 +649,10 @@ def sass(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([f"{style.bold(form.mnemonic)} for {code.target}", f"  {code}", "", *shown])
 
 
-def _sass_of_all(form: Form, args: argparse.Namespace, style: Style) -> str:
+def _sass_of_all(form: Form, json: bool, style: Style) -> str:
     targets = [target for target in CHIPS.values() if form.supports(target)] or list(form.targets)
     codes = [sass_of.sass(form, target) for target in targets]
-    if args.json:
+    if json:
         return as_json({"instruction": form.mnemonic, "targets": [_sass_facts(code) for code in codes]})
     return "\n".join([style.bold(form.mnemonic), *(f"  {code.target:<8} {code}" for code in codes)])
 
@@ -496,11 +671,22 @@ def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
 # -- arithmetic ------------------------------
 
 
-def models(args: argparse.Namespace, style: Style) -> str:
-    if args.chip is not None and args.chip not in GENERATIONS:
-        raise PtxlabError(f"unknown chip {quoted(args.chip)}; there are {listing(GENERATIONS)}")
-    rows = [(model, views.model_words(model)) for model in all_models() if args.chip in (None, model.chip)]
-    if args.json:
+def models(
+    style: Style,
+    *,
+    json: Json = False,
+    chip: Annotated[str | None, "only this chip, e.g. sm_80"] = None,
+) -> str:
+    """The rules of every chip in words, each with its evidence.
+
+    examples:
+      ptxlab models --chip sm_80                 how an A100 adds and rounds
+      ptxlab models --json
+    """
+    if chip is not None and chip not in GENERATIONS:
+        raise PtxlabError(f"unknown chip {quoted(chip)}; there are {listing(GENERATIONS)}")
+    rows = [(model, views.model_words(model)) for model in all_models() if chip in (None, model.chip)]
+    if json:
         return as_json(
             [
                 {**row, "chip": model.chip, "rule": views.rule_words(model.rule), "MMAs": model.mmas}

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, replace
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import views
+from .. import memory, views
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
-from ..isa.repack import Repack, Tiles, repack, step_text
+from ..isa.repack import Repack, Tiles, step_text
+from ..isa.repack import repack as find_plan
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
-from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
+from ..memory import SWIZZLES, Conflicts, Descriptor, Tile
+from ..memory.banks import conflicts as bank_conflicts
 from ..memory.banks import transfer_conflicts
 from ..memory.swizzle import CuteSwizzle, SharedLayout, swizzled
 from ..views.shared_memory_pictures import accesses
 from ..views.tile_pictures import slice_bytes, slices
-from .arguments import descriptor_options, find_operand, form_of
-from .output import Style, as_json, as_text, check_picture_options, svg
+from .arguments import Tcgen05, find_operand, form_of
+from .output import PICTURE, Printed, Style, as_json, as_text
 
 _MAX_PITCH = 1024  # bytes: no search for larger pitches without conflicts
 _MAX_LINES = 16  # lines of text about what a descriptor reads
@@ -38,45 +39,117 @@ _DEPTH_BYTES = 32  # bytes of K that one wgmma reads
 # -- descriptor --------------------------------------------------------------------------------------------
 
 
-def show_descriptor(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab descriptor`: decode a descriptor, compare it with a tile, or list those of a tile."""
-    check_picture_options(args)
-    operand = None
-    if args.instruction is not None:
-        form = form_of(args)
+@dataclass(frozen=True)
+class _Slice:
+    """Where a slice of a tile starts."""
+
+    k: int
+    row: int
+    address: int | None
+
+
+def descriptor(
+    style: Style,
+    code: Annotated[
+        int | None,
+        "the 64 bits, or the 32 of a tcgen05.mma; without them, --tile lists those of the tile",
+        "DESCRIPTOR",
+    ] = None,
+    *,
+    tile: Annotated[
+        str | None,
+        "bits=16,rows=64,k=64,major=K,swizzle=128 (or dtype=f16; also order=MN), or a layout of CuTe",
+    ] = None,
+    k: Annotated[int, "where the slice starts along K (default: 0)"] = 0,
+    row: Annotated[int, "where the slice starts along M or N (default: 0)"] = 0,
+    address: Annotated[int | None, "where the tile is in shared memory"] = None,
+    instruction: Annotated[str | None, "the wgmma or tcgen05.mma that reads through it"] = None,
+    operand: Annotated[str, "which operand of that instruction: A or B (default: B)"] = "B",
+    tcgen05: Tcgen05,
+    transposed: Annotated[bool, "for wgmma: the operand is MN-major (imm-trans = 1)"] = False,
+    printed: Annotated[Printed, PICTURE],
+) -> str:
+    """Decode a descriptor, compare it with a tile, or list the descriptors of a tile.
+
+    examples:
+      ptxlab descriptor 0x4000004000010040
+      ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
+      ptxlab descriptor 0x4000004000010042 --instruction wgmma.m64n64k16.f32.f16
+      ptxlab descriptor 0x4000004000010042 --svg > bytes.svg        which bytes it reads
+      ptxlab descriptor 0x8400490 --instruction tcgen05.mma.cta_group::1.kind::f16
+      ptxlab descriptor --instruction tcgen05.mma.cta_group::1.kind::f16 --m 64 --n 32
+      ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
+      ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg
+    """
+    printed.check()
+    read = None
+    if instruction is not None:
+        form = form_of(instruction, tcgen05)
+        if isinstance(form, Tcgen05Mma):
+            if tile is not None:
+                raise PtxlabError("for tcgen05, give a descriptor of 32 or 64 bits, without --tile")
+            if code is None or 0 <= code < 1 << 32:
+                return _instruction_descriptor(code, form, printed, style)
+            return _tcgen05(code, form, operand.upper(), printed, style)
         if isinstance(form, Tcgen05Form):
-            return _tcgen05(args, form, style)
+            raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05, only mma has descriptors to check")
         if not isinstance(form, MmaForm) or not form.family.startswith("wgmma"):
             raise PtxlabError(f"--instruction {form.mnemonic}: only wgmma reads through descriptors")
-        operand = find_operand(form.a_from("shared"), args.operand)
-    elif descriptor_options(args):
+        read = find_operand(form.a_from("shared"), operand)
+    elif tcgen05.first:
         raise PtxlabError("--m, --n, --a, --b, --d, --descriptor and --tensor-a go with --instruction")
-    tile = None if args.tile is None else Tile.parse(args.tile)
-    if args.code is None:
-        return _descriptors(args, tile, operand, style)
-    fields = descriptor(args.code)
-    k, guessed = args.k, False
+    named = None if tile is None else Tile.parse(tile)
+    if code is not None:
+        place = _Slice(k, row, address)
+        return _decoded(code, named, read, place, transposed, printed, style)
+    if named is None:
+        if read is None:
+            raise PtxlabError(
+                "give a descriptor, such as 0x4000004000010040, or a --tile to list its descriptors"
+            )
+        named = Tile.of(read, 0, transposed)
+    if printed.format == "svg":
+        return printed.svg(views.tile(named, k))
+    table = slices(named, address or 0)
+    if printed.format == "json":
+        return as_json({**tile_facts(named, address or 0), "slices": table})
+    title = f"{style.bold(str(named))} at 0x{address or 0:x}, {named.size} bytes"
+    return "\n".join([title, f"  {named.cute}", as_text(table, style, "  ")])
+
+
+def _decoded(
+    code: int,
+    tile: Tile | None,
+    operand: Operand | None,
+    place: _Slice,
+    transposed: bool,
+    printed: Printed,
+    style: Style,
+) -> str:
+    """What a descriptor of wgmma says, and whether it is right for the tile or the operand."""
+    fields = memory.descriptor(code)
+    k, guessed = place.k, False
     if tile is None and operand is not None:
-        tile = Tile.of(operand, fields.swizzle, args.transposed)
-        if not (args.k or args.row or args.address is not None):
+        tile = Tile.of(operand, fields.swizzle, transposed)
+        if place == _Slice(0, 0, None):
             tile, k, guessed = _likely(fields, tile)
     problems: list[str] = []
     notes: list[str] = []
     if tile is not None:
-        judgement = tile.judge(fields, k, row=args.row, address=args.address)
+        judgement = tile.judge(fields, k, row=place.row, address=place.address)
         problems, notes = [*judgement.problems], [*judgement.notes]
     if tile is not None and operand is not None:
-        problems = [*_misfits(tile, operand, k, args.row), *problems]
-    bits, rows, major = (16, 64, "K") if tile is None else (tile.bits, tile.rows - args.row, tile.major)
+        problems = [*_misfits(tile, operand, k, place.row), *problems]
+    bits, rows, major = (16, 64, "K") if tile is None else (tile.bits, tile.rows - place.row, tile.major)
     if operand is not None:
         rows, _ = _rows_and_depth(operand)
-    if args.format == "svg":
-        picture = _picture(fields, tile, k, args) or views.bytes_read(
+    if printed.format == "svg":
+        picture = _picture(fields, tile, replace(place, k=k)) or views.bytes_read(
             fields, bits=bits, rows=min(rows, _MAX_ROWS), major="K" if major == "K" else "MN"
         )
-        return svg(picture, args)
+        return printed.svg(picture)
     table = slice_bytes(fields, bits, rows, _DEPTH_BYTES * 8 // bits, major)
-    if args.format == "json":
+    if printed.format == "json":
         return as_json(
             {
                 "descriptor": f"0x{fields.code:x}",
@@ -91,8 +164,8 @@ def show_descriptor(args: argparse.Namespace, style: Style) -> str:
         )
     lines = [style.bold(f"0x{fields.code:016x}"), f"  {fields}"]
     if tile is not None:
-        place = f"k={k}" if not args.row else f"k={k}, row={args.row}"
-        where = f"{', for example,' if guessed else ''} for the slice at {place} of {tile}"
+        start = f"k={k}" if not place.row else f"k={k}, row={place.row}"
+        where = f"{', for example,' if guessed else ''} for the slice at {start} of {tile}"
         lines += ["", *(f"  {text}" for text in _verdict(where, problems, notes))]
     shown = views.Table(table.columns, table.rows[:_MAX_LINES], table.lanes[:_MAX_LINES])
     kind = f"{bits}-bit elements, {major}-major"
@@ -103,20 +176,13 @@ def show_descriptor(args: argparse.Namespace, style: Style) -> str:
     return "\n".join([*lines, as_text(shown, style, "  ")])
 
 
-def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
-    """The 32-bit descriptor of a tcgen05.mma, or the 64-bit descriptor of its A or B."""
-    if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05, only mma has descriptors to check")
-    if args.tile is not None:
-        raise PtxlabError("for tcgen05, give a descriptor of 32 or 64 bits, without --tile")
-    if args.code is None or 0 <= args.code < 1 << 32:
-        return _instruction_descriptor(args, form, style)
-    fields = descriptor(args.code, family="tcgen05")
-    if args.format == "svg":
-        return svg(views.descriptor(fields.code), args)
-    operand = args.operand.upper()
+def _tcgen05(code: int, form: Tcgen05Mma, operand: str, printed: Printed, style: Style) -> str:
+    """The 64-bit descriptor of A or B of a tcgen05.mma."""
+    fields = memory.descriptor(code, family="tcgen05")
+    if printed.format == "svg":
+        return printed.svg(views.descriptor(fields.code))
     problems = fields.tcgen05().faults(form, operand)
-    if args.format == "json":
+    if printed.format == "json":
         facts = {"descriptor": f"0x{fields.code:x}", **asdict(fields), "right": not problems}
         return as_json({**facts, "problems": [*problems]})
     where = f" for {operand} of {form.mnemonic}"
@@ -124,10 +190,11 @@ def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
     return "\n".join([*lines, *(f"  {text}" for text in _verdict(where, [*problems], []))])
 
 
-def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: Style) -> str:
-    fields = form.descriptor if args.code is None else InstructionDescriptor.decode(args.code, form.kind)
-    if args.format == "svg":
-        return svg(views.instruction_descriptor(fields), args)
+def _instruction_descriptor(code: int | None, form: Tcgen05Mma, printed: Printed, style: Style) -> str:
+    """The 32-bit descriptor of a tcgen05.mma."""
+    fields = form.descriptor if code is None else InstructionDescriptor.decode(code, form.kind)
+    if printed.format == "svg":
+        return printed.svg(views.instruction_descriptor(fields))
     problems = form.faults(fields)
     table = views.Table(
         ("bits", "field", "code", "value"),
@@ -135,7 +202,7 @@ def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: S
             (_bit_range(row.low, row.bits), row.name, row.code, str(row.value)) for row in fields.bit_fields
         ),
     )
-    if args.format == "json":
+    if printed.format == "json":
         facts = {"descriptor": f"0x{fields.code:08x}", **asdict(fields), "right": not problems}
         return as_json({**facts, "problems": [*problems], "fields": table})
     lines = [style.bold(f"0x{fields.code:08x}"), f"  {fields}", ""]
@@ -209,32 +276,14 @@ def _sizes(fields: Descriptor, tile: Tile) -> Iterator[tuple[dict[str, Any], int
         yield {"k": 8 * deep, "order": "K"}, 0
 
 
-def _picture(fields: Descriptor, tile: Tile | None, k: int, args: argparse.Namespace) -> views.Picture | None:
+def _picture(fields: Descriptor, tile: Tile | None, place: _Slice) -> views.Picture | None:
     """What is read of a tile; None if a picture of the tile would not show it."""
-    if tile is None or args.row:
+    if tile is None or place.row:
         return None
     try:
-        return views.bytes_read(fields, tile, k, address=args.address)
+        return views.bytes_read(fields, tile, place.k, address=place.address)
     except PtxlabError:
         return None
-
-
-def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand | None, style: Style) -> str:
-    """The descriptors of every slice of the tile, if the command names none."""
-    if tile is None:
-        if operand is None:
-            raise PtxlabError(
-                "give a descriptor, such as 0x4000004000010040, or a --tile to list its descriptors"
-            )
-        tile = Tile.of(operand, 0, args.transposed)
-    address = args.address or 0
-    if args.format == "svg":
-        return svg(views.tile(tile, args.k), args)
-    table = slices(tile, address)
-    if args.format == "json":
-        return as_json({**tile_facts(tile, address), "slices": table})
-    title = f"{style.bold(str(tile))} at 0x{address:x}, {tile.size} bytes"
-    return "\n".join([title, f"  {tile.cute}", as_text(table, style, "  ")])
 
 
 def tile_facts(tile: Tile, address: int = 0) -> dict[str, object]:
@@ -267,16 +316,15 @@ _Swizzle: TypeAlias = "int | CuteSwizzle"
 class _WarpAccess:
     """The access that the command names, and its addresses at a pitch and a swizzle."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.lanes_per_row: int = args.lanes_per_row
-        self.column: int = args.column
+    def __init__(self, text: str, element: str | None, lanes_per_row: int, column: int) -> None:
+        self.lanes_per_row, self.column = lanes_per_row, column
         self.form: TransferForm | None = None
-        plain = _PLAIN.fullmatch(args.access.strip())
+        plain = _PLAIN.fullmatch(text.strip())
         if plain is None:
-            self.form = _matrix_transfer(args.access)
+            self.form = _matrix_transfer(text)
             self.name, self.width = self.form.mnemonic, self.form.row_bytes
             self.bits = self.form.operands["R"].dtype.bits
-            if args.lanes_per_row != 1:
+            if lanes_per_row != 1:
                 raise PtxlabError("--lanes-per-row is for ld.shared and st.shared; ldmatrix reads whole rows")
         else:
             self.name, self.store = plain[0], plain["family"] == "st"
@@ -284,10 +332,10 @@ class _WarpAccess:
             self.width = self.bits // 8 * int(plain["count"] or 1)
             if self.width > 16:
                 raise PtxlabError(f"{self.name}: a lane reads or writes at most 16 bytes")
-        if args.type is not None:
-            self.bits = dtype(args.type).bits
-        if not 1 <= self.lanes_per_row <= 32:
-            raise PtxlabError(f"--lanes-per-row {self.lanes_per_row}: it takes 1 to 32")
+        if element is not None:
+            self.bits = dtype(element).bits
+        if not 1 <= lanes_per_row <= 32:
+            raise PtxlabError(f"--lanes-per-row {lanes_per_row}: it takes 1 to 32")
 
     @property
     def row_bytes(self) -> int:
@@ -346,7 +394,7 @@ class _WarpAccess:
     def conflicts(self, addresses: NDArray[np.int64]) -> Conflicts:
         if self.form is not None:
             return transfer_conflicts(self.form, addresses)
-        return conflicts(addresses, self.width, store=self.store)
+        return bank_conflicts(addresses, self.width, store=self.store)
 
     def is_free(self, addresses: NDArray[np.int64]) -> bool:
         """Whether an access to these addresses meets no conflicts."""
@@ -380,36 +428,72 @@ def _matrix_transfer(text: str) -> TransferForm:
     return form
 
 
-def conflicts_of(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab conflicts`: wavefronts of one access, and what would be without conflicts."""
-    check_picture_options(args)
-    args.access = args.access or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-    access = _WarpAccess(args)
-    if not 0 <= access.column < 1 << 13:
-        raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
-    if args.layout is not None:
-        return _in_layout(access, args, style)
-    swizzle = _swizzle(args.swizzle, access.bits)
-    pitch = args.pitch
+def conflicts(
+    style: Style,
+    access: Annotated[
+        str | None,
+        "ldmatrix or stmatrix as PTX spells it, or ld.shared or st.shared, e.g. ld.shared.v4.f32 (default: "
+        "ldmatrix of four matrices of f16)",
+    ] = None,
+    *,
+    pitch: Annotated[int | None, "bytes from one row to the next", "BYTES"] = None,
+    swizzle: Annotated[
+        str,
+        "swizzle mode (0, 32, 64, 128 bytes), or CuTe's Swizzle<3,3,4>, which counts elements "
+        "(Swizzle<3,4,3> and others of wgmma count bytes)",
+    ] = "0",
+    layout: Annotated[
+        str | None, "instead of both, a CuTe layout of a matrix: 'Swizzle<3,3,3> o (64,64):(64,1)'"
+    ] = None,
+    type: Annotated[str | None, "the type of its elements, e.g. e4m3 (default: that of the access)"] = None,
+    column: Annotated[int, "where it starts in its rows (default: 0)", "BYTES"] = 0,
+    lanes_per_row: Annotated[
+        int, "for ld.shared and st.shared: lanes side by side in a row (default: 1)", "N"
+    ] = 1,
+    colour: Annotated[Literal["lane", "wavefront"], "what the words are labelled with"] = "lane",
+    printed: Annotated[Printed, PICTURE],
+) -> str:
+    """Wavefronts of one access, and what would be without conflicts.
+
+    examples:
+      ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 128
+      ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 80 --swizzle 64
+      ptxlab conflicts ld.shared.v4.f32 --pitch 64 --lanes-per-row 4
+      ptxlab conflicts --swizzle 'Swizzle<3,3,4>'
+      ptxlab conflicts --layout 'Swizzle<3,3,3> o (64,64):(64,1)'
+      ptxlab conflicts st.shared.b32 --pitch 128 --svg > banks.svg
+    """
+    printed.check()
+    text = access or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+    warp = _WarpAccess(text, type, lanes_per_row, column)
+    if not 0 <= column < 1 << 13:
+        raise PtxlabError(f"--column {quoted(column)}: it takes 0 to {(1 << 13) - 1} bytes")
+    if layout is not None:
+        if pitch is not None or swizzle != "0":
+            raise PtxlabError("--layout says where everything is: leave out --pitch and --swizzle")
+        stated = "smem_ptr[" in layout and type is None
+        tile = SharedLayout.read(layout, None if stated else warp.bits)
+        return _in_layout(warp, layout, tile, colour, printed, style)
+    mode = _swizzle(swizzle, warp.bits)
     if pitch is None:
-        pitch = swizzle if isinstance(swizzle, int) else swizzle.row_bytes
-        pitch = max(pitch, access.row_bytes)
-    if not 0 <= pitch < 1 << 13 or pitch % access.width:
+        pitch = mode if isinstance(mode, int) else mode.row_bytes
+        pitch = max(pitch, warp.row_bytes)
+    if not 0 <= pitch < 1 << 13 or pitch % warp.width:
         raise PtxlabError(
-            f"--pitch {quoted(pitch)}: rows are a multiple of {access.width} bytes apart, below {1 << 13}"
+            f"--pitch {quoted(pitch)}: rows are a multiple of {warp.width} bytes apart, below {1 << 13}"
         )
-    answer = access.conflicts(access.addresses(np.array(pitch), swizzle))
-    if args.format == "svg":
-        return svg(views.banks(answer, args.colour), args)
+    answer = warp.conflicts(warp.addresses(np.array(pitch), mode))
+    if printed.format == "svg":
+        return printed.svg(views.banks(answer, colour))
     free = answer.wavefronts == answer.least
-    pitches = [] if free else access.free_pitches(pitch, swizzle)[:2]
-    other = [] if free else _free_swizzles(access, pitch, swizzle)
-    if args.format == "json":
+    pitches = [] if free else warp.free_pitches(pitch, mode)[:2]
+    other = [] if free else _free_swizzles(warp, pitch, mode)
+    if printed.format == "json":
         return as_json(
             {
-                "access": access.name,
+                "access": warp.name,
                 "pitch": pitch,
-                "swizzle": swizzle if isinstance(swizzle, int) else args.swizzle,
+                "swizzle": mode if isinstance(mode, int) else swizzle,
                 **_conflict_facts(answer),
                 "pitches without conflicts": pitches,
                 "swizzles without conflicts": other,
@@ -417,41 +501,44 @@ def conflicts_of(args: argparse.Namespace, style: Style) -> str:
             }
         )
     words = "no swizzle"
-    if isinstance(swizzle, CuteSwizzle):
-        words = f"{args.swizzle} ({swizzle.sentence})"
-    elif swizzle:
-        words = f"{swizzle}-byte swizzle"
-    lines = [f"{style.bold(access.name)}, rows {pitch} bytes apart, {words}", f"  {answer}"]
+    if isinstance(mode, CuteSwizzle):
+        words = f"{swizzle} ({mode.sentence})"
+    elif mode:
+        words = f"{mode}-byte swizzle"
+    lines = [f"{style.bold(warp.name)}, rows {pitch} bytes apart, {words}", f"  {answer}"]
     if pitches:
         lines.append(f"  without conflicts: rows {' or '.join(map(str, pitches))} bytes apart")
     if other:
-        names = ["none" if swizzle == 0 else f"{swizzle} bytes" for swizzle in other]
+        names = ["none" if width == 0 else f"{width} bytes" for width in other]
         lines.append(f"  without conflicts at this pitch: swizzle {' or '.join(names)}")
-    return "\n".join([*lines, *_by_bank(answer, args, style)])
+    return "\n".join([*lines, *_by_bank(answer, colour, style)])
 
 
-def _in_layout(access: _WarpAccess, args: argparse.Namespace, style: Style) -> str:
+def _in_layout(
+    access: _WarpAccess,
+    layout: str,
+    tile: SharedLayout,
+    colour: Literal["lane", "wavefront"],
+    printed: Printed,
+    style: Style,
+) -> str:
     """The same for a matrix that a CuTe layout describes."""
-    if args.pitch is not None or args.swizzle != "0":
-        raise PtxlabError("--layout says where everything is: leave out --pitch and --swizzle")
-    stated = "smem_ptr[" in args.layout and args.type is None
-    tile = SharedLayout.read(args.layout, None if stated else access.bits)
     answer = access.conflicts(access.addresses_in(tile))
-    if args.format == "svg":
-        return svg(views.banks(answer, args.colour), args)
+    if printed.format == "svg":
+        return printed.svg(views.banks(answer, colour))
     free = answer.wavefronts == answer.least
     other = [] if free else _free_layouts(access, tile)
-    if args.format == "json":
-        facts = {"access": access.name, "layout": args.layout, "bits": tile.bits, **_conflict_facts(answer)}
+    if printed.format == "json":
+        facts = {"access": access.name, "layout": layout, "bits": tile.bits, **_conflict_facts(answer)}
         return as_json({**facts, "layouts without conflicts": other, "lanes": accesses(answer)})
     swizzle = "" if tile.swizzle is None else f" ({tile.swizzle.sentence})"
     lines = [
-        f"{style.bold(access.name)} in {args.layout} of {tile.bits}-bit elements{swizzle}",
+        f"{style.bold(access.name)} in {layout} of {tile.bits}-bit elements{swizzle}",
         f"  {answer}",
     ]
     if other:
         lines.append(f"  without conflicts: {' or '.join(other)}")
-    return "\n".join([*lines, *_by_bank(answer, args, style)])
+    return "\n".join([*lines, *_by_bank(answer, colour, style)])
 
 
 def _conflict_facts(answer: Conflicts) -> dict[str, object]:
@@ -463,14 +550,14 @@ def _conflict_facts(answer: Conflicts) -> dict[str, object]:
     }
 
 
-def _by_bank(answer: Conflicts, args: argparse.Namespace, style: Style) -> list[str]:
+def _by_bank(answer: Conflicts, colour: Literal["lane", "wavefront"], style: Style) -> list[str]:
     """What each lane touches, and the words by bank."""
-    grid = views.grid_table(views.banks(answer, args.colour).grids[0])
+    grid = views.grid_table(views.banks(answer, colour).grids[0])
     return [
         "",
         as_text(accesses(answer), style, "  "),
         "",
-        style.dim(f"  words by bank, with their {args.colour}s:"),
+        style.dim(f"  words by bank, with their {colour}s:"),
         as_text(grid, style, "  "),
     ]
 
@@ -511,17 +598,32 @@ def _free_swizzles(access: _WarpAccess, pitch: int, current: _Swizzle) -> list[i
 # -- repack ------------------------------------------------------------------------------------------------
 
 
-def repack_plan(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab repack`: the plan as text, JSON, CUDA C++ or a picture."""
-    check_picture_options(args)
-    source, target = _repacked(args.source, ("D", "R", "A")), _repacked(args.target, ("A", "R", "D"))
-    plan = _plan(source, target)
-    if args.format == "cuda":
+def repack(
+    style: Style,
+    source: Annotated[str, "INSTRUCTION:OPERAND, e.g. mma.m16n8k16.f32.f16:D (default: D, or R of ldmatrix)"],
+    target: Annotated[
+        str,
+        "INSTRUCTION:OPERAND (default: A, or R of stmatrix); the smaller side is repeated to fit",
+    ],
+    *,
+    printed: Annotated[Printed, PICTURE | {"cuda"}],
+) -> str:
+    """The plan as text, JSON, CUDA C++ or a picture.
+
+    examples:
+      ptxlab repack wgmma.m64n32k32.f32.e4m3:D wgmma.m64n32k32.f32.e4m3:A
+      ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --cuda    device function
+      ptxlab repack ldmatrix.sync.aligned.m8n8.x2.trans.b16 mma.m16n8k16.f32.f16:B
+      ptxlab repack mma.m16n8k32.s8:D mma.m16n8k32.s8:A --json
+    """
+    printed.check()
+    plan = _plan(_repacked(source, ("D", "R", "A")), _repacked(target, ("A", "R", "D")))
+    if printed.format == "cuda":
         return plan.source.rstrip("\n")
-    if args.format == "json":
+    if printed.format == "json":
         return as_json(_plan_facts(plan))
-    if args.format == "svg":
-        return svg(views.repack(plan), args)
+    if printed.format == "svg":
+        return printed.svg(views.repack(plan))
     counts = ", ".join(counted(count, kind) for kind, count in plan.counts.items())
     lines = [
         style.bold(plan.describe()),
@@ -557,13 +659,13 @@ def _plan(source: Operand, target: Operand) -> Repack:
     A row of ldmatrix with .trans may be wider than that; then there are more of both.
     """
     if "R" not in (source.name, target.name):
-        return repack(_grid(source, target.shape), _grid(target, source.shape))
+        return find_plan(_grid(source, target.shape), _grid(target, source.shape))
     bits = [operand.shape[0] * operand.shape[1] * operand.width for operand in (source, target)]
     counts = max(1, bits[1] // bits[0]), max(1, bits[0] // bits[1])
     refusals = []
     for factor in (1, 2, 4, 8) if source.lanes == target.lanes else (1,):
         try:
-            return repack(_repeated(source, counts[0] * factor), _repeated(target, counts[1] * factor))
+            return find_plan(_repeated(source, counts[0] * factor), _repeated(target, counts[1] * factor))
         except PtxlabError as error:
             refusals.append(error)
     raise refusals[-1]

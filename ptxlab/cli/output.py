@@ -6,7 +6,6 @@ and may be closed or full.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
 import io
@@ -16,15 +15,30 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from dataclasses import dataclass
+from typing import Annotated, TextIO
 
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
 from ..views import Picture, Table, palette
 from ..views.places import SparsePlaces
+from .commands import Flags
 
 _MAX_MESSAGE = 1500  # characters; sentences are far shorter, but what they repeat may not be
 _LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # longer than any mnemonic, which has up to 120 characters
+
+
+_FORMATS = {
+    "csv": "a table for other programs",
+    "markdown": "a table for documents",
+    "json": "print JSON",
+    "cuda": "a device function in CUDA C++",
+    "svg": "a picture",
+    "cute": "the layout in CuTe's notation",
+    "formula": "row and column as formulas of lane and element",
+}
+#: The least of `Printed` that commands with pictures offer.
+PICTURE = frozenset(("json", "svg", "no_title", "dark"))
 
 
 class Style:
@@ -139,17 +153,24 @@ def plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def svg(picture: Picture, args: argparse.Namespace) -> Utf8:
-    """The picture as a file of SVG."""
-    return Utf8(picture.with_title(not args.no_title).svg(dark=args.dark).rstrip("\n"))
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """How an answer is printed; a command offers some of the formats, with PICTURE those of pictures."""
 
+    format: Annotated[str | None, Flags(_FORMATS)] = None
+    no_title: Annotated[bool, "with --svg: without title and notes, for papers"] = False
+    dark: Annotated[bool, "with --svg: for a dark page"] = False
 
-def check_picture_options(args: argparse.Namespace) -> None:
-    """Refuse --no-title and --dark without --svg."""
-    if args.no_title and args.format != "svg":
-        raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
-    if args.dark and args.format != "svg":
-        raise PtxlabError("--dark is for --svg: it draws the picture for a dark page")
+    def svg(self, picture: Picture) -> Utf8:
+        """The picture as a file of SVG."""
+        return Utf8(picture.with_title(not self.no_title).svg(dark=self.dark).rstrip("\n"))
+
+    def check(self) -> None:
+        """Refuse --no-title and --dark without --svg."""
+        if self.no_title and self.format != "svg":
+            raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")
+        if self.dark and self.format != "svg":
+            raise PtxlabError("--dark is for --svg: it draws the picture for a dark page")
 
 
 def sparse_places_text(element: str, instruction: str, places: SparsePlaces, style: Style) -> str:

@@ -1,18 +1,25 @@
-"""The parser of the command line. Wrong usage is answered in one sentence, with a suggestion."""
+"""The parser of the command line, made from the signatures of the commands.
+
+Wrong usage is answered in one sentence, with a suggestion.
+"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from .._version import __version__
 from ..errors import listing, quoted
 from . import output
-from .commands import COMMANDS, OVERVIEW
+from .commands import COMMANDS, OVERVIEW, Flags
+from .output import Style
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 _SHOWN = 60  # characters of a word that a message repeats
 _MAX_MESSAGE = 300  # characters of a message of argparse
 _LONG_WORD = re.compile(rf"(\S{{{_SHOWN}}})\S+")
+_DIGITS = 40  # of a number; rows, lanes, seeds and counts have fewer
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -54,8 +62,116 @@ class _Parser(argparse.ArgumentParser):
         output.write(message.rstrip("\n"))
 
 
-def build() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+# -- signatures --------------------------------------------------------------------------------------------
+
+
+def function_of(command: str) -> Callable[..., str | int]:
+    """The function of a command; `list_` has an underscore, as Python has a `list`."""
+    module = import_module(f".{COMMANDS[command].module}", __package__)
+    function: Callable[..., str | int] = getattr(module, command, None) or getattr(module, f"{command}_")
+    return function
+
+
+def _parameters(owner: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any, tuple[Any, ...]]]:
+    """The parameters of a function or a dataclass that are arguments, each with its type and its notes."""
+    hints = get_type_hints(owner, include_extras=True)
+    for parameter in inspect.signature(owner).parameters.values():
+        hint = hints[parameter.name]
+        hint = next((each for each in (hint, *get_args(hint)) if hasattr(each, "__metadata__")), hint)
+        notes = getattr(hint, "__metadata__", ())
+        if hint is not Style and parameter.kind is not parameter.VAR_POSITIONAL:
+            yield parameter, get_args(hint)[0] if notes else hint, notes
+
+
+def _takes_more(function: Callable[..., Any]) -> bool:
+    """Whether a command takes words that its parser does not know."""
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    return inspect.Parameter.VAR_POSITIONAL in kinds
+
+
+def add_arguments(
+    parser: argparse._ActionsContainer, owner: Callable[..., Any], only: Collection[str] | None = None
+) -> None:
+    """Add an argument for every parameter, or for `only` these.
+
+    A parameter before the * is a word, one behind it an option. `Annotated[int | None, "the help", "N"]` has
+    the help and what it calls the value; a third text is the option, where the parameter has another name. A
+    parameter whose type is a dataclass stands for its fields, in a group with its `title` if it has one.
+    """
+    for parameter, kind, notes in _parameters(owner):
+        if isinstance(kind, type) and is_dataclass(kind):
+            title = getattr(kind, "title", None)
+            add_arguments(parser.add_argument_group(title) if title else parser, kind, *notes)
+        elif isinstance(notes[0], Flags):
+            flags = parser.add_mutually_exclusive_group()
+            for flag, help in notes[0].help.items():
+                if only is None or flag in only:
+                    action = "store_const"
+                    flags.add_argument(f"--{flag}", dest=parameter.name, action=action, const=flag, help=help)
+        elif only is None or parameter.name in only:
+            _add_argument(parser, parameter, kind, *notes)
+
+
+def _add_argument(
+    parser: argparse._ActionsContainer,
+    parameter: inspect.Parameter,
+    kind: Any,
+    help: str,
+    metavar: str = "",
+    option: str = "",
+) -> None:
+    options: dict[str, Any] = {"help": help}
+    types = [kind, *get_args(kind)]  # such as `int | None`, and int
+    choices = [choice for each in types if get_origin(each) is Literal for choice in get_args(each)]
+    if kind is bool:
+        options["action"] = "store_true"
+    elif choices:
+        options["choices"] = choices
+    else:
+        options["metavar"] = metavar.strip("[]") or parameter.name.upper()
+    if int in types:
+        options["type"] = integer
+    if list in [get_origin(each) for each in types]:
+        options["action"] = "append"
+    if metavar.startswith("["):  # the option may stand without it
+        options |= {"nargs": "?", "const": ""}
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        parser.add_argument(parameter.name, nargs=None if parameter.default else "?", **options)
+    elif parameter.default is parameter.empty:
+        parser.add_argument(f"--{parameter.name}", required=True, **options)
+    else:
+        name = option or f"--{parameter.name.replace('_', '-')}"
+        parser.add_argument(name, dest=parameter.name, default=parameter.default, **options)
+
+
+def integer(text: str) -> int:
+    """A whole number as Python and C write it, decimal or hexadecimal."""
+    digits = re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", text.strip())
+    if digits is None:
+        raise argparse.ArgumentTypeError(f"invalid int value: {quoted(text)}")
+    if len(digits[0]) > _DIGITS:
+        raise argparse.ArgumentTypeError(f"invalid int value: {quoted(text)}, a number of {len(text)} digits")
+    return int(text, 16 if "x" in text.lower() else 10)
+
+
+def values(
+    owner: Callable[..., Any], parsed: dict[str, Any], only: Collection[str] | None = None
+) -> dict[str, Any]:
+    """What the parser has found for the parameters that `add_arguments` gave to it."""
+    found = {}
+    for parameter, kind, notes in _parameters(owner):
+        if isinstance(kind, type) and is_dataclass(kind):
+            found[parameter.name] = kind(**values(kind, parsed, *notes))
+        elif only is None or parameter.name in only or isinstance(notes[0], Flags):
+            found[parameter.name] = parsed[parameter.name]
+    return found
+
+
+# -- the parser --------------------------------------------------------------------------------------------
+
+
+def build(names: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of the whole command line, which knows the arguments of these commands."""
     parser = _Parser(
         prog="ptxlab",
         description="PTX matrix instructions: which lane holds what, in which bits, and what comes out.",
@@ -64,44 +180,51 @@ def build() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for name, command in COMMANDS.items():
-        subparser = commands.add_parser(
-            name,
-            help=command.summary,
-            description=command.summary,
-            epilog=f"examples:\n{command.examples}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=name != "lab",  # or an option for jupyter lab could match as an abbreviation
-        )
-        subparser.set_defaults(run=command.run, command=subparser)
-        command.add_arguments(subparser)
+    for name, (_, summary) in COMMANDS.items():
+        raw = argparse.RawDescriptionHelpFormatter
+        subparser = commands.add_parser(name, help=summary, description=summary, formatter_class=raw)
+        subparser.set_defaults(command=name, parser=subparser)
+        if name in names:
+            function = function_of(name)
+            subparser.epilog = str(inspect.getdoc(function)).partition("\n\n")[2]  # its examples
+            subparser.allow_abbrev = not _takes_more(function)  # or an option for others could match as one
+            add_arguments(subparser, function)
     return parser
 
 
-_cached_parser = lru_cache(maxsize=1)(build)
+_cached_parser = lru_cache(maxsize=8)(build)
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of one command; leaves with SystemExit on wrong usage, as argparse does.
+@dataclass(frozen=True)
+class Call:
+    """A command, the words for others that it passes on, and its arguments by name."""
 
-    The result has `run`, which runs the command; options that `lab` passes on are in `jupyter_options`.
-    """
-    parser = _cached_parser()
+    function: Callable[..., str | int]
+    words: Sequence[str]
+    arguments: dict[str, Any]
+
+    def run(self, style: Style) -> str | int:
+        """Run the command: its answer, or its exit status."""
+        return self.function(style, *self.words, **self.arguments)
+
+
+def parse(words: Sequence[str]) -> Call:
+    """The command that the words call; leaves with SystemExit on wrong usage, as argparse does."""
+    parser = _cached_parser(frozenset(COMMANDS.keys() & {*words}))
     for word in words:
         option, _, value = word.partition("=")
         if value == "--" and option.startswith("-"):  # argparse of Python 3.11 takes it for an empty list
             parser.error(f"argument {option}: expected one argument")
     args, unknown = parser.parse_known_args(_with_elements(words))
-    if not hasattr(args, "run"):
+    if not hasattr(args, "command"):
         if unknown:
             _refuse(parser, unknown)
         parser.print_help()
         parser.exit()
-    if args.run == COMMANDS["lab"].run:
-        args.jupyter_options = [word for word in unknown if word != "--"]
-    elif unknown:
-        _refuse(args.command, unknown)
-    return args
+    function = function_of(args.command)
+    if unknown and not _takes_more(function):
+        _refuse(args.parser, unknown)
+    return Call(function, [word for word in unknown if word != "--"], values(function, vars(args)))
 
 
 def _with_elements(words: Sequence[str]) -> list[str]:

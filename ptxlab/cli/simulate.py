@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import copy
 import io
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from ..simulator.timing.launch_profile import LaunchProfile
 from ..simulator.timing.units import find_timing
 from ..views.kernel_profile import bounds_table, least_time, profile_table, time_text
 from ..views.launch_profile import comparison, profile_facts, profile_text
+from .commands import Json
 from .output import Style, as_json, as_text
 
 if TYPE_CHECKING:
@@ -38,28 +38,85 @@ _PTX_TYPES = {
 }  # fmt: skip
 _MAX_SOURCE = 16 << 20  # bytes of a source file
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,16}|\d{1,20})")
+_Sizes = tuple[int, ...]
 _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
 
 
-def simulate(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab simulate`: run a kernel, say what it executed and which arrays it wrote."""
-    from ..simulator.kernel import build_kernel
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """The options of a launch: its sizes, its arguments, how its kernel is compiled."""
 
-    grid, block, cluster = _shape(args)
-    options = tuple(args.option or ())
-    program = build_kernel(_source(args.file), args.name, args.target, options, file=_file_name(args.file))
-    values = _values(args)
+    grid: Annotated[str, "blocks (default: 1)", "X,Y,Z"] = "1"
+    block: Annotated[str, "threads of a block (default: 32)", "X,Y,Z"] = "32"
+    cluster: Annotated[str | None, "blocks of a cluster, where the kernel does not state it", "X,Y,Z"] = None
+    arg: Annotated[
+        list[str] | None,
+        "a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once per argument",
+        "VALUE",
+    ] = None
+    name: Annotated[str | None, "name of the kernel, where the file has several"] = None
+    target: Annotated[str, "what CUDA C++ is compiled for (default: sm_90a)"] = "sm_90a"
+    option: Annotated[list[str] | None, "option for NVRTC, e.g. --option=-DN=4", "FLAG"] = None
+    shared: Annotated[int, "dynamic shared memory", "BYTES"] = 0
+    seed: Annotated[int, "seed of the fills normal and bits (default: 0)"] = 0
+
+    @property
+    def shape(self) -> tuple[_Sizes, _Sizes, _Sizes | None]:
+        """Grid, block and cluster."""
+        cluster = None if self.cluster is None else launch_sizes(self.cluster, "--cluster")
+        return launch_sizes(self.grid, "--grid"), launch_sizes(self.block, "--block"), cluster
+
+    def kernel(self, file: str) -> Kernel:
+        """The kernel in the file."""
+        from ..simulator.kernel import build_kernel
+
+        return build_kernel(
+            _source(file), self.name, self.target, tuple(self.option or ()), file=_file_name(file)
+        )
+
+    def values(self) -> list[Any]:
+        """The arguments."""
+        rng = np.random.default_rng(abs(self.seed))
+        return [parse_value(text, rng) for text in self.arg or ()]
+
+
+def simulate(
+    style: Style,
+    file: Annotated[str, "CUDA C++ or PTX"],
+    *,
+    json: Json = False,
+    launch: Launch,
+    check: Annotated[
+        Literal["list", "error", "off"],
+        "hazards: list them, fail at the first (exit status 1), or do not look (default: list)",
+    ] = "list",
+    product: Annotated[str, "whose published peaks bound the time (default: H200)", "", "--chip"] = "H200",
+    limit: Annotated[
+        int | None, "the most instructions that warps may execute: a loop that never ends is an error", "N"
+    ] = None,
+    save: Annotated[str | None, "write all arrays into a file of np.savez", "FILE.npz"] = None,
+) -> str:
+    """Run a kernel, say what it executed and which arrays it wrote.
+
+    examples:
+      ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
+      ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
+      ptxlab simulate gemm.cu --grid 8,8 --check error --chip A100 --arg a.npy
+      ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536
+    """
+    grid, block, cluster = launch.shape
+    program, values = launch.kernel(file), launch.values()
     before = copy.deepcopy(values)
-    chip = find_chip(args.product)
-    check: bool | str = "error" if args.check == "error" else args.check == "list"
+    chip = find_chip(product)
+    look: bool | str = "error" if check == "error" else check == "list"
     _check_count(program, values)
     result = program.simulate(
-        grid, block, *values, shared=args.shared, cluster=cluster, check=check, limit=args.limit
+        grid, block, *values, shared=launch.shared, cluster=cluster, check=look, limit=limit
     )
-    if args.save is not None:
-        _save(args.save, values)
+    if save is not None:
+        _save(save, values)
     changes = array_changes(before, values)
-    if args.json:
+    if json:
         lines: dict[str, int] = {str(line): count for line, count in result.lines.items()}
         return as_json(
             {
@@ -96,45 +153,42 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     return "\n".join(texts)
 
 
-def profile(args: argparse.Namespace, style: Style) -> str:
-    """`ptxlab profile`: the predicted time of a launch and where it goes, or two launches side by side."""
-    result = _profiled(args, args.file)
-    if args.compare is None:
-        return as_json(profile_facts(result)) if args.json else profile_text(result)
-    before = _profiled(args, args.compare)
-    if args.json:
+def profile(
+    style: Style,
+    file: Annotated[str, "CUDA C++ or PTX"],
+    *,
+    json: Json = False,
+    compare: Annotated[
+        str | None, "another version of the kernel, with the same arguments: what changed since", "FILE"
+    ] = None,
+    launch: Launch,
+    product: Annotated[str, "the chip whose time is predicted (default: H200)", "", "--chip"] = "H200",
+) -> str:
+    """The predicted time of a launch and where it goes, or two launches side by side.
+
+    examples:
+      ptxlab profile twice.cu --grid 4096 --block 256 --arg ones:f4:1048576
+      ptxlab profile --compare before.cu after.cu --grid 512 --arg zeros:f4:65536
+    """
+    result = _profiled(file, launch, product)
+    if compare is None:
+        return as_json(profile_facts(result)) if json else profile_text(result)
+    before = _profiled(compare, launch, product)
+    if json:
         return as_json({"before": profile_facts(before), "after": profile_facts(result)})
-    names = _file_name(args.compare), _file_name(args.file)
+    names = _file_name(compare), _file_name(file)
     ratio = before.microseconds / result.microseconds
     words = f"{ratio:.2f} times as fast as" if ratio >= 1 else f"{1 / ratio:.2f} times as slow as"
     head = f"{names[1]}: {result.microseconds:,.1f} µs on an {result.chip}, predicted; {words} {names[0]}"
     return f"{head}\n\n{as_text(comparison(before, result, names), style, '  ')}"
 
 
-def _profiled(args: argparse.Namespace, file: str) -> LaunchProfile:
-    from ..simulator.kernel import build_kernel
-
-    grid, block, cluster = _shape(args)
-    find_timing(args.product)
-    options = tuple(args.option or ())
-    program = build_kernel(_source(file), args.name, args.target, options, file=_file_name(file))
-    values = _values(args)
+def _profiled(file: str, launch: Launch, product: str) -> LaunchProfile:
+    grid, block, cluster = launch.shape
+    find_timing(product)
+    program, values = launch.kernel(file), launch.values()
     _check_count(program, values)
-    return program.profile(grid, block, *values, shared=args.shared, cluster=cluster, chip=args.product)
-
-
-_Sizes = tuple[int, ...]
-
-
-def _shape(args: argparse.Namespace) -> tuple[_Sizes, _Sizes, _Sizes | None]:
-    """Grid, block and cluster."""
-    cluster = None if args.cluster is None else launch_sizes(args.cluster, "--cluster")
-    return launch_sizes(args.grid, "--grid"), launch_sizes(args.block, "--block"), cluster
-
-
-def _values(args: argparse.Namespace) -> list[Any]:
-    rng = np.random.default_rng(abs(args.seed))
-    return [parse_value(text, rng) for text in args.arg or ()]
+    return program.profile(grid, block, *values, shared=launch.shared, cluster=cluster, chip=product)
 
 
 def _check_count(program: Kernel, values: list[Any]) -> None:

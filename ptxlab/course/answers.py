@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import quoted
+from ..question import Unanswered
 
 #: Seconds that the reader's own code may take in one check; a right answer takes a fraction of one.
 TIME_LIMIT = 10.0
@@ -33,10 +34,6 @@ _DEEPEST = 16  # lists inside lists
 _LONGEST_ERROR = 200  # letters of what a function raised
 
 Result = TypeVar("Result")
-
-
-class Unanswered(Exception):
-    """The answer still has its `...`, or cannot be checked here: the message says why."""
 
 
 class WrongForm(Exception):

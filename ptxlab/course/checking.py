@@ -3,75 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Generic, Literal, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.files import notebooks
 from ..isa.operand import Operand, Place
-from .answers import Unanswered, WrongForm, plain, raised, within_time_limit
-
-#: The sign, the words and the colour of each state of a verdict.
-_LOOKS = {
-    "right": ("✓", "right", "0, 158, 115"),
-    "wrong": ("✗", "not quite", "213, 94, 0"),
-    "not yet": ("…", "not yet", "122, 122, 122"),
-}
-_PANEL = (
-    "border-left: 4px solid rgb({0}); background: rgba({0}, 0.1); padding: 8px 12px; margin: 4px 0; "
-    "max-width: 60em; line-height: 1.5"
-)
-
-
-def with_code(text: str) -> str:
-    """A text as HTML, with code between backticks.
-
-    >>> with_code("`a < b` holds")
-    '<code>a &lt; b</code> holds'
-    """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The result of a check: right, wrong or not yet, with the reason or a hint. True only if right.
-
-    >>> verdict = Verdict("00.1", "wrong", "Count lanes from 0.")
-    >>> verdict, bool(verdict)
-    (✗ 00.1 not quite: Count lanes from 0., False)
-    """
-
-    exercise: str
-    state: Literal["right", "wrong", "not yet"]
-    text: str
-
-    def __bool__(self) -> bool:
-        return self.state == "right"
-
-    @property
-    def _heading(self) -> str:
-        sign, words, _ = _LOOKS[self.state]
-        return f"{sign} {self.exercise} {words}"
-
-    def __repr__(self) -> str:
-        return f"{self._heading}: {self.text.replace('`', '')}"
-
-    def _repr_markdown_(self) -> str:
-        return f"> **{self._heading}.** {self.text}"
-
-    def _repr_html_(self) -> str:
-        text = with_code(self.text)
-        text = re.sub(r"(?<![\w*])\*(\w(?:[^*<>]*\w['’]?)?)\*(?![\w*])", r"<em>\1</em>", text)
-        style = _PANEL.format(_LOOKS[self.state][2])
-        return f'<div style="{style}"><strong>{html.escape(self._heading)}.</strong> {text}</div>'
+from ..question import Question, Reply, Unanswered, Verdict
+from .answers import WrongForm, plain, raised, within_time_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +42,8 @@ Sentences = dict[Condition, str]
 Check = Callable[[object], Sentences]
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One exercise: its check, and its task and its starting cell, which the notebook states.
+class Exercise(Question):
+    """One exercise: the question with its task and its starting cell, which the notebook states.
 
     >>> from ptxlab import lessons
     >>> print(lessons.exercise("00.1").cell)
@@ -106,23 +51,9 @@ class Exercise:
     lessons.check("00.1", place)
     """
 
-    name: str
-    _check: Check
-
     def check(self, answer: object) -> Verdict:
         """The verdict on an answer; `lessons.check` also records it."""
-        try:
-            sentences = within_time_limit(lambda: self._check(plain(answer)))
-        except Unanswered as reason:
-            text = str(reason) or "Replace the `...` in this cell and run it again."
-            return Verdict(self.name, "not yet", text)
-        except WrongForm as error:
-            return Verdict(self.name, "wrong", _capital(str(error)))
-        except Exception as error:  # a mistake in the check: the reader gets an answer all the same
-            text = f"{UNFORESEEN} ({raised(error)}). Compare its form with the comment in the cell."
-            return Verdict(self.name, "wrong", text)
-        condition, text = next((condition, text) for condition, text in sentences.items() if condition.fits)
-        return Verdict(self.name, "right" if condition.right else "wrong", text)
+        return super().check(answer)
 
     @property
     def markdown(self) -> str:
@@ -183,7 +114,21 @@ def checks(name: str) -> Callable[[Check], Exercise]:
     """Decorator that registers an exercise with its check, which gets the answer as plain data."""
 
     def register(check: Check) -> Exercise:
-        return REGISTERED.setdefault(name, Exercise(name, check))
+        @wraps(check)
+        def judge(answer: object) -> Reply:
+            try:
+                sentences = within_time_limit(lambda: check(plain(answer)))
+            except Unanswered:
+                raise
+            except WrongForm as error:
+                return Reply(False, _capital(str(error)))
+            except Exception as error:  # a mistake in the check: the reader gets an answer all the same
+                remedy = "Compare its form with the comment in the cell."
+                return Reply(False, f"{UNFORESEEN} ({raised(error)}). {remedy}")
+            fitting = next(condition for condition in sentences if condition.fits)
+            return Reply(fitting.right, sentences[fitting])
+
+        return REGISTERED.setdefault(name, Exercise(name, judge))
 
     return register
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted, quoted, refusal
 from ..gpu.compiler import compiler_version
 from ..gpu.cuda_python import in_a_tab
+from ..question import Unanswered, with_code
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
 from ..simulator import HazardError
@@ -27,8 +28,8 @@ from ..simulator.kernel import Kernel
 from ..simulator.ptx.reader import read_ptx
 from ..views.annotated_source import source_html
 from ..views.grid import Entry
-from .answers import Unanswered, WrongForm, readers_time
-from .checking import Sentences, when, with_code
+from .answers import WrongForm, readers_time
+from .checking import Sentences, when
 
 #: PTX of the lessons' own kernels, and of usual answers: `python -m tools.record lesson_kernels`.
 PTX_FILE = "lesson_kernels.json.bz2"

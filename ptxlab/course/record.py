@@ -14,11 +14,12 @@ from typing import TypedDict
 
 from .._util.files import data_folder, locked, path_from_environment, read_text_file, reason, write_atomically
 from ..errors import PtxlabError, quoted
-from .checking import Verdict
+from ..question import Verdict
+from ..views.palette import HUES, RULE
 from .syllabus import LESSONS, Lesson
 
-_FRAME = "display:inline-block;width:80px;height:8px;border:1px solid #8a8a8a;border-radius:4px"
-_FILL = "display:block;width:{:.0f}%;height:100%;border-radius:4px;background:#0072B2"
+_FRAME = f"display:inline-block;width:80px;height:8px;border:1px solid {RULE};border-radius:4px"
+_FILL = "display:block;width:{:.0f}%;height:100%;border-radius:4px;background:" + HUES["blue"]
 _ONE_LINE = "white-space:nowrap"
 #: The columns of the table, with their style: only the question may take two lines.
 _COLUMNS = (

@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 
 from ..errors import PtxlabError
-from ..explorer.bundle import script, sheet
+from ..explorer.bundle import script, sheets
 from ..views.drawing import static_image
 from ..views.picture import Picture
 from ..views.static_fallback import StaticFallback
@@ -35,7 +35,7 @@ class Slider(StaticFallback, anywidget.AnyWidget):
     """
 
     _esm = script("pictures")
-    _css = sheet("timeline") + sheet("pictures")
+    _css = sheets("timeline", "pictures")
     label = traitlets.Unicode().tag(sync=True)
     names = traitlets.List(traitlets.Unicode()).tag(sync=True)  # of the steps, as the bar has them,
     captions = traitlets.List(traitlets.Unicode()).tag(sync=True)  # and with what they are of, and their unit

@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 
 from ..errors import PtxlabError
-from ..views.palette import DARK, LIGHT, Theme
+from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme, css
 from ..views.static_fallback import StaticFallback
 from .timeline import STATE_LANES, STEPS, WORK, ProgramTimeline, narrow_lines, runs_of, static_html
 
@@ -27,8 +27,8 @@ def _colours(theme: Theme) -> str:
 
 
 def _style() -> str:
-    dark = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"]) .ptx-wgmma-timeline'
-    sheet = (_FOLDER / "timeline.css").read_text(encoding="utf-8")
+    dark = f":is({DARK_PAGES}) .ptx-wgmma-timeline"
+    sheet = css() + (_FOLDER / "timeline.css").read_text(encoding="utf-8")
     return f".ptx-wgmma-timeline {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import PtxlabError
+from ..views.palette import css
 
 _FRONT = Path(__file__).resolve().parent / "front"
 _STYLES = (
@@ -78,9 +79,10 @@ def style(*more: str) -> str:
     >>> ".ptx-explorer" in style()
     True
     """
-    return "\n".join(sheet(part) for part in (*_STYLES, *more))
+    return sheets(*_STYLES, *more)
 
 
-def sheet(name: str) -> str:
-    """One style sheet."""
-    return (_FRONT / "styles" / f"{name}.css").read_text(encoding="utf-8")
+def sheets(*names: str) -> str:
+    """Style sheets by name, after the colours that they use."""
+    folder = _FRONT / "styles"
+    return css() + "\n".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in names)

@@ -290,11 +290,12 @@ def _code_literal(codes: NDArray[Any]) -> str:
 
 # -- figures ---------------------------------------------------------------------------------------------
 
+# the figure of a matrix, where its name differs
 _FIGURES = {
     "E": "metadata",
     "SFA": "scales",
     "SFB": "scales",
-}  # the figure of a matrix, where its name differs
+}
 
 
 def figure_names(state: ExplorerState) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ..views.annotated_source import profile_css, profile_html
 from ..views.highlight import tokens
 from ..views.labels import number_text
 from ..views.palette import DARK, DARK_PAGES, LIGHT, Theme
-from .bundle import sheet
+from .bundle import sheets
 
 _MAX_REGISTERS = 24  # of an instruction that are shown
 _MAX_WORDS = 1 << 14  # of shared memory: 64 KiB
@@ -163,4 +163,4 @@ def _lanes(theme: Theme) -> str:
 def player_style() -> str:
     """The style sheet of the page."""
     lanes = f".ptx-player {{ {_lanes(LIGHT)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK)} }}"
-    return f"{profile_css()}\n{lanes}\n{sheet('timeline')}\n{sheet('kernel_player')}"
+    return f"{profile_css()}\n{lanes}\n{sheets('timeline', 'kernel_player')}"

@@ -13,6 +13,7 @@ import numpy as np
 from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
+from ..isa.chips import MAX_SHARED
 from ..isa.instruction_descriptor import BitField
 from ..isa.operand import Operand
 from ..isa.tcgen05 import Tcgen05Mma
@@ -23,7 +24,6 @@ from ..memory.fragment_access import Placement, core_matrix_access, place_tile
 from ..memory.tcgen05_tiles import is_index, is_padded
 from .parse_cell import parse_descriptor_bits
 
-_MAX_BYTES = 227 << 10  # of shared memory per block
 _IN_BYTES = ("address", "leading", "stride")
 
 
@@ -110,10 +110,10 @@ def place_shared(
         chunk = descriptor.chunk if isinstance(descriptor, Tcgen05Descriptor) else None
         tile = shown_tile(ins, operand, descriptor.swizzle, transposed, chunk)
     placement = place_tile(operand, tile, descriptor)
-    if placement.size > _MAX_BYTES:
+    if placement.size > MAX_SHARED:
         raise PtxlabError(
             f"descriptor 0x{descriptor.code:x}: {operand.name} would reach byte 0x{placement.size - 1:x}; "
-            f"a block has at most {_MAX_BYTES} bytes of shared memory"
+            f"a block has at most {MAX_SHARED} bytes of shared memory"
         )
     _check_disjoint(ins, operand, tile, descriptor, placement)
     reads = core_matrix_access(tile, descriptor)

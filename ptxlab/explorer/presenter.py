@@ -25,8 +25,7 @@ from .forms import Explorable
 from .instruction_info import instruction_info, toolbar
 from .memory_descriptor import set_field
 from .memory_view import MemoryLayout, lay_out, memory_data, memory_layout
-from .question import Question
-from .quiz import Quiz, Score, choose_questions
+from .quiz import Quiz, Score, ShortQuestion, choose_questions
 from .refusals import RefusedEdit
 from .state import GPU, NO_CHIP, Comparison, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data, thread_of
@@ -440,11 +439,11 @@ class QuizPanel:
         return self._quiz
 
     @property
-    def questions(self) -> Sequence[Question]:
+    def questions(self) -> Sequence[ShortQuestion]:
         """The questions of the running quiz; without one, ten that are the same for everyone."""
         return self._quiz.questions if self._quiz else choose_questions(self._state, count=10, seed=0)
 
-    def start(self, questions: Sequence[Question]) -> Quiz:
+    def start(self, questions: Sequence[ShortQuestion]) -> Quiz:
         """Ask these questions."""
         quiz = self._quiz = Quiz(self._state, questions, self.show)
         self.show()
@@ -459,7 +458,7 @@ class QuizPanel:
         """Show the current question, verdict and score."""
         quiz = self._quiz
         if quiz is not None:
-            quiz.drop_impossible()
-            self.score = quiz.score
-        self._view.quiz = {} if quiz is None else quiz.serialised()
+            self._view.quiz, self.score = quiz.serialised(), quiz.score
+        else:
+            self._view.quiz = {}
         self._observers.notify("quiz_score", self.score)

@@ -1,6 +1,6 @@
-"""The kinds of questions about an instruction; those about tensor memory are in `tensor_questions`.
+"""The quiz's questions about registers, sparsity and numbers; those of tcgen05 are in `tensor_questions`.
 
-A question is a frozen dataclass with what it asks about. Its answer is computed: places from the operand's
+Each kind is a function that makes a question of a text. Its answer is computed: places from the operand's
 layout, kept columns from the metadata, values of D by the emulator.
 """
 
@@ -8,674 +8,656 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._util.arguments import as_index, as_text
-from ..errors import PtxlabError, listing, located, quoted
-from ..isa.operand import Place
-from ..isa.operation import Operation
+from .._util.arguments import as_index
+from ..errors import PtxlabError, counted, listing, located, quoted
+from ..isa.dtypes import DType
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand, Place
+from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
-from .instruction_info import accumulator_label
+from ..question import Reply
+from ..views.labels import index_range
+from ..views.places import selected_by
+from .instruction_info import accumulator_label, bit_parts
 from .parse_cell import format_value, parse
-from .question import (
-    SELECTED,
-    CellQuestion,
-    MatrixQuestion,
+from .quiz_question import (
     NamedCell,
-    Prompt,
-    Question,
-    ReadAnswer,
-    Solution,
-    bits_words,
-    both_forms,
+    QuizQuestion,
     cells_words,
-    changeable,
-    check_sparse,
-    chunk_columns,
-    columns_of_groups,
-    draw_held,
-    element_letter,
-    factor_text,
-    held_cell,
-    held_name,
-    holder_words,
-    in_registers,
-    kept_words,
-    lane_index,
-    lane_words,
+    draw_cell,
+    matrix_label,
     matrix_name,
-    nibble_of,
-    nonzero_products,
-    operand_in_registers,
-    other_value,
-    place_words,
     plain_text,
-    product_counts,
     read_cell,
-    read_code,
-    read_place,
-    same_value,
-    selected_words,
-    short_lane,
-    small_factors,
 )
 from .refusals import with_codes
 from .state import ExplorerState
-from .tensor_questions import Field, Reach, Thread, Word
 
-_FEW_PRODUCTS = 16  # few enough to add up by hand
+FEW_PRODUCTS = 16  # few enough to add up by hand
+_SELECTED = ("E", "SFA", "SFB")  # operands with copies, one of which a modifier selects
+_PLACE = re.compile(
+    r"(?:warp (\d+)\W*)?(?:(?:lane|thread) ?)?(\d+)\W*(?:of )?(?:([a-z]+)\W+)?"
+    r"(?:(?:register|reg|r) ?(\d+)|([a-z]+) ?(\d+))"
+)
+_HELD = re.compile(r"(?:warp (\d+)\W*)?(?:lane|thread) (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?")
 
 
 # -- where is a cell, and what does a lane hold? ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Where(MatrixQuestion):
+def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     """Which lane and register hold a cell?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> Where("A", 9, 37).prompt(state).text
-    'Which lane, and which of its registers, holds A[9][37]?'
-    >>> Where("A", 9, 37).solution(state).answers
-    ('lane 4 register 3', 'lane 4 a29')
+    >>> question = ask_where(state, "A[9][37]")
+    >>> question.text, question.answers
+    ('Which lane, and which of its registers, holds A[9][37]?', ('lane 4 register 3', 'lane 4 a29'))
+    >>> question.judge("lane 4 register 2").text
+    'register 2 of lane 4 holds A[1][32..39]'
     """
+    cell = read_cell(state, target)
+    held = _held_cell(state, cell)
+    operand = _operand_in_registers(state, held.name)
+    copy = state.operation.copy_index(cell.name)
+    places = operand.where(held.row, held.column)  # several where a fragment holds copies
+    if cell.name in _SELECTED:
+        places = [places[copy]]
+    selected = selected_by(state.ins, operand, copy)
+    letter, holder = _element_letter(cell.name), _short_lane(state, 0).split()[0]
+    reason = _place_words(state, held, places)
+    if held != cell:
+        chunk, nibble = _nibble(state, cell)
+        reason = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {cell}: {reason}"
 
-    kind = "where"
+    def judge(answer: str) -> Reply:
+        lane, register, element = _read_place(state, operand, answer)
+        for place in places:
+            if (lane, register) == (place.lane, place.register) and element in (None, place.element):
+                return Reply(True)
+        there = {at.element: NamedCell(held.name, *rest) for at, *rest in operand.holds(lane, register)}
+        words = _lane_words(state, lane)
+        if element is not None:
+            return Reply(False, f"{letter}{element} of {words} is {there[element]}", (there[element],))
+        cells = tuple(there.values())
+        return Reply(False, f"register {register} of {words} holds {cells_words(cells)}", cells)
 
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return in_registers(state)
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        return cls(*draw_held(state, random, name))
-
-    def _places(self, state: ExplorerState) -> list[Place]:
-        """The places that the instruction reads; several where a fragment holds copies."""
-        cell = held_cell(state, self.cell)
-        operand = operand_in_registers(state, cell.name)
-        places = operand.where(cell.row, cell.column)
-        if cell.name in SELECTED:
-            return [places[state.operation.copy_index(cell.name)]]
-        return places
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        self._places(state)
-        selected = selected_words(state, self.name)
-        holder = short_lane(state, 0).split()[0]
-        return Prompt(
-            f"Which {holder}, and which of its registers, holds {self.cell}{selected}?",
-            f"Choose a {holder} and click its register, or type its name, as in the box.",
-            "register",
-            marked=(self.cell,),
-        )
-
-    def solution(self, state: ExplorerState) -> Solution:
-        places = self._places(state)
-        letter = element_letter(self.name)
-        answers = [
-            f"{short_lane(state, place.lane)} {text}"
+    return QuizQuestion(
+        f"where {cell}",
+        judge,
+        f"Which {holder}, and which of its registers, holds {cell}{f' for {selected}' if selected else ''}?",
+        answers=tuple(
+            f"{_short_lane(state, place.lane)} {text}"
             for place in places
             for text in (f"register {place.register}", f"{letter}{place.element}")
-        ]
-        held = held_cell(state, self.cell)
-        cells = (self.cell,) if held == self.cell else (self.cell, held)
-        via = ""
-        if held != self.cell:
-            chunk, nibble = nibble_of(state, self.row, self.column)
-            via = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {self.cell}: "
-        explanation = via + place_words(state, held, places)
-        return Solution(tuple(dict.fromkeys(answers)), explanation, cells)
-
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        held = held_cell(state, self.cell)
-        operand = operand_in_registers(state, held.name)
-        lane, register, element = read_place(state, operand, answer)
-        for place in self._places(state):
-            if (lane, register) == (place.lane, place.register) and element in (None, place.element):
-                return ReadAnswer(True)
-        cells = [
-            (place.element, NamedCell(held.name, row, column))
-            for place, row, column in operand.holds(lane, register)
-        ]
-        if element is None:
-            held_there = cells_words([cell for _, cell in cells])
-            words = f"register {register} of {lane_words(state, lane)} holds {held_there}"
-            return ReadAnswer(False, words, tuple(cell for _, cell in cells))
-        named = dict(cells)[element]
-        where = f"{element_letter(self.name)}{element} of {lane_words(state, lane)}"
-        return ReadAnswer(False, f"{where} is {named}", (named,))
+        ),
+        reason=reason,
+        hint=f"Choose a {holder} and click its register, or type its name, as in the box.",
+        takes="register",
+        marked=(cell,),
+        cells=tuple(dict.fromkeys((cell, held))),
+    )
 
 
-@dataclass(frozen=True)
-class Holds(Question):
+def ask_holds(state: ExplorerState, target: str) -> QuizQuestion:
     """Which cell does a lane hold as an element? Without an element, any of its cells.
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> Holds(14, "D", 3).prompt(state).text
+    >>> question = ask_holds(state, "lane 14 d3")
+    >>> question.text
     'Which cell of D does lane 14 hold as d3?'
-    >>> print(Holds(14, "D", 3).check(state, "D[3][5]").sentence)
-    No: D[3][5] is d1 of lane 14. D[11][5] is d3 of lane 14: register 3, bits 31..0. \
-Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
+    >>> print(question.reason)
+    D[11][5] is d3 of lane 14: register 3, bits 31..0. Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 \
+column right of that.
     """
-
-    kind = "holds"
-    lane: int
-    name: str
-    element: int | None = None
-
-    @property
-    def text(self) -> str:
-        what = self.name if self.element is None else f"{element_letter(self.name)}{self.element}"
-        return f"holds {'lane' if self.lane < 32 else 'thread'} {self.lane} {what}"
-
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return in_registers(state)
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Holds:
-        held = held_cell(state, draw_held(state, random, name))
-        places = operand_in_registers(state, held.name).where(held.row, held.column)
-        place = places[state.operation.copy_index(held.name)]
-        return cls(place.lane, name, place.element)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Holds:
-        match = re.fullmatch(
-            r"(?:warp (\d+)\W*)?(?:lane|thread) (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?", plain_text(text)
+    match = _HELD.fullmatch(plain_text(target))
+    if not match:
+        raise PtxlabError(
+            f"found {quoted(target)}; ask what an element is, such as holds lane 14 d3, or what a lane "
+            "holds, such as holds lane 14 D"
         )
-        if not match:
-            raise PtxlabError(
-                f"found {quoted(text)}; ask what an element is, such as holds lane 14 d3, or what a lane "
-                "holds, such as holds lane 14 D"
-            )
-        warp, lane, letters, element = match.groups()
-        name = "D" if letters in (None, "hold") else matrix_name(state, letters)
-        index = lane_index(state, warp, lane)
-        if element is None:
-            return cls(index, name)
-        operand = operand_in_registers(state, held_name(state, name))
-        elements = operand.layout.elements if operand.layout else 0
-        return cls(index, name, as_index(int(element[:9]), "element", elements, f"{name}: "))
+    warp, number, letters, digits = match.groups()
+    name = "D" if letters in (None, "hold") else matrix_name(state, letters)
+    lane = _lane_index(state, warp, number)
+    operand = _operand_in_registers(state, _held_name(state, name))
+    element = None if digits is None else _element(operand, digits, f"{name}: ")
+    as_index(lane, operand.holder, operand.lanes)
+    held = [at for place, *at in operand.holds(lane) if element in (None, place.element)]
+    cells = list(dict.fromkeys(NamedCell(_held_name(state, name), *at) for at in held))
+    shown = [form for cell in cells for form in _both_forms(state, cell)]
+    holder = _lane_words(state, lane)
+    if element is None:
+        what, text, click = name, f"Which cells of {name} does {holder} hold?", "Click one of them"
+        reason = f"{holder.capitalize()} holds {cells_words(cells)}."
+    else:
+        what = f"{'stored' if name == 'stored' else _element_letter(name)}{element}"
+        text = f"Which cell of {name} does {holder} hold as {_element_letter(name)}{element}?"
+        click, reason = "Click it", _place_words(state, cells[0], [operand.place(lane, element)])
+        if len(shown) > 1:
+            reason += f" The metadata says that it is {shown[1]} of the dense matrix."
 
-    def _held(self, state: ExplorerState) -> list[NamedCell]:
-        name = held_name(state, self.name)
-        operand = operand_in_registers(state, name)
-        as_index(self.lane, operand.holder, operand.lanes)
-        return [
-            NamedCell(name, row, column)
-            for place, row, column in operand.holds(self.lane)
-            if self.element in (None, place.element)
-        ]
+    def judge(answer: str) -> Reply:
+        cell = read_cell(state, answer, name)
+        return Reply(True) if cell in shown else Reply(False, _holder_words(state, cell), (cell,))
 
-    def prompt(self, state: ExplorerState) -> Prompt:
-        self._held(state)
-        lane = lane_words(state, self.lane)
-        letter = element_letter(self.name)
-        if self.element is None:
-            return Prompt(
-                f"Which cells of {self.name} does {lane} hold?",
-                f"Click one of them, or type it: {self.name}[row][column].",
-                "cell",
-                lane=self.lane,
-                example=f"{self.name}[row][column]",
-            )
-        return Prompt(
-            f"Which cell of {self.name} does {lane} hold as {letter}{self.element}?",
-            f"Click it, or type it: {self.name}[row][column].",
-            "cell",
-            lane=self.lane,
-            element=(self.name, self.element),
-            example=f"{self.name}[row][column]",
+    return QuizQuestion(
+        f"holds {'lane' if lane < 32 else 'thread'} {lane} {what}",
+        judge,
+        text,
+        answers=tuple(map(str, shown)),
+        reason=reason,
+        hint=f"{click}, or type it: {name}[row][column].",
+        example=f"{name}[row][column]",
+        takes="cell",
+        lane=lane,
+        element="" if element is None else f"{name.lower()}{element}",
+        cells=tuple(shown),
+    )
+
+
+def in_registers(state: ExplorerState) -> tuple[str, ...]:
+    """Matrices in registers, without C, which has the layout of D."""
+    if isinstance(state.ins, Tcgen05Mma):
+        return ()
+    return tuple(
+        name for name in ("A", "B", "D", "E", "SFA", "SFB")
+        if name in state.operation.names
+        and state.operation.operand(_held_name(state, name)).layout is not None
+    )  # fmt: skip
+
+
+def draw_where(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
+    """A cell that a lane holds; of a sparse A, in the dense matrix."""
+    return _both_forms(state, draw_cell(state, random, _held_name(state, name)))[-1]
+
+
+def draw_holds(state: ExplorerState, random: np.random.Generator, name: str) -> str:
+    held = _held_cell(state, draw_where(state, random, name))
+    places = _operand_in_registers(state, held.name).where(held.row, held.column)
+    place = places[state.operation.copy_index(held.name)]
+    return f"{'lane' if place.lane < 32 else 'thread'} {place.lane} {_element_letter(name)}{place.element}"
+
+
+def _held_name(state: ExplorerState, name: str) -> str:
+    """The matrix that lanes hold: for a sparse A, the compressed one."""
+    return "stored" if name == "A" and state.ins.sparse else name
+
+
+def _operand_in_registers(state: ExplorerState, name: str) -> Operand:
+    operand = state.operation.operand(name)
+    if not isinstance(operand, Operand):
+        raise PtxlabError(f"{matrix_label(name)} is in tensor memory: no lane holds it")
+    if operand.layout is None:
+        raise PtxlabError(f"{matrix_label(name)} is in shared memory: no lane holds it")
+    return operand
+
+
+def _held_cell(state: ExplorerState, cell: NamedCell) -> NamedCell:
+    """The cell that a lane holds: for a cell of a sparse A, its place in the compressed one."""
+    if _held_name(state, cell.name) == cell.name:
+        return cell
+    columns = np.flatnonzero(state.operation.stored_columns()[cell.row] == cell.column)
+    if not columns.size:
+        chunk, nibble = _nibble(state, cell)
+        kept = _kept_words(state, cell.row, nibble, chunk)
+        raise PtxlabError(f"{cell} is not stored: nibble 0b{nibble:04b} of chunk {chunk} keeps {kept}")
+    return NamedCell("stored", cell.row, int(columns[0]))
+
+
+def _both_forms(state: ExplorerState, cell: NamedCell) -> tuple[NamedCell, ...]:
+    """A cell of compressed A with its cell of dense A; any other cell alone."""
+    if cell.name != "stored":
+        return (cell,)
+    column = int(state.operation.stored_columns()[cell.row, cell.column])
+    return cell, NamedCell("A", cell.row, column)
+
+
+def _element_letter(name: str) -> str:
+    """The letter of a matrix's elements: a for A and compressed A."""
+    return "a" if name == "stored" else name.lower()
+
+
+def _read_place(state: ExplorerState, operand: Operand, text: str) -> tuple[int, int, int | None]:
+    """The lane, register and, if named, element of an answer; they must exist."""
+    match = _PLACE.fullmatch(plain_text(text))
+    letter = _element_letter(operand.name)
+    if not match:
+        raise PtxlabError(
+            f"found {quoted(text.strip())}; name a lane and a register, such as lane 14 register 0 or "
+            f"lane 14 {letter}0"
         )
+    warp, lane, named, register, letters, element = match.groups()
+    if {named, letters} - {None, letter}:
+        raise PtxlabError(f"found {quoted(text.strip())}; the question is about {letter.upper()}")
+    index, about = _lane_index(state, warp, lane), "this answer: "
+    if register is not None:
+        return index, as_index(int(register[:9]), "register", operand.registers, about), None
+    place = operand.place(index, _element(operand, element, about))
+    return place.lane, place.register, place.element
 
-    def solution(self, state: ExplorerState) -> Solution:
-        cells = list(dict.fromkeys(self._held(state)))
-        shown = [form for cell in cells for form in both_forms(state, cell)]
-        if self.element is None:
-            words = f"{lane_words(state, self.lane).capitalize()} holds {cells_words(cells)}."
-        else:
-            operand = operand_in_registers(state, cells[0].name)
-            words = place_words(state, cells[0], [operand.place(self.lane, self.element)])
-        dense = [str(form) for form in shown if form not in cells]
-        if dense and self.element is not None:
-            words += f" The metadata says that it is {dense[0]} of the dense matrix."
-        return Solution(tuple(map(str, shown)), words, tuple(shown))
 
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        cell = read_cell(state, answer, self.name)
-        if cell in self.solution(state).cells:
-            return ReadAnswer(True)
-        return ReadAnswer(False, holder_words(state, cell), (cell,))
+def _lane_index(state: ExplorerState, warp: str | None, lane: str) -> int:
+    if warp is None:
+        return as_index(int(lane[:9]), "lane", state.ins.lanes)
+    inside = as_index(int(lane[:9]), "lane", 32, "in a warp: ")
+    return 32 * as_index(int(warp[:9]), "warp", state.ins.lanes // 32) + inside
+
+
+def _element(operand: Operand, digits: str, about: str) -> int:
+    return as_index(int(digits[:9]), "element", operand.layout.elements if operand.layout else 0, about)
+
+
+def _lane_words(state: ExplorerState, lane: int) -> str:
+    """A lane in full; those of a warpgroup are also threads."""
+    if state.ins.lanes <= 32:
+        return f"lane {lane}"
+    return f"lane {lane % 32} of warp {lane // 32} (thread {lane})"
+
+
+def _short_lane(state: ExplorerState, lane: int) -> str:
+    """A lane in short, as it is typed."""
+    return f"lane {lane}" if state.ins.lanes <= 32 else f"thread {lane}"
+
+
+def _place_words(state: ExplorerState, cell: NamedCell, places: Sequence[Place]) -> str:
+    """Where a cell is, and how that follows from the first cell of its lane."""
+    operand, place = _operand_in_registers(state, cell.name), places[0]
+    letter, holder = _element_letter(cell.name), _short_lane(state, place.lane)
+    bits = f"bit {place.low}" if place.low == place.high else f"bits {place.high}..{place.low}"
+    also = "".join(
+        f" (and {letter}{other.element} of {_short_lane(state, other.lane)})" for other in places[1:]
+    )
+    lane = _lane_words(state, place.lane)
+    sentence = f"{cell} is {letter}{place.element} of {lane}{also}: register {place.register}, {bits}."
+    row, column = operand.coords()[place.lane, 0].tolist()
+    down, right = cell.row - row, cell.column - column
+    if not (down or right):
+        return f"{sentence} It is where {holder} starts."
+    steps = []
+    if down:
+        steps.append(f"{counted(abs(down), 'row')} {'down' if down > 0 else 'up'}")
+    if right:
+        along = counted(abs(right), "chunk" if cell.name == "E" else "column")
+        steps.append(f"{along} {'right' if right > 0 else 'left'}")
+    return (
+        f"{sentence} {holder.capitalize()} starts at {NamedCell(cell.name, row, column)}; "
+        f"{letter}{place.element} is {' and '.join(steps)} {'of' if right else 'from'} that."
+    )
+
+
+def _holder_words(state: ExplorerState, cell: NamedCell) -> str:
+    """The lane that holds a cell, or why none does."""
+    try:
+        held = _held_cell(state, cell)
+        operand = _operand_in_registers(state, held.name)
+    except PtxlabError as error:
+        return str(error)
+    place = operand.where(held.row, held.column)[state.operation.copy_index(held.name)]
+    return f"{cell} is {_element_letter(cell.name)}{place.element} of {_lane_words(state, place.lane)}"
 
 
 # -- sparse A --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Nibble(CellQuestion):
+def ask_nibble(state: ExplorerState, target: str) -> QuizQuestion:
     """Which metadata nibble decides about a cell of dense A?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> Nibble(9, 37).solution(state).answers
+    >>> ask_nibble(state, "A[9][37]").answers
     ('E[9] chunk 4',)
     """
+    _structure(state)
+    cell = read_cell(state, target, "A", "a nibble decides about a cell of A, such as A[9][37]")
+    chunk, nibble = _nibble(state, cell)
+    right = NamedCell("E", cell.row, chunk)
 
-    kind = "nibble"
-    matrix = "A"
-    about = "a nibble decides about a cell of A, such as A[9][37]"
+    def judge(answer: str) -> Reply:
+        named = read_cell(state, answer, "E")
+        if named == right:
+            return Reply(True)
+        if named.name != "E":
+            return Reply(False, f"{named} is not a nibble", (named,))
+        columns = _chunk_columns(state, named.column)
+        return Reply(False, f"{named} is about columns {columns} of row {named.row}", (named,))
 
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("A",) if state.ins.sparse else ()
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Self:
-        check_sparse(state)
-        return super().parse(state, text)
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        check_sparse(state)
-        return Prompt(
-            f"Which nibble of the metadata decides whether {self.cell} is stored?",
-            "Click it beside compressed A, or type its row and its chunk.",
-            "cell",
-            marked=(self.cell,),
-            example="row … chunk …",
-        )
-
-    def solution(self, state: ExplorerState) -> Solution:
-        chunk, nibble = nibble_of(state, self.row, self.column)
-        columns = chunk_columns(state, chunk)
-        explanation = (
-            f"Column {self.column} is in chunk {chunk} (columns {columns}), so E[{self.row}] chunk {chunk} "
-            f"decides: 0b{nibble:04b} keeps {kept_words(state, self.row, chunk)}."
-        )
-        answer = NamedCell("E", self.row, chunk)
-        return Solution((str(answer),), explanation, (answer, self.cell))
-
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        cell = read_cell(state, answer, "E")
-        chunk, _ = nibble_of(state, self.row, self.column)
-        if cell == NamedCell("E", self.row, chunk):
-            return ReadAnswer(True)
-        if cell.name != "E":
-            return ReadAnswer(False, f"{cell} is not a nibble", (cell,))
-        columns = chunk_columns(state, cell.column)
-        return ReadAnswer(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
+    return QuizQuestion(
+        f"nibble {cell}",
+        judge,
+        f"Which nibble of the metadata decides whether {cell} is stored?",
+        answers=(str(right),),
+        reason=f"Column {cell.column} is in chunk {chunk} (columns {_chunk_columns(state, chunk)}), so "
+        f"{right} decides: 0b{nibble:04b} keeps {_kept_words(state, cell.row, nibble, chunk)}.",
+        hint="Click it beside compressed A, or type its row and its chunk.",
+        example="row … chunk …",
+        takes="cell",
+        marked=(cell,),
+        cells=(right, cell),
+    )
 
 
-@dataclass(frozen=True)
-class Metadata(CellQuestion):
+def ask_metadata(state: ExplorerState, target: str) -> QuizQuestion:
     """What is the nibble of a chunk, given the columns that it keeps?"""
-
-    kind = "metadata"
-    matrix = "E"
-    about = "name a nibble, such as E[9] chunk 4"
-
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("E",) if state.ins.sparse else ()
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Self:
-        check_sparse(state)
-        cell = read_cell(state, text, "E")
-        if cell.name == "A":
-            return cls(cell.row, nibble_of(state, cell.row, cell.column)[0])
-        return super().parse(state, text)
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        check_sparse(state)
-        columns = chunk_columns(state, self.column)
-        return Prompt(
-            f"Which nibble keeps what is stored of A[{self.row}][{columns}]?",
-            "Type its four bits.",
-            "text",
-            marked=(self.cell,),
-            masked=(self.cell,),
+    structure = _structure(state)
+    cell = read_cell(state, target, "E")
+    if cell.name == "A":
+        cell = NamedCell("E", cell.row, _nibble(state, cell)[0])
+    if cell.name != "E":
+        raise PtxlabError(f"found {quoted(target)}; name a nibble, such as E[9] chunk 4")
+    row, chunk, right = cell.row, cell.column, int(state.codes("E")[cell.row, cell.column])
+    first, *others = state.ins.nibbles[right]
+    reason = f"{cell} keeps {_kept_words(state, row, right, chunk)}"
+    if structure.groups == 2:
+        reason += f", the {('first', 'second')[first]} of the two: 0b{right:04b}."
+    else:
+        what, last = "columns" if structure.group == 1 else "pairs", others[0]
+        reason += (
+            f": of its {what} 0 to 3 those are {first} and {last}. {last} is 0b{last:02b} in the two high "
+            f"bits, {first} is 0b{first:02b} in the two low ones: 0b{right:04b}."
         )
 
-    def solution(self, state: ExplorerState) -> Solution:
-        ins = state.ins
-        nibble = int(state.codes("E")[self.row, self.column])
-        groups = ins.nibbles[nibble]
-        kept = f"E[{self.row}] chunk {self.column} keeps {kept_words(state, self.row, self.column)}"
-        if ins.structure is not None and ins.structure.groups == 2:
-            half = ("first", "second")[groups[0]]
-            explanation = f"{kept}, the {half} of the two: 0b{nibble:04b}."
-        else:
-            what = "columns" if ins.structure is None or ins.structure.group == 1 else "pairs"
-            explanation = (
-                f"{kept}: of its {what} 0 to 3 those are {groups[0]} and {groups[1]}. {groups[1]} is 0b"
-                f"{groups[1]:02b} in the two high bits, {groups[0]} is 0b{groups[0]:02b} in the two low "
-                f"ones: 0b{nibble:04b}."
-            )
-        return Solution((f"0b{nibble:04b}", f"0x{nibble:x}"), explanation, (self.cell,))
+    def judge(answer: str) -> Reply:
+        nibble = _read_code(answer, 4)
+        if nibble == right:
+            return Reply(True)
+        if nibble not in state.ins.nibbles:
+            return Reply(False, f"0b{nibble:04b} is not a nibble that the instruction takes")
+        return Reply(False, f"0b{nibble:04b} would keep {_kept_words(state, row, nibble, chunk)}")
 
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        code = read_code(answer, 4)
-        if code == int(state.codes("E")[self.row, self.column]):
-            return ReadAnswer(True)
-        groups = state.ins.nibbles.get(code)
-        if groups is None:
-            return ReadAnswer(False, f"0b{code:04b} is not a nibble that the instruction takes")
-        columns = listing(columns_of_groups(state, self.column, groups))
-        return ReadAnswer(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
+    return QuizQuestion(
+        f"metadata {cell}",
+        judge,
+        f"Which nibble keeps what is stored of A[{row}][{_chunk_columns(state, chunk)}]?",
+        answers=(f"0b{right:04b}", f"0x{right:x}"),
+        reason=reason,
+        hint="Type its four bits.",
+        takes="text",
+        marked=(cell,),
+        masked=(cell,),
+    )
+
+
+def _structure(state: ExplorerState) -> Structure:
+    if state.ins.structure is None:
+        raise PtxlabError(f"{state.ins.mnemonic} is dense: it has no metadata")
+    return state.ins.structure
+
+
+def _nibble(state: ExplorerState, cell: NamedCell) -> tuple[int, int]:
+    """The chunk of a cell of dense A, and its nibble."""
+    chunk = cell.column // _structure(state).chunk
+    return chunk, int(state.codes("E")[cell.row, chunk])
+
+
+def _chunk_columns(state: ExplorerState, chunk: int) -> str:
+    size = _structure(state).chunk
+    return index_range(chunk * size, size)
+
+
+def _kept_words(state: ExplorerState, row: int, nibble: int, chunk: int) -> str:
+    """``A[9][32, 33]``: what a nibble keeps of a chunk."""
+    structure = _structure(state)
+    starts = [chunk * structure.chunk + group * structure.group for group in state.ins.nibbles[nibble]]
+    columns = [start + each for start in starts for each in range(structure.group)]
+    return f"A[{row}][{listing(columns)}]"
 
 
 # -- numbers ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Value(CellQuestion):
+def ask_value(state: ExplorerState, target: str) -> QuizQuestion:
     """What is a cell of D?"""
-
-    kind = "value"
-
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("D",) if state.chip_choice.has_result else ()
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        """A cell with few nonzero products; if all have more, one with the fewest."""
-        counts = product_counts(state)
-        most = max(_FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
-        cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
-        row, column = cells[random.integers(len(cells))].tolist()
-        return cls(row, column)
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        return Prompt(
-            f"What is {self.cell}?", "Type the number.", "text", marked=(self.cell,), masked=(self.cell,)
-        )
-
-    def solution(self, state: ExplorerState) -> Solution:
-        value = format_value(state.values("D")[self.row, self.column])
-        products = nonzero_products(state, self.row, self.column)
-        accumulator = format_value(state.values("C")[self.row, self.column])
-        b_column = state.column_of_b(self.row, self.column)
-        explanation = f"{self.cell} = {value}: row {self.row} of A times column {b_column} of B"
-        if products is not None and len(products) <= _FEW_PRODUCTS:
-            terms = [f"{factor_text(a)}·{factor_text(b)}" for a, b in products] or ["0"]
-            explanation += f" is {' + '.join(terms)}"
-        modifiers = state.operation.modifiers
+    only = "this question is about a cell of D, such as value D[3][5]"
+    cell = _, row, column = read_cell(state, target, "D", only)
+    number = format_value(state.values("D")[row, column])
+    if disabled_lane(state.operation, row, column) is not None:
+        reason = "disable-output-lane leaves it as it was"
+    else:
+        reason = f"row {row} of A times column {state.column_of_b(row, column)} of B"
+        products = _nonzero_products(state, row, column)
+        if products is not None and len(products) <= FEW_PRODUCTS:
+            terms = [f"{_factor(a)}·{_factor(b)}" for a, b in products] or ["0"]
+            reason += f" is {' + '.join(terms)}"
+        modifiers, accumulator = state.operation.modifiers, format_value(state.values("C")[row, column])
         if accumulator not in ("0", "-0") and modifiers.scale_d and modifiers.enable_input_d:
             scaled = f" / 2^{modifiers.scale_input_d}" if modifiers.scale_input_d else ""
-            added = f"{accumulator_label(state.ins)}[{self.row}][{self.column}]"
-            explanation += f", and {added} = {accumulator}{scaled} is added"
-        if disabled_lane(state.operation, self.row, self.column) is not None:
-            explanation = f"{self.cell} = {value}: disable-output-lane leaves it as it was"
-        return Solution((value,), f"{explanation}.", (self.cell,))
+            added = f"{accumulator_label(state.ins)}[{row}][{column}]"
+            reason += f", and {added} = {accumulator}{scaled} is added"
+    return QuizQuestion(
+        f"value {cell}",
+        lambda answer: Reply(_same_value(state.ins.d.dtype, answer, int(state.codes("D")[row, column]))),
+        f"What is {cell}?",
+        answers=(number,),
+        reason=f"{cell} = {number}: {reason}.",
+        hint="Type the number.",
+        takes="text",
+        marked=(cell,),
+        masked=(cell,),
+    )
 
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        code = int(state.codes("D")[self.row, self.column])
-        return ReadAnswer(same_value(state.ins.d.dtype, answer, code))
+
+def draw_value(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
+    """A cell with few nonzero products; if all have more, one with the fewest."""
+    counts = product_counts(state)
+    most = max(FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
+    cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
+    return NamedCell(name, *cells[random.integers(len(cells))].tolist())
 
 
-@dataclass(frozen=True)
-class Change(Question):
+def product_counts(state: ExplorerState) -> NDArray[np.int64]:
+    """The number of nonzero products of each cell of D."""
+    ins = state.ins
+    a, b = (state.values("A") != 0).astype(np.float32), (state.values("B") != 0).astype(np.float32)
+    first = state.operation.modifiers.column_shift
+    used = slice(first, first + ins.d.shape[1] if ins.mma_count == 1 else None)
+    # stacked products: each has its rows of A and its columns of B
+    products = zip(np.split(a, ins.mma_count), np.split(b, ins.mma_count, axis=1), strict=True)
+    return np.concatenate([rows @ columns[:, used] for rows, columns in products]).astype(np.int64)
+
+
+def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[Any, Any]] | None:
+    """The factors of nonzero products; None where terms are not plain products."""
+    ins = state.ins
+    changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
+                  if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
+    if isinstance(ins, Tcgen05Mma):
+        changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
+    if ins.scale_vec or ins.bit_op or changed:
+        return None
+    a, b = state.values("A")[row], state.values("B")[:, state.column_of_b(row, column)]
+    return [(x, y) for x, y in zip(a, b, strict=True) if x != 0 and y != 0]
+
+
+def _factor(value: Any) -> str:
+    text = format_value(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+def _same_value(dtype: DType, answer: str, code: int) -> bool:
+    """Whether a typed number is the value of a code; -0 equals 0."""
+    values = dtype.decode(np.array([parse(dtype, answer), code], dtype=dtype.code_type)).astype(np.float64)
+    return bool(values[0] == values[1] or np.isnan(values).all())
+
+
+def ask_change(state: ExplorerState, target: str) -> QuizQuestion:
     """What would a cell of D be if a cell of its row of A had another value?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> Change(9, 37, 2, "7").prompt(state).text
-    'A[9][37] is 0, and D[9][2] is 190. What would D[9][2] be if A[9][37] were 7?'
-    >>> Change(9, 37, 2, "7").solution(state).answers
-    ('239',)
+    >>> question = ask_change(state, "A[9][37] to 7 D[9][2]")
+    >>> question.text, question.answers
+    ('A[9][37] is 0, and D[9][2] is 190. What would D[9][2] be if A[9][37] were 7?', ('239',))
     """
-
-    kind = "change"
-    row: int
-    k: int
-    column: int
-    to: str
-
-    @property
-    def text(self) -> str:
-        return (
-            f"change {NamedCell('A', self.row, self.k)} to {self.to} {NamedCell('D', self.row, self.column)}"
+    match = re.fullmatch(r"(a\W.*?) to (\S+?)\W* (d\W.*)", plain_text(target))
+    if not match:
+        raise PtxlabError(
+            f"found {quoted(target)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its new value, "
+            "and a cell of D in the same row"
         )
-
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        return ("A",) if state.chip_choice.has_result and changeable(state).any() else ()
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:
-        cells, small = np.argwhere(changeable(state)), small_factors(state)
-        row, k = cells[random.integers(len(cells))].tolist()
-        columns = [
-            column for column in range(state.ins.d.shape[1]) if small[k, state.column_of_b(row, column)]
-        ]
-        return cls(row, k, int(random.choice(columns)), other_value(state, row, k))
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Change:
-        match = re.fullmatch(r"(a\W.*?) to (\S+?)\W* (d\W.*)", plain_text(text))
-        if not match:
-            raise PtxlabError(
-                f"found {quoted(text)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its new "
-                "value, and a cell of D in the same row"
-            )
-        before, to, after = match.groups()
-        cell, result = read_cell(state, before), read_cell(state, after)
-        if cell.row != result.row:
-            raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
-        question = cls(cell.row, cell.column, result.column, to)
-        question._changed_operation(state)  # refuses a value that the type does not have
-        return question
-
-    def _changed_operation(self, state: ExplorerState) -> Operation:
-        """The operation with the new value in A."""
-        cell = NamedCell("A", self.row, self.k)
-        held_cell(state, cell)
-        codes = state.codes("A").copy()
-        with located(str(cell)):
-            codes[self.row, self.k] = parse(state.ins.a.dtype, self.to)
-        written = np.zeros(codes.shape, dtype=np.bool_)
-        written[self.row, self.k] = True
-        return with_codes(state.operation, "A", codes, typed=written)
-
-    def _code(self, state: ExplorerState) -> int:
-        return int(codes_of_d(self._changed_operation(state), state.chip_choice.model)[self.row, self.column])
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        self._changed_operation(state)  # refuses a value that the type does not have
-        cell, result = NamedCell("A", self.row, self.k), NamedCell("D", self.row, self.column)
-        now, value = (format_value(state.values(each.name)[each.row, each.column]) for each in (cell, result))
-        return Prompt(
-            f"{cell} is {now}, and {result} is {value}. What would {result} be if {cell} were {self.to}?",
-            "Type the number.",
-            "text",
-            marked=(cell, result),
-        )
-
-    def solution(self, state: ExplorerState) -> Solution:
-        cell, result = NamedCell("A", self.row, self.k), NamedCell("D", self.row, self.column)
-        factor = NamedCell("B", self.k, state.column_of_b(self.row, self.column))
-        value = format_value(state.ins.d.dtype.decode(np.array([self._code(state)]))[0])
-        now = format_value(state.values("D")[self.row, self.column])
-        other = format_value(state.values("B")[factor.row, factor.column])
-        meets = "is multiplied by" if state.ins.bit_op is None else f"meets ({state.ins.bit_op})"
-        scaled = ", times their scale factors," if state.ins.scale_vec else ""
-        explanation = (
-            f"In {result}, {cell} {meets} {factor} = {other}{scaled} and no other term changes, so {result} "
-            f"goes from {now} to {value}."
-        )
-        return Solution((value,), explanation, (result, cell, factor))
-
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        return ReadAnswer(same_value(state.ins.d.dtype, answer, self._code(state)))
+    to = match[2]
+    cell, result = read_cell(state, match[1]), read_cell(state, match[3])
+    if cell.row != result.row:
+        raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
+    _held_cell(state, cell)
+    codes = state.codes("A").copy()
+    with located(str(cell)):
+        codes[cell.row, cell.column] = parse(state.ins.a.dtype, to)
+    written = np.zeros(codes.shape, dtype=np.bool_)
+    written[cell.row, cell.column] = True
+    changed = with_codes(state.operation, "A", codes, typed=written)
+    factor = NamedCell("B", cell.column, state.column_of_b(result.row, result.column))
+    before, other, now = (
+        format_value(state.values(each.name)[each.row, each.column]) for each in (cell, factor, result)
+    )
+    dtype = state.ins.d.dtype
+    code = codes_of_d(changed, state.chip_choice.model)[result.row, result.column]
+    number = format_value(dtype.decode(np.array([int(code)]))[0])
+    meets = "is multiplied by" if state.ins.bit_op is None else f"meets ({state.ins.bit_op})"
+    scaled = ", times their scale factors," if state.ins.scale_vec else ""
+    return QuizQuestion(
+        f"change {cell} to {to} {result}",
+        lambda answer: Reply(_same_value(dtype, answer, int(code))),
+        f"{cell} is {before}, and {result} is {now}. What would {result} be if {cell} were {to}?",
+        answers=(number,),
+        reason=f"In {result}, {cell} {meets} {factor} = {other}{scaled} and no other term changes, so "
+        f"{result} goes from {now} to {number}.",
+        hint="Type the number.",
+        takes="text",
+        marked=(cell, result),
+        cells=(result, cell, factor),
+    )
 
 
-@dataclass(frozen=True)
-class Code(MatrixQuestion):
+def draw_change(state: ExplorerState, random: np.random.Generator, name: str) -> str:
+    cells, small = np.argwhere(changeable(state)), _small_factors(state)
+    row, k = cells[random.integers(len(cells))].tolist()
+    columns = [column for column in range(state.ins.d.shape[1]) if small[k, state.column_of_b(row, column)]]
+    column = int(random.choice(columns))
+    return f"A[{row}][{k}] to {_other_value(state, row, k)} D[{row}][{column}]"
+
+
+def changeable(state: ExplorerState) -> NDArray[np.bool_]:
+    """Cells of A whose change shows in D: small integers that are stored and meet a nonzero factor."""
+    values = state.values("A").astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        small = (np.abs(values) <= 64) & (values == np.round(values))
+    if state.ins.sparse:
+        stored = np.zeros(values.shape, dtype=np.bool_)
+        np.put_along_axis(stored, state.operation.stored_columns(), True, axis=1)
+        small &= stored & (values != 0)  # a stored zero may be stored elsewhere after a change
+    products = np.split(_small_factors(state), state.ins.mma_count, axis=1)  # columns of B of each product
+    rows = [np.tile(np.any(part, axis=1), (state.ins.m, 1)) for part in products]
+    return np.asarray(small & np.concatenate(rows))
+
+
+def _small_factors(state: ExplorerState) -> NDArray[np.bool_]:
+    """Cells of B that are not 0, and small enough for mental arithmetic."""
+    factors = np.abs(state.values("B").astype(np.float64))
+    return (factors > 0) & (factors <= 64)
+
+
+def _other_value(state: ExplorerState, row: int, k: int) -> str:
+    """Another value near that of a cell of A, exact in its type."""
+    dtype = state.ins.a.dtype
+    value = float(state.values("A")[row, k])
+    for other in (value + 1, value - 1, 0.0, 1.0):
+        text = format_value(other)
+        try:
+            decoded = float(dtype.decode(np.array([parse(dtype, text)], dtype=dtype.code_type))[0])
+        except PtxlabError:
+            continue
+        if decoded == other != value:
+            return text
+    raise PtxlabError(f"A[{row}][{k}]: {dtype} has no value near {format_value(value)}")
+
+
+def ask_code(state: ExplorerState, target: str) -> QuizQuestion:
     """Which bits stand for the value of a cell?
 
     >>> import ptxlab
     >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> Code("A", 0, 0).prompt(state).text
-    'Which 16 bits of f16 stand for A[0][0] = 2?'
-    >>> Code("A", 0, 0).solution(state).explanation
-    'A[0][0] = 2 is 0x4000: sign 0, exponent 10000, fraction 0000000000.'
+    >>> question = ask_code(state, "A[0][0]")
+    >>> question.text, question.reason
+    ('Which 16 bits of f16 stand for A[0][0] = 2?', \
+'A[0][0] = 2 is 0x4000: sign 0, exponent 10000, fraction 0000000000.')
     """
+    cell = read_cell(state, target)
+    if cell.name == "E":
+        raise PtxlabError(f"found {quoted(target)}; ask for a nibble with metadata {cell}")
+    dtype = state.operation.operand(cell.name).dtype
+    bits, digits = dtype.bits, -(-dtype.bits // 4)
+    right = int(state.codes(cell.name)[cell.row, cell.column])
+    number = format_value(state.values(cell.name)[cell.row, cell.column])
+    stand = "Which bit of {} stands" if bits == 1 else f"Which {bits} bits of {{}} stand"
 
-    kind = "code"
+    def judge(answer: str) -> Reply:
+        named, ignored = _read_code(answer, bits), (1 << dtype.ignored_bits) - 1
+        if named | ignored == right | ignored:
+            return Reply(True)
+        named_value = format_value(dtype.decode(np.array([named], dtype=dtype.code_type))[0])
+        return Reply(False, f"0x{named:0{digits}x} is {named_value}")
 
-    @classmethod
-    def names(cls, state: ExplorerState) -> tuple[str, ...]:
-        matrices = state.operation
-        return tuple(
-            name for name in ("A", "B", "SFA", "SFB")
-            if name in matrices.names and 1 < matrices.operand(name).dtype.bits <= 32
-        )  # fmt: skip
-
-    @classmethod
-    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Self:
-        cells = np.argwhere(state.codes(name) != 0)
-        if not len(cells):
-            return super().draw(state, random, name)
-        row, column = cells[random.integers(len(cells))].tolist()
-        return cls(name, row, column)
-
-    @classmethod
-    def parse(cls, state: ExplorerState, text: str) -> Self:
-        question = super().parse(state, text)
-        if question.name == "E":
-            raise PtxlabError(f"found {quoted(text)}; ask for a nibble with metadata {question.cell}")
-        return question
-
-    def _value(self, state: ExplorerState) -> str:
-        return format_value(state.values(self.name)[self.row, self.column])
-
-    def prompt(self, state: ExplorerState) -> Prompt:
-        dtype = state.operation.operand(self.name).dtype
-        bits = "Which bit" if dtype.bits == 1 else f"Which {dtype.bits} bits"
-        stand = "stands" if dtype.bits == 1 else "stand"
-        return Prompt(
-            f"{bits} of {dtype} {stand} for {self.cell} = {self._value(state)}?",
-            "Type them in binary (0b…) or hexadecimal (0x…).",
-            "text",
-            marked=(self.cell,),
-        )
-
-    def solution(self, state: ExplorerState) -> Solution:
-        dtype = state.operation.operand(self.name).dtype
-        code = int(state.codes(self.name)[self.row, self.column])
-        binary, hexadecimal = f"0b{code:0{dtype.bits}b}", f"0x{code:0{-(-dtype.bits // 4)}x}"
-        explanation = f"{self.cell} = {self._value(state)} is {hexadecimal}: {bits_words(dtype, code)}."
-        return Solution((hexadecimal, binary), explanation, (self.cell,))
-
-    def _read(self, state: ExplorerState, answer: str) -> ReadAnswer:
-        dtype = state.operation.operand(self.name).dtype
-        code = read_code(answer, dtype.bits)
-        expected = int(state.codes(self.name)[self.row, self.column])
-        ignored = (1 << dtype.ignored_bits) - 1
-        if code | ignored == expected | ignored:
-            return ReadAnswer(True)
-        value = format_value(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
-        return ReadAnswer(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
-
-
-#: Every kind of question, by its name.
-KINDS: dict[str, type[Question]] = {
-    question.kind: question
-    for question in (Where, Holds, Word, Thread, Field, Reach, Nibble, Metadata, Value, Change, Code)
-}
-
-
-# -- choosing questions ----------------------------------------------------------------------------------
-
-
-def kinds_of(state: ExplorerState) -> tuple[str, ...]:
-    """The kinds of questions that make sense for an instruction and its matrices.
-
-    "value" is among them only if some cell of D has few products to add.
-
-    >>> import ptxlab
-    >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
-    ('where', 'holds', 'change', 'code')
-    """
-    counts = product_counts(state)
-    is_quick = bool(((counts > 0) & (counts <= _FEW_PRODUCTS)).any())
-    return tuple(
-        kind for kind, question in KINDS.items() if question.names(state) and (kind != "value" or is_quick)
+    return QuizQuestion(
+        f"code {cell}",
+        judge,
+        f"{stand.format(dtype)} for {cell} = {number}?",
+        answers=(f"0x{right:0{digits}x}", f"0b{right:0{bits}b}"),
+        reason=f"{cell} = {number} is 0x{right:0{digits}x}: {_bits_words(dtype, right)}.",
+        hint="Type them in binary (0b…) or hexadecimal (0x…).",
+        takes="text",
+        marked=(cell,),
     )
 
 
-def draw_questions(
-    state: ExplorerState, kinds: Sequence[str], count: int, random: np.random.Generator
-) -> tuple[Question, ...]:
-    """Random questions, cycling through the kinds; a repeated one is drawn again, up to 20 times."""
-    order = [str(kind) for kind in random.permutation(list(kinds))]
-    questions: list[Question] = []
-    for index in range(count):
-        kind = order[index % len(order)]
-        drawn = _draw(state, kind, random)
-        for _ in range(20):
-            if drawn not in questions:
-                break
-            drawn = _draw(state, kind, random)
-        questions.append(drawn)
-    return tuple(questions)
+def with_codes_to_ask(state: ExplorerState) -> tuple[str, ...]:
+    return tuple(
+        name for name in ("A", "B", "SFA", "SFB")
+        if name in state.operation.names and 1 < state.operation.operand(name).dtype.bits <= 32
+    )  # fmt: skip
 
 
-def _draw(state: ExplorerState, kind: str, random: np.random.Generator, name: str = "") -> Question:
-    names = KINDS[kind].names(state)
-    if not names or (name and name not in names):
-        what = f"{kind} {name}".strip()
-        takes = f"{kind} of {listing(names)}" if names else listing(kinds_of(state))
-        raise PtxlabError(f"{state.ins.mnemonic} has no question {quoted(what)}; it can ask {takes}")
-    return KINDS[kind].draw(state, random, name or str(random.choice(names)))
+def draw_code(state: ExplorerState, random: np.random.Generator, name: str) -> NamedCell:
+    """A cell that is not 0, if there is one."""
+    cells = np.argwhere(state.codes(name) != 0)
+    if not len(cells):
+        return draw_cell(state, random, name)
+    return NamedCell(name, *cells[random.integers(len(cells))].tolist())
 
 
-_SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
-_PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
+def _read_code(text: str, bits: int) -> int:
+    """A code in binary or hexadecimal; as many digits 0 and 1 as it has bits need no prefix."""
+    word = plain_text(text).replace(" ", "").replace("_", "")
+    if re.fullmatch(rf"[01]{{{bits}}}", word):
+        word = f"0b{word}"
+    elif re.fullmatch(r"(?!0b)[0-9a-f]+", word):
+        word = f"0x{word}"
+    if not re.fullmatch(r"0x[0-9a-f]{1,32}|0b[01]{1,80}", word):
+        raise PtxlabError(f"found {quoted(text.strip())}; type bits such as 0b0100, or hexadecimal: 0x4")
+    code = int(word, 0)
+    if code >> bits:
+        raise PtxlabError(f"{quoted(text.strip())} does not fit {bits} bits; type 0b… or 0x…")
+    return code
 
 
-def parse_question(state: ExplorerState, text: str, random: np.random.Generator) -> Question:
-    """A question from a short text: ``where A[9][37]``, ``holds lane 14 d3``; without a target a random one.
-
-    >>> import ptxlab
-    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    >>> random = np.random.default_rng(0)
-    >>> parse_question(state, "where A[9][13]", random)
-    Where(name='A', row=9, column=13)
-    >>> parse_question(state, "what does lane 14 hold?", random)
-    Holds(lane=14, name='D', element=None)
-    >>> parse_question(state, "where is it?", random)
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: question 'where is it?': found 'it'; name a cell, such as A[9][37]
-    """
-    words = " ".join(as_text(text, "question").split()).removesuffix("?").strip()
-    for phrase, kind in _PHRASES:
-        if words.lower().startswith(f"{phrase} "):
-            words = kind + words[len(phrase) :]
-    match = _SHORT.fullmatch(words)
-    if not match:
-        raise PtxlabError(
-            f"found question {quoted(text)}; a question begins with {listing(KINDS)}, such as "
-            "where A[9][37] or holds lane 14 d3"
-        )
-    kind, target = match[1].lower(), match[2].strip()
-    if kind == "where" and isinstance(state.ins, Tcgen05Mma):
-        kind = "word"  # its matrices are in tensor memory
-    name = target.upper()
-    if not target or name in state.operation.names:
-        return _draw(state, kind, random, name)
-    with located(f"question {quoted(text)}"):
-        question = KINDS[kind].parse(state, target)
-        question.prompt(state)
-    return question
+def _bits_words(dtype: DType, code: int) -> str:
+    """The bits of a code by field; for a negative integer, how two's complement encodes it."""
+    bits = f"{code:0{dtype.bits}b}"
+    if not dtype.is_float:
+        value = int(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
+        if value < 0:
+            return f"0b{bits}, since {value} is stored as {value} + 2^{dtype.bits} = {code}"
+        return f"0b{bits}"
+    parts: list[str] = []
+    at = 0
+    for role, length in bit_parts(dtype):
+        parts.append(f"{role} {bits[at : at + length]}")
+        at += length
+    return ", ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,21 +10,80 @@ from typing import Any
 import numpy as np
 
 from .._util.arguments import as_int, as_names, as_text, is_name
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, listing, located, quoted
+from ..isa.tcgen05 import Tcgen05Mma
+from . import questions, tensor_questions
 from .fills import check_seed
-from .question import NamedCell, Question, QuizVerdict
-from .questions import KINDS, draw_questions, kinds_of, parse_question
+from .quiz_question import Kind, NamedCell, QuizQuestion, cells_as_dicts, draw_cell
 from .state import ExplorerState
 
 QUESTIONS = 5  # of a quiz by default
 MAX_QUESTIONS = 100
 
 
+def _d_if_computed(state: ExplorerState) -> tuple[str, ...]:
+    return ("D",) if state.chip_choice.has_result else ()
+
+
+def _a_if_changeable(state: ExplorerState) -> tuple[str, ...]:
+    return ("A",) if state.chip_choice.has_result and questions.changeable(state).any() else ()
+
+
+#: Every kind of question, by its name.
+KINDS = {
+    "where": Kind(questions.ask_where, questions.in_registers, questions.draw_where),
+    "holds": Kind(questions.ask_holds, questions.in_registers, questions.draw_holds),
+    "word": Kind(tensor_questions.ask_word, tensor_questions.in_tensor_memory, draw_cell),
+    "thread": Kind(tensor_questions.ask_thread, tensor_questions.only_d, tensor_questions.draw_thread),
+    "field": Kind(tensor_questions.ask_field, tensor_questions.fields_to_ask, tensor_questions.draw_field),
+    "reach": Kind(tensor_questions.ask_reach, tensor_questions.only_d, tensor_questions.draw_reach),
+    "nibble": Kind(questions.ask_nibble, lambda state: ("A",) if state.ins.sparse else (), draw_cell),
+    "metadata": Kind(questions.ask_metadata, lambda state: ("E",) if state.ins.sparse else (), draw_cell),
+    "value": Kind(questions.ask_value, _d_if_computed, questions.draw_value),
+    "change": Kind(questions.ask_change, _a_if_changeable, questions.draw_change),
+    "code": Kind(questions.ask_code, questions.with_codes_to_ask, questions.draw_code),
+}
+_SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
+_PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
+
+
+@dataclass(frozen=True)
+class ShortQuestion:
+    """A question as teachers write it: ``where A[9][37]``; what is right depends on the matrices.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> ShortQuestion("where A[9][13]").ask(state).answers
+    ('lane 6 register 3', 'lane 6 a7')
+    """
+
+    text: str
+
+    @property
+    def kind(self) -> str:
+        return self.text.partition(" ")[0]
+
+    def ask(self, state: ExplorerState) -> QuizQuestion:
+        """Ask it about the matrices of a state; refused if they do not have what it is about."""
+        return KINDS[self.kind].ask(state, self.text.partition(" ")[2])
+
+
+@dataclass(frozen=True)
+class QuizVerdict:
+    """Whether an answer is right, a sentence, the right cells, and the cells that the answer named."""
+
+    right: bool
+    sentence: str
+    cells: tuple[NamedCell, ...]
+    chosen: tuple[NamedCell, ...] = ()
+    skipped: bool = False
+
+
 @dataclass(frozen=True)
 class AnsweredQuestion:
     """A question that was answered, and whether the answer is right."""
 
-    question: Question
+    question: ShortQuestion
     text: str
     right: bool
 
@@ -64,7 +124,10 @@ class Quiz:
     """
 
     def __init__(
-        self, state: ExplorerState, questions: Sequence[Question], changed: Callable[[], None] | None = None
+        self,
+        state: ExplorerState,
+        questions: Sequence[ShortQuestion],
+        changed: Callable[[], None] | None = None,
     ) -> None:
         self.state = state
         self.ins = state.ins
@@ -74,13 +137,14 @@ class Quiz:
         self.problem = ""  # why the last text is no answer
         self._answers: list[AnsweredQuestion] = []
         self._skipped = 0
+        self._asked: QuizQuestion | None = None  # about the matrices as they were
         self._changed = changed or (lambda: None)
 
     def __repr__(self) -> str:
         return f"<Quiz: {len(self.questions)} questions about {self.ins.mnemonic}, {self.score} right>"
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ShortQuestion | None:
         """The current question, open or answered; None at the end."""
         return self.questions[self.index] if self.index < len(self.questions) else None
 
@@ -95,24 +159,28 @@ class Quiz:
         """Answer the question. An unreadable answer is refused and does not count."""
         question = self._open_question()
         try:
-            self.verdict = question.check(self.state, text)
+            asked = self._asked = question.ask(self.state)
+            reply = asked.judge(as_text(text, "answer"))
         except PtxlabError as error:
             self.problem = str(error)
             self._changed()
             raise
-        self.problem = ""
-        self._answers.append(AnsweredQuestion(question, text, self.verdict.right))
-        self._changed()
-        return self.verdict
+        start = "Right."
+        if not reply.right:
+            start = f"No: {reply.text}." if reply.text else "No."
+        self._answers.append(AnsweredQuestion(question, text, reply.right))
+        return self._give(QuizVerdict(reply.right, f"{start} {asked.reason}", asked.cells, reply.cells))
 
     def skip(self) -> QuizVerdict:
         """Give up the question: its answer is shown, and it counts as neither right nor wrong."""
-        solution = self._open_question().solution(self.state)
+        asked = self._asked = self._open_question().ask(self.state)
         self._skipped += 1
-        self.problem = ""
-        self.verdict = QuizVerdict(False, f"Skipped. {solution.explanation}", solution.cells, skipped=True)
+        return self._give(QuizVerdict(False, f"Skipped. {asked.reason}", asked.cells, skipped=True))
+
+    def _give(self, verdict: QuizVerdict) -> QuizVerdict:
+        self.problem, self.verdict = "", verdict
         self._changed()
-        return self.verdict
+        return verdict
 
     def next(self) -> None:
         """Go on to the next question."""
@@ -124,25 +192,26 @@ class Quiz:
         self.verdict, self.problem = None, ""
         self._changed()
 
-    def _open_question(self) -> Question:
+    def _open_question(self) -> ShortQuestion:
         if self.question is None:
             raise PtxlabError("the quiz is over; ex.quiz() starts another")
         if self.verdict is not None:
             raise PtxlabError("this question has been answered; quiz.next() asks the next one")
         return self.question
 
-    def drop_impossible(self) -> None:
+    def _drop_impossible(self) -> None:
         """Skip questions that an edit has made meaningless, e.g. about a cell that is no longer stored."""
         while self.question is not None and self.verdict is None:
             try:
-                self.question.prompt(self.state)
+                self._asked = self.question.ask(self.state)
                 return
             except PtxlabError:
                 self._skipped += 1
                 self.index += 1
 
     def serialised(self) -> dict[str, Any]:
-        """What the page shows; the solution is included only after a verdict."""
+        """What the page shows, with the solution only after a verdict; meaningless questions are skipped."""
+        self._drop_impossible()
         score = self.score
         data: dict[str, Any] = {
             "number": self.index + 1,
@@ -150,49 +219,13 @@ class Quiz:
             "right": score.right,
             "answered": score.answered,
             "problem": self.problem,
-            "question": _serialised_prompt(self.question, self.state) if self.question else {},
+            "question": self._asked.serialised() if self.question and self._asked else {},
             "verdict": {},
         }
         if self.verdict is not None:
-            cells, chosen = _cells(self.verdict.cells), _cells(self.verdict.chosen)
-            data["verdict"] = {**vars(self.verdict), "cells": cells, "chosen": chosen}
+            shown = {name: cells_as_dicts(getattr(self.verdict, name)) for name in ("cells", "chosen")}
+            data["verdict"] = {**vars(self.verdict), **shown}
         return data
-
-
-def _cells(cells: Sequence[NamedCell]) -> list[dict[str, Any]]:
-    return [cell._asdict() for cell in cells]
-
-
-def _serialised_prompt(question: Question, state: ExplorerState) -> dict[str, Any]:
-    prompt = question.prompt(state)
-    name, element = prompt.element or ("", -1)
-    return {
-        "kind": question.kind,
-        "text": prompt.text,
-        "hint": prompt.hint,
-        "takes": prompt.takes,
-        "marked": _cells(prompt.marked),
-        "masked": _cells(prompt.masked),
-        "lane": -1 if prompt.lane is None else prompt.lane,
-        "element": f"{name.lower()}{element}" if prompt.element else "",
-        "example": prompt.example,
-    }
-
-
-def saved_questions(state: ExplorerState, questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Questions with their answers, for a page without Python."""
-    saved = []
-    for question in questions:
-        solution = question.solution(state)
-        saved.append(
-            {
-                "question": _serialised_prompt(question, state),
-                "answers": list(solution.answers),
-                "explanation": solution.explanation,
-                "cells": _cells(solution.cells),
-            }
-        )
-    return saved
 
 
 def choose_questions(
@@ -202,7 +235,7 @@ def choose_questions(
     kinds: object = None,
     count: int | None = None,
     seed: int | None = None,
-) -> tuple[Question, ...]:
+) -> tuple[ShortQuestion, ...]:
     """The given questions, or random ones of some kinds.
 
     >>> import ptxlab
@@ -219,7 +252,14 @@ it can ask where, holds, change, code
     if questions is not None:
         if kinds is not None or count is not None:
             raise PtxlabError("quiz takes either questions, or kinds and a count of random ones")
-        return _checked_questions(state, questions, random)
+        entries = [questions] if isinstance(questions, str | ShortQuestion) else questions
+        if not isinstance(entries, list | tuple) or not 0 < len(entries) <= MAX_QUESTIONS:
+            raise PtxlabError(
+                f"questions: found {quoted(questions)}; they are a list of up to {MAX_QUESTIONS} texts such "
+                "as where A[9][37], holds lane 14 d3"
+            )
+        texts = [entry.text if isinstance(entry, ShortQuestion) else entry for entry in entries]
+        return tuple(parse_question(state, as_text(text, "question"), random) for text in texts)
     number = QUESTIONS if count is None else as_int(count, "count")
     if not 1 <= number <= MAX_QUESTIONS:
         raise PtxlabError(f"count: found {quoted(number)}; a quiz has 1 to {MAX_QUESTIONS} questions")
@@ -237,24 +277,85 @@ it can ask where, holds, change, code
     return draw_questions(state, chosen, number, random)
 
 
-def _checked_questions(
-    state: ExplorerState, questions: object, random: np.random.Generator
-) -> tuple[Question, ...]:
-    entries: Sequence[object] = ()
-    if isinstance(questions, str | Question):
-        entries = [questions]
-    elif isinstance(questions, list | tuple):
-        entries = questions
-    if not 0 < len(entries) <= MAX_QUESTIONS:
+def kinds_of(state: ExplorerState) -> tuple[str, ...]:
+    """The kinds of questions that make sense for an instruction and its matrices.
+
+    "value" is among them only if some cell of D has few products to add.
+
+    >>> import ptxlab
+    >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
+    ('where', 'holds', 'change', 'code')
+    """
+    counts = questions.product_counts(state)
+    is_quick = bool(((counts > 0) & (counts <= questions.FEW_PRODUCTS)).any())
+    return tuple(kind for kind in KINDS if KINDS[kind].names(state) and (kind != "value" or is_quick))
+
+
+def draw_questions(
+    state: ExplorerState, kinds: Sequence[str], count: int, random: np.random.Generator
+) -> tuple[ShortQuestion, ...]:
+    """Random questions, cycling through the kinds; a repeated one is drawn again, up to 20 times."""
+    order = [str(kind) for kind in random.permutation(list(kinds))]
+    questions: list[ShortQuestion] = []
+    for index in range(count):
+        for _ in range(21):
+            drawn = _draw(state, order[index % len(order)], random)
+            if drawn not in questions:
+                break
+        questions.append(drawn)
+    return tuple(questions)
+
+
+def _draw(state: ExplorerState, kind: str, random: np.random.Generator, name: str = "") -> ShortQuestion:
+    names = KINDS[kind].names(state)
+    if not names or (name and name not in names):
+        what = f"{kind} {name}".strip()
+        takes = f"{kind} of {listing(names)}" if names else listing(kinds_of(state))
+        raise PtxlabError(f"{state.ins.mnemonic} has no question {quoted(what)}; it can ask {takes}")
+    return ShortQuestion(f"{kind} {KINDS[kind].draw(state, random, name or str(random.choice(names)))}")
+
+
+def parse_question(state: ExplorerState, text: str, random: np.random.Generator) -> ShortQuestion:
+    """A question from a short text: ``where A[9][37]``, ``holds lane 14 d3``; without a target a random one.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> random = np.random.default_rng(0)
+    >>> parse_question(state, "what does lane 14 hold?", random)
+    ShortQuestion(text='holds lane 14 D')
+    >>> parse_question(state, "where is it?", random)
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: question 'where is it?': found 'it'; name a cell, such as A[9][37]
+    """
+    words = " ".join(as_text(text, "question").split()).removesuffix("?").strip()
+    for phrase, kind in _PHRASES:
+        if words.lower().startswith(f"{phrase} "):
+            words = kind + words[len(phrase) :]
+    match = _SHORT.fullmatch(words)
+    if not match:
         raise PtxlabError(
-            f"questions: found {quoted(questions)}; they are a list of up to {MAX_QUESTIONS} texts such as "
-            "where A[9][37], holds lane 14 d3"
+            f"found question {quoted(text)}; a question begins with {listing(KINDS)}, such as "
+            "where A[9][37] or holds lane 14 d3"
         )
-    checked: list[Question] = []
-    for question in entries:
-        if isinstance(question, Question):
-            question.prompt(state)
-            checked.append(question)
-        else:
-            checked.append(parse_question(state, as_text(question, "question"), random))
-    return tuple(checked)
+    kind, target = match[1].lower(), match[2].strip()
+    if kind == "where" and isinstance(state.ins, Tcgen05Mma):
+        kind = "word"  # its matrices are in tensor memory
+    name = target.upper()
+    if not target or name in state.operation.names:
+        return _draw(state, kind, random, name)
+    with located(f"question {quoted(text)}"):
+        return ShortQuestion(KINDS[kind].ask(state, target).name)
+
+
+def saved_questions(state: ExplorerState, questions: Sequence[ShortQuestion]) -> list[dict[str, Any]]:
+    """Questions with their answers, for a page without Python."""
+    return [
+        {
+            "question": asked.serialised(),
+            "answers": list(asked.answers),
+            "explanation": asked.reason,
+            "cells": cells_as_dicts(asked.cells),
+        }
+        for asked in (question.ask(state) for question in questions)
+    ]

@@ -28,8 +28,7 @@ from .bundle import script, style
 from .links import page_address
 from .masks import MASKS, mask_text
 from .memory_view import has_memory_view, lay_out, memory_data
-from .question import Question
-from .quiz import saved_questions
+from .quiz import ShortQuestion, saved_questions
 from .state import GPU, ExplorerState, LoadRequest, MemoryRequest
 from .tensor_view import find_load, load_data
 from .view import View, lane_registers
@@ -70,7 +69,7 @@ def page_data(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[Question],
+    questions: Sequence[ShortQuestion],
     max_products: int = _MAX_PRODUCTS,
 ) -> dict[str, Any]:
     """The view and, for a product, all lanes, dot products, the aligned bits of a cell of D, and a quiz."""
@@ -99,7 +98,7 @@ def _saved_product(
     state: ExplorerState,
     trace_data: TraceData,
     cell: tuple[int, int],
-    questions: Sequence[Question],
+    questions: Sequence[ShortQuestion],
     max_products: int,
 ) -> dict[str, Any]:
     ins = state.ins

@@ -9,13 +9,13 @@ import numpy as np
 
 from .. import views
 from .._util.arguments import as_seconds
+from ..differences.search import find_difference as search
 from ..errors import PtxlabError, counted
 from ..isa.dtypes import dtype
 from ..isa.targets import GENERATIONS
 from ..numerics.emulate import model_of
 from ..numerics.steps import Number, Step, Term, Trace
 from ..numerics.trace import DivergencePlace, find_divergence
-from ..verify.hunt import find_difference as search
 from ..views.trace_picture import row_of
 from ..views.trace_text import (
     comparisons,
@@ -272,7 +272,7 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
     if GPU not in (chip, against) and model_of(ins, chip).rule == model_of(ins, against).rule:
         return FoundDifference(f"{pair} use the same rule for this instruction: they always agree")
     model, other = (against, chip) if chip == GPU else (chip, against)
-    report = search(
+    found = search(
         ins,
         model,
         None if other == GPU else other,
@@ -280,12 +280,12 @@ def find_difference(state: ExplorerState, seconds: float = 1.0) -> FoundDifferen
         seconds=seconds,
         seed=state.seed & 0xFFFFFFFF,
     )
-    if report.difference is None:
-        tried = f"{report.mmas:,} products of matrices, {len(report.categories)} kinds of inputs"
+    if found.case is None:
+        tried = f"{found.mmas:,} products of matrices, {len(found.categories)} kinds of inputs"
         return FoundDifference(
-            f"{pair} agreed in everything that was tried in {report.seconds:.1f} s ({tried})"
+            f"{pair} agreed in everything that was tried in {found.seconds:.1f} s ({tried})"
         )
-    state.commit(state.operation.with_arrays(report.difference.case.operands().arrays))
+    state.commit(state.operation.with_arrays(found.case.operands().arrays))
     return _differing(state, "differ")
 
 

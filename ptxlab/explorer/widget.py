@@ -19,8 +19,7 @@ from .edits import Edit, Redo, SetRegisters, SetValues, Undo
 from .export import python_code, static_html
 from .forms import Explorable, explorable
 from .page import CheckedMessages, Page, ReadOnlyTrait, Registers, StateTrait, TraitObservers
-from .question import Question
-from .quiz import Quiz, choose_questions
+from .quiz import Quiz, ShortQuestion, choose_questions
 from .session import PageSession
 from .state import ExplorerState, History, LoadRequest, MemoryRequest
 from .static_html import check_path, write_page
@@ -355,7 +354,7 @@ class Explorer(StaticFallback, CheckedMessages, ipywidgets.VBox):  # type: ignor
 
     def quiz(
         self,
-        questions: Sequence[str | Question] | str | Question | None = None,
+        questions: Sequence[str | ShortQuestion] | str | ShortQuestion | None = None,
         *,
         kinds: Sequence[str] | None = None,
         count: int | None = None,

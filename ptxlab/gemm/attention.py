@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_int
 from ..errors import PtxlabError, listing, quoted
+from ..isa.chips import MAX_SHARED
 from ..isa.parse import parse_mma
 from ..memory import tensor_map
 from ..simulator import Result
 from ..simulator.kernel import Kernel, build_kernel
-from .gemm_kernel import MAX_SHARED, Row
+from .gemm_kernel import Row
 from .source import compose
 
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

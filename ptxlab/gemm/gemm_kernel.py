@@ -18,6 +18,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..gpu.arrays import GpuArray, GpuArrays
 from ..gpu.compiler import compile_kernel
 from ..gpu.device import device_target, processors
+from ..isa.chips import MAX_SHARED
 from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.operand import MatrixOperand
@@ -30,7 +31,6 @@ CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 STORE = 64 * 128  # bytes of D in one TMA store of a warpgroup
 H200_PROCESSORS = 132
 WARPGROUP = 128  # threads
-MAX_SHARED = 227 << 10  # bytes of a block on sm_90
 _MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS", "PERSISTENT", "TMA_STORES")
 
 

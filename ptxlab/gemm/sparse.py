@@ -20,7 +20,7 @@ from ..isa.dtypes import dtype
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
 from ..isa.product_form import ProductForm
-from ..isa.targets import check_target, chip_of_target
+from ..isa.targets import check_target, chip_of_target, max_shared
 from ..memory import tensor_map
 from ..numerics import has, model_for
 from .compressed import CODES, ELEMENTS, LANES, WORD_ROWS, CompressedMatrix, compress, compress_arrays
@@ -327,7 +327,7 @@ def best_sparse_rung(
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
     if form.family != "wgmma.sp":
-        if target.startswith(_SMALL_SHARED):  # half of the columns, since a block has 99 KB of shared memory
+        if max_shared(target) < 128 << 10:  # half of the columns fit
             return _cached_rung(form, result=result, block_n=64)
         return _cached_rung(form, result=result)
     narrow = form.d_type == "f16"  # two accumulators in a register
@@ -337,8 +337,6 @@ def best_sparse_rung(
     tiles["tiles_m"] = tiles["block_m"] // (2 * form.m)  # for each of two warpgroups
     return _cached_rung(form, result=result, b_by_rows=int(by_rows), **tiles)
 
-
-_SMALL_SHARED = ("sm_86", "sm_88", "sm_89", "sm_120", "sm_121")
 
 #: Tiles of wgmma.sp.
 _SHAPES = (

@@ -39,6 +39,18 @@ def compiler_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
+@lru_cache(maxsize=1)
+def assembler_versions() -> tuple[str, str]:
+    """The versions of what assembles PTX, NVRTC and nvJitLink; "" for one that is missing."""
+    versions = []
+    for read in (compiler_version, lambda: load("cuda.bindings.nvjitlink").version()):
+        try:
+            versions.append("{}.{}".format(*read()))
+        except Exception:  # the type of the error depends on the version of the bindings
+            versions.append("")
+    return versions[0], versions[1]
+
+
 def check_compiler(form: Form, target: str) -> None:
     """Refuse a form that needs a newer NVRTC.
 

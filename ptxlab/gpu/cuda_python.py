@@ -22,7 +22,12 @@ def in_a_tab() -> bool:
 
 
 Module = Literal[
-    "cuda.core", "cuda.core.utils", "cuda.bindings.driver", "cuda.bindings.nvrtc", "cuda.bindings.nvml"
+    "cuda.core",
+    "cuda.core.utils",
+    "cuda.bindings.driver",
+    "cuda.bindings.nvrtc",
+    "cuda.bindings.nvml",
+    "cuda.bindings.nvjitlink",
 ]
 
 

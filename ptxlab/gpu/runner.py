@@ -42,7 +42,7 @@ def run(operands: Operation) -> NDArray[Any]:
     """Registers of D from the GPU, in as few launches as memory allows; see `Instruction.run`.
 
     >>> import ptxlab
-    >>> from ptxlab.verify import inputs
+    >>> from ptxlab import inputs
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     >>> operands = inputs.make(ins, "exponents", count=100)
     >>> (run(operands) == ptxlab.numerics.emulate.emulate(operands)).all()   # doctest: +SKIP

@@ -20,7 +20,7 @@ from ..isa.form import Form
 from ..isa.modifiers import Modifiers
 from ..isa.product_form import ProductForm
 from .codegen.statement import smallest_kernel
-from .compiler import check_compiler, compile, read_entry, write_entry
+from .compiler import check_compiler, compile, key_of, read_entry, write_entry
 
 #: Name of the kernel that is disassembled.
 NAME = "ptxlab_sass"
@@ -154,11 +154,18 @@ def disassemble(cubin: bytes, *, lines: bool = False) -> str:
     if not isinstance(cubin, bytes | bytearray):
         raise PtxlabError(f"cubin: found {quoted(cubin)}; it takes machine code, as gpu.compile gives it")
     options = ["-c", "-g"] if as_flag(lines, "lines") else ["-c"]
-    entry = f"{hashlib.sha256(cubin).hexdigest()}{'.lines' if lines else ''}.sass"
+    tool = nvdisasm()
+    file_of_tool = Path(tool).stat()  # another version is another file
+    parts = (
+        hashlib.sha256(cubin).hexdigest(),
+        tool,
+        str(file_of_tool.st_size),
+        str(file_of_tool.st_mtime_ns),
+    )
+    entry = f"{key_of(*parts)}{'.lines' if lines else ''}.sass"
     cached = read_entry(entry)
     if cached is not None:
         return cached.decode()
-    tool = nvdisasm()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
+from .chips import ALL_CHIPS
 
 
 class PtxVersion(NamedTuple):
@@ -57,48 +58,10 @@ def cuda_release(version: PtxVersion) -> str:
     return f"{major}.{minor}"
 
 
-class _Chip(NamedTuple):
-    """A chip: its generation in NVIDIA's words, and its targets with the PTX ISA that introduced each.
-
-    `versions` has them by suffix: "" for the plain target, "a" for this chip only, "f" for its family.
-    `products` are well-known ones, by NVIDIA's names without "NVIDIA" and "GeForce". `code_of` is the chip
-    whose machine code the compiler emits for this one.
-    """
-
-    generation: str
-    versions: dict[str, tuple[int, int]]
-    products: tuple[str, ...] = ()
-    code_of: str | None = None
-    has_tcgen05: bool = False
-    has_model: bool = True  # whether anything is known of its arithmetic
-
-
-#: "PTX Module Directives: .target".
-_CHIPS = {
-    "sm_70": _Chip("Volta", {}),  # no target of the newest assembler
-    "sm_75": _Chip("Turing", {"": (6, 3)}, ("T4",)),
-    "sm_80": _Chip("Ampere", {"": (7, 0)}, ("A100",)),
-    "sm_86": _Chip("Ampere", {"": (7, 1)}, ("A10", "RTX 3090")),
-    "sm_87": _Chip("Ampere", {"": (7, 4)}, ("Jetson Orin",), code_of="sm_80"),
-    "sm_88": _Chip("Ampere", {"": (9, 0)}, code_of="sm_80"),
-    "sm_89": _Chip("Ada", {"": (7, 8)}, ("L4", "L40", "RTX 4090")),
-    "sm_90": _Chip("Hopper", {"": (7, 8), "a": (8, 0)}, ("H100", "H200")),
-    "sm_100": _Chip("Blackwell", {"": (8, 6), "a": (8, 6), "f": (8, 8)}, ("B200",), has_tcgen05=True),
-    "sm_103": _Chip(
-        "Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("B300",), "sm_100", has_tcgen05=True
-    ),
-    "sm_107": _Chip("Rubin", {"": (9, 4), "a": (9, 4), "f": (9, 4)}, has_tcgen05=True, has_model=False),
-    "sm_110": _Chip(
-        "Blackwell", {"": (9, 0), "a": (9, 0), "f": (9, 0)}, ("Jetson Thor",), "sm_100", has_tcgen05=True
-    ),
-    "sm_120": _Chip("RTX Blackwell", {"": (8, 7), "a": (8, 7), "f": (8, 8)}, ("RTX 5090",)),
-    "sm_121": _Chip("RTX Blackwell", {"": (8, 8), "a": (8, 8), "f": (8, 8)}, ("DGX Spark",), "sm_120"),
-}
-
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it.
 TARGET_VERSIONS: dict[str, PtxVersion] = {
     name + suffix: PtxVersion(*version)
-    for name, chip in _CHIPS.items()
+    for name, chip in ALL_CHIPS.items()
     for suffix, version in chip.versions.items()
 }
 
@@ -117,24 +80,24 @@ SM_120A = tuple(target for target in _since("sm_120") if target[-1] in "af")
 SM_107 = ("sm_107a", "sm_107f")
 SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
 #: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
-TCGEN05 = tuple(name + suffix for name, chip in _CHIPS.items() if chip.has_tcgen05 for suffix in "af")
+TCGEN05 = tuple(name + suffix for name, chip in ALL_CHIPS.items() if chip.has_tcgen05 for suffix in "af")
 
 #: The generation of each chip that has arithmetic of its own; a chip is what `model=` names.
 GENERATIONS: dict[str, str] = {
-    name: chip.generation for name, chip in _CHIPS.items() if chip.has_model and chip.code_of is None
+    name: chip.generation for name, chip in ALL_CHIPS.items() if chip.has_model and chip.code_of is None
 }
 
 
 def _full_target(name: str) -> str:
     """The target that has all instructions of a chip."""
-    return f"{name}a" if "a" in _CHIPS[name].versions else name
+    return f"{name}a" if "a" in ALL_CHIPS[name].versions else name
 
 
 def _first_chips() -> Iterable[str]:
     """The first chip of each generation that has a target."""
     first: dict[str, str] = {}
     for name, generation_name in GENERATIONS.items():
-        if _CHIPS[name].versions:
+        if ALL_CHIPS[name].versions:
             first.setdefault(generation_name, name)
     return first.values()
 
@@ -144,7 +107,9 @@ CHIPS: dict[str, str] = {name: _full_target(name) for name in _first_chips()}
 
 #: Well-known products with each target.
 PRODUCTS: dict[str, tuple[str, ...]] = {
-    _full_target(name): chip.products for name, chip in _CHIPS.items() if chip.products
+    _full_target(name): tuple(product.name for product in chip.products)
+    for name, chip in ALL_CHIPS.items()
+    if chip.products
 }
 
 
@@ -222,6 +187,15 @@ def assembles_for(module_target: str, target: str) -> bool:
     return module_chip <= chip
 
 
+def max_shared(target: str) -> int:
+    """The shared memory that a block may have on a target, in bytes.
+
+    >>> max_shared("sm_90a"), max_shared("sm_120f")
+    (232448, 101376)
+    """
+    return ALL_CHIPS[target.rstrip("af")].shared << 10
+
+
 def chip_of_target(target: str) -> str | None:
     """The chip whose arithmetic a target has; None if nothing is known about it.
 
@@ -231,7 +205,7 @@ def chip_of_target(target: str) -> str | None:
     name = as_text(target, "target").rstrip("af")
     if name in GENERATIONS:
         return name
-    chip = _CHIPS.get(name)
+    chip = ALL_CHIPS.get(name)
     return None if chip is None else chip.code_of
 
 
@@ -241,5 +215,5 @@ def generation(target: str) -> str:
     >>> generation("sm_121a"), generation("sm_87"), generation("sm_107f")
     ('RTX Blackwell', 'Ampere', 'Rubin')
     """
-    chip = _CHIPS.get(as_text(target, "target").rstrip("af"))
+    chip = ALL_CHIPS.get(as_text(target, "target").rstrip("af"))
     return "" if chip is None else chip.generation

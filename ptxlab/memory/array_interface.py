@@ -41,7 +41,8 @@ def gpu_layout(array: object) -> ArrayLayout | None:
     except Exception as error:
         if isinstance(error, KeyError):  # torch 2 has no typestr for float8
             return _of_torch(array)
-        raise PtxlabError(  # such as that of a tensor which requires a gradient
+        # such as that of a tensor which requires a gradient
+        raise PtxlabError(
             f"array: it does not say where it is on the GPU ({' '.join(str(error).split())[:120]})"
         ) from None
     if interface is None:

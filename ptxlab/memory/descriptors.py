@@ -73,7 +73,8 @@ offset (SBO) 1024 bytes.
 
     family: ClassVar[str] = "wgmma"  # the instructions that read through it
     _owner_text: ClassVar[str] = ""
-    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (  # name, lowest bit, bits
+    # name, lowest bit, bits
+    _fields: ClassVar[tuple[tuple[str, int, int], ...]] = (
         ("address", 0, 14), ("leading", 16, 14), ("stride", 32, 14), ("base_offset", 49, 3),
         ("swizzle", 62, 2),
     )  # fmt: skip
@@ -347,9 +348,7 @@ stride dimension offset (SBO) 512 bytes.
         beyond = rest.addresses(row, np.maximum(along - count, 0), bits=bits)
         return np.where(np.broadcast_to(along, first.shape) < count, first, beyond)
 
-    def faults(
-        self, form: Tcgen05Mma, operand: Literal["A", "B"], target: str | None = None
-    ) -> tuple[str, ...]:
+    def faults(self, form: Tcgen05Mma, operand: str, target: str | None = None) -> tuple[str, ...]:
         """What is wrong with it for A or B of a tcgen05.mma, in sentences; () if nothing is.
 
         >>> import ptxlab

@@ -227,9 +227,8 @@ class TritonLayout:
         far: _Bases = [(0, 4 * width)] if is_b else [(8, 0), (0, 4 * width)]
         order = (0, 1) if parent.version == 3 else (1, 0)
         counts = parent._warps()
-        warp = [  # warps along the axis that the operand lacks hold the same
-            (row, 0) if not is_b else (column, 0) for row, column in _bits(counts, [16, 8], order)
-        ]
+        # warps along the axis that the operand lacks hold the same
+        warp = [(row, 0) if not is_b else (column, 0) for row, column in _bits(counts, [16, 8], order)]
         bases = {"register": [*along, *far], "lane": lane, "warp": warp}
         if is_b:  # its rows are k
             bases = {name: [(column, row) for row, column in pairs] for name, pairs in bases.items()}

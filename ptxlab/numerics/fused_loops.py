@@ -1,5 +1,7 @@
 """The loops of the fused sum that numba compiles; imported only where they are wanted.
 
+`fused_plain.py` states the rule that they compute.
+
 Numba keeps the result on disk, so that a machine compiles it once; where it cannot, each process compiles.
 """
 
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numba import config, njit
+from numba.extending import register_jitable
 
 from .fused_sum import ABSENT
 
@@ -51,6 +54,16 @@ def compiled(**options):
         return njit(**options)(function)
 
     return decorate
+
+
+#: For functions that allocate no arrays: without counts of references, which take most of the time where many
+#: arrays are passed and little is done with them.
+NO_MEMORY = {"_nrt": False}
+
+
+def used_by_compiled(function):
+    """Let functions that are compiled with NO_MEMORY call this one, which stays as it is for Python."""
+    return register_jitable(**NO_MEMORY)(function)
 
 
 #: For functions that only compiled ones call: their interfaces for Python and C are not compiled.

@@ -1,6 +1,7 @@
 """The fused dot product.
 
-Exact products and C, aligned, truncated, summed and rounded in one step, over whole batches.
+Exact products and C, aligned, truncated, summed and rounded in one step, over whole batches. `fused_plain.py`
+states the rule, one element at a time.
 """
 
 from __future__ import annotations

@@ -6,15 +6,14 @@ Stops are derived from the catalogue: forms with the same placement of elements 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._util.arguments import as_text, is_name
-from ..course.checking import Verdict
 from ..errors import PtxlabError, counted, listing, quoted
 from ..explorer.start import first_transfer
 from ..explorer.tensor_questions import rule_of_d
@@ -26,11 +25,13 @@ from ..isa.operand import Operand
 from ..isa.tcgen05 import CONTROL_FAMILIES, UNPACKED, Tcgen05Mma, Tcgen05Transfer
 from ..isa.tensor_memory import TensorLayout, TensorOperand
 from ..isa.transfer import TransferForm
+from ..question import Question, Reply, Unanswered, Verdict
 from ..views.labels import index_range
 
 _SHOWN_N = 64  # columns of D of a stop of tcgen05.mma
 _INPUTS = ("A", "B", "E", "SFA", "SFB")
-_HINT_WITHOUT_REGISTERS = "Play the timeline, or point at the cell."
+#: Text, form of an answer, and right pairs of numbers.
+PairQuestion = tuple[str, str, tuple[tuple[int, int], ...]]
 
 
 #: The walks by name, with the families of each. Together they cover the catalogue.
@@ -94,25 +95,6 @@ def layout_key(form: Form) -> Hashable:
         pattern = layout and (layout.lane, layout.element[:2])
         return form.family, form.k, a.width, pattern, d.width, *(at for at in places if at[0] == "E")
     return form.family.partition(".")[0], *places, _placement_key(d)
-
-
-class StopQuestion(NamedTuple):
-    """The question of a stop: its text, what to type, and every right pair of numbers."""
-
-    text: str
-    example: str
-    answers: tuple[tuple[int, int], ...]
-
-    @property
-    def hints(self) -> dict[str, str]:
-        """Feedback for a wrong answer, by kind of mistake; the saved page uses the same texts."""
-        first, second = self.example.split(", ")
-        return {
-            "unread": f"Type two numbers: {self.example}.",
-            "swapped": f"The {first} comes first, then the {second}.",
-            "first": f"The {first} is right. ",
-            "second": f"The {second} is right. ",
-        }
 
 
 @dataclass(frozen=True)
@@ -224,17 +206,11 @@ class Stop:
         if isinstance(self.form, Tcgen05Mma):
             return f"{lead}{rule_of_d(self.form)}{_other_tensors(self.before.form, self.form)}."
         earlier, now = self.before.explained, self.explained
-        parts = [
-            part
-            for name in now
-            for part in _difference(self.display_name(name), earlier.get(name), now[name])
-        ]
+        parts = [_difference(self.display_name(name), earlier.get(name), now[name]) for name in now]
         parts += [f"{name} is no longer in registers" for name in earlier if name not in now]
         known = _moves(self.before.form)
         parts += [fact for fact in _moves(self.form) if fact not in known]
-        if not parts:
-            parts = [self._first().rstrip(".")]
-        sentence = f"{lead}{'; '.join(parts)}."
+        sentence = f"{lead}{'; '.join(filter(None, parts)) or self._first().rstrip('.')}."
         return sentence[0].upper() + sentence[1:]
 
     def _first(self) -> str:
@@ -250,26 +226,48 @@ class Stop:
 
     # -- the question --
 
-    @cached_property
-    def question(self) -> StopQuestion | None:
-        """A question about an element of what is new; None where there is nothing to place."""
+    @property
+    def question(self) -> Question | None:
+        """A question about an element of what is new; None where there is nothing to place.
+
+        >>> stop = next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32")
+        >>> stop.question.text, stop.question.answers
+        ('Which lane, and which of its registers, holds A[9][11]?', ((5, 3),))
+        """
         if self.form.family in CONTROL_FAMILIES:
             return None
         random = np.random.default_rng(sum(self.name.encode()))
         if isinstance(self.form, Tcgen05Mma):
-            return _tensor_memory_question(self.form, random)
-        if isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
-            return _transfer_question(self.form, random)
-        name, operand = self._asked_operand()
-        rows, columns = operand.shape
-        row, column = int(random.integers(rows // 2, rows)), int(random.integers(columns // 2, columns))
-        places = operand.where(row, column)
-        element = f"{self.display_name(name)}[{row}][{column}]"
-        return StopQuestion(
-            f"Which {operand.holder}, and which of its registers, holds {element}?",
-            f"{operand.holder}, register",
-            tuple((place.lane, place.register) for place in places),
-        )
+            text, example, answers = _tensor_memory_question(self.form, random)
+        elif isinstance(self.form, Tcgen05Transfer) and not self.in_registers:
+            text, example, answers = _transfer_question(self.form, random)
+        else:
+            name, operand = self._asked_operand()
+            row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
+            element = f"{self.display_name(name)}[{row}][{column}]"
+            text = f"Which {operand.holder}, and which of its registers, holds {element}?"
+            example = f"{operand.holder}, register"
+            answers = tuple((place.lane, place.register) for place in operand.where(row, column))
+
+        def judge(answer: str) -> Reply:
+            """As on a saved page: `verdictOn` of saved_walk.js."""
+            hints = _hints(example)
+            numbers = [int(number[:9]) for number in re.findall(r"\d+", answer)]
+            if len(numbers) != 2:
+                raise Unanswered(hints["unread"])
+            first, second = numbers
+            if (first, second) in answers:
+                return Reply(True, f"{example.capitalize()}: {first}, {second}.")
+            if (second, first) in answers:
+                return Reply(False, hints["swapped"])
+            start = ""
+            if any(first == right for right, _ in answers):
+                start = hints["first"]
+            elif any(second == right for _, right in answers):
+                start = hints["second"]
+            return Reply(False, start + self._instead(first, second))
+
+        return Question(self.name, judge, text, answers, example=example)
 
     def _asked_operand(self) -> tuple[str, Operand]:
         """The first operand whose placement differs from the stop before."""
@@ -285,8 +283,6 @@ class Stop:
         """The verdict on an answer, with a hint that does not give it away.
 
         >>> stop = next(stop for stop in stops("mma") if stop.title == "m16n8k16 f16 → f32")
-        >>> stop.question.text
-        'Which lane, and which of its registers, holds A[9][11]?'
         >>> stop.check("lane 5, register 2")
         ✗ walk mma: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 not quite: The lane is right. \
 Register 2 of lane 5 holds A[1][10..11].
@@ -296,82 +292,63 @@ Register 2 of lane 5 holds A[1][10..11].
         question = self.question
         if question is None:
             return Verdict(self.name, "right", "There is nothing to place.")
-        numbers = [int(number[:9]) for number in re.findall(r"\d+", as_text(answer, "answer"))]
-        if len(numbers) != 2:
-            return Verdict(self.name, "not yet", question.hints["unread"])
-        pair = (numbers[0], numbers[1])
-        if pair in question.answers:
-            return Verdict(self.name, "right", f"{question.example.capitalize()}: {pair[0]}, {pair[1]}.")
-        return Verdict(self.name, "wrong", self._hint(question, pair))
+        return question.check(as_text(answer, "answer"))
 
-    def _hint(self, question: StopQuestion, pair: tuple[int, int]) -> str:
-        firsts, seconds = zip(*question.answers, strict=True)
-        if pair[::-1] in question.answers:
-            return question.hints["swapped"]
-        start = ""
-        if pair[0] in firsts:
-            start = question.hints["first"]
-        elif pair[1] in seconds:
-            start = question.hints["second"]
+    def _instead(self, lane: int, register: int) -> str:
+        """The hint for a register that is not the right one: what it holds."""
         if not self.in_registers:
-            return start + _HINT_WITHOUT_REGISTERS
-        return start + self._hint_for(*pair)
-
-    def all_hints(self) -> list[list[str]]:
-        """What each register holds instead, [lane][register], for a page without Python."""
-        if not self.in_registers or self.question is None:
-            return []
-        _, operand = self._asked_operand()
-        lanes, registers = range(operand.lanes), range(operand.registers)
-        return [[self._hint_for(lane, register) for register in registers] for lane in lanes]
-
-    @property
-    def hint_out_of_range(self) -> str:
-        """The hint for a lane or a register that does not exist; without registers, the only one."""
-        if not self.in_registers:
-            return _HINT_WITHOUT_REGISTERS
+            return "Play the timeline, or point at the cell."
         name, operand = self._asked_operand()
-        registers = counted(operand.registers, "register")
-        holders = f"{operand.lanes} {operand.holder}s"
-        return f"There are {holders}, each with {registers} of {self.display_name(name)}, counted from 0."
-
-    def _hint_for(self, lane: int, register: int) -> str:
-        """What the named register holds instead."""
-        name, operand = self._asked_operand()
+        name, holder = self.display_name(name), operand.holder
         if lane >= operand.lanes or register >= operand.registers:
-            return self.hint_out_of_range
-        cells = [(row, column) for _, row, column in operand.holds(lane, register)]
-        rows, columns = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
-        contents = f"{self.display_name(name)}[{_indices(rows)}][{_indices(columns)}]"
-        return f"Register {register} of {operand.holder} {lane} holds {contents}."
+            registers = counted(operand.registers, "register")
+            return f"There are {operand.lanes} {holder}s, each with {registers} of {name}, counted from 0."
+        return f"Register {register} of {holder} {lane} holds {_held_words(name, operand, lane, register)}."
+
+    def saved_hints(self) -> dict[str, Any]:
+        """All hints, for a page without Python: `held` has what each register holds, [lane][register]."""
+        question = self.question
+        if question is None:
+            return {}
+        held: list[list[str]] = []
+        if self.in_registers:
+            _, operand = self._asked_operand()
+            lanes, registers = range(operand.lanes), range(operand.registers)
+            held = [[self._instead(lane, register) for register in registers] for lane in lanes]
+        return {**_hints(question.example), "beyond": self._instead(len(held), 0), "held": held}
 
 
-def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> StopQuestion:
+def _hints(example: str) -> dict[str, str]:
+    """The hint for each kind of mistake."""
+    first, second = example.split(", ")
+    return {
+        "unread": f"Type two numbers: {example}.",
+        "swapped": f"The {first} comes first, then the {second}.",
+        "first": f"The {first} is right. ",
+        "second": f"The {second} is right. ",
+    }
+
+
+def _tensor_memory_question(form: Tcgen05Mma, random: np.random.Generator) -> PairQuestion:
     """A question about D, or about a scale factor if there are any."""
     name = "SFA" if "SFA" in form.tensors else "D"
     operand = form.tensors[name]
     row, column = (int(random.integers(size // 2, size)) for size in operand.shape)
     which = "column" if name == "D" else f"of {name}'s columns (counted from its first)"
-    return StopQuestion(
-        f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?",
-        "lane, column",
-        tuple((place.lane, place.column) for place in operand.where(row, column)),
-    )
+    text = f"Which lane of tensor memory, and which {which}, hold {name}[{row}][{column}]?"
+    return text, "lane, column", tuple((place.lane, place.column) for place in operand.where(row, column))
 
 
-def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> StopQuestion:
+def _transfer_question(form: Tcgen05Transfer, random: np.random.Generator) -> PairQuestion:
     """A question about a copied or shifted word; for one made from two source words, either is right."""
     transfer = first_transfer(form)
     index = int(random.choice(np.flatnonzero(transfer.source_cells[:, 0] >= 0)))
-    sources = [int(source) for source in transfer.source_cells[index] if source >= 0]
     source, target = transfer.source_and_target
     to, back = transfer.shapes["D"][1], transfer.shapes["A"][1]
     rows, words = source.axes
-    return StopQuestion(
-        f"From which {rows} and which {words} does {target.label}[{index // to}][{index % to}] come?",
-        f"{rows}, {words}",
-        tuple(divmod(source, back) for source in sources),
-    )
+    text = f"From which {rows} and which {words} does {target.label}[{index // to}][{index % to}] come?"
+    sources = (int(cell) for cell in transfer.source_cells[index] if cell >= 0)
+    return text, f"{rows}, {words}", tuple(divmod(cell, back) for cell in sources)
 
 
 # -- words that tcgen05.cp copies and tcgen05.shift moves ---------------------------------------------------
@@ -438,6 +415,12 @@ def _lanes(lanes: list[int]) -> str:
     return f"lanes {', '.join(map(str, lanes[:-1]))} and {lanes[-1]}"
 
 
+def _held_words(name: str, operand: Operand, lane: int, register: int) -> str:
+    """What a register holds: ``A[1][10..11]``."""
+    _, *axes = zip(*operand.holds(lane, register), strict=True)
+    return name + "".join(f"[{_indices(sorted(set(axis)))}]" for axis in axes)
+
+
 def _indices(numbers: list[int]) -> str:
     """``8..15``, or ``0, 8`` if they are not consecutive."""
     whole = numbers[-1] - numbers[0] == len(numbers) - 1
@@ -463,35 +446,27 @@ def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
     return f"; tensor memory also has {listing([words.get(name, name) for name in new])}" if new else ""
 
 
-def _difference(name: str, earlier: Operand | None, now: Operand) -> Iterator[str]:
-    """What is new about an operand; nothing if its placement is the same."""
+def _difference(name: str, earlier: Operand | None, now: Operand) -> str:
+    """What is new about an operand; "" if its placement is the same."""
     if earlier is None:
-        yield f"{name} has {counted(now.registers, 'register')} a {now.holder}"
-        return
-    if _placement_key(earlier) == _placement_key(now):
-        return
-    if earlier.layout is None or now.layout is None:
-        return
+        return f"{name} has {counted(now.registers, 'register')} a {now.holder}"
+    if _placement_key(earlier) == _placement_key(now) or earlier.layout is None or now.layout is None:
+        return ""
     if earlier.layout == now.layout and earlier.width == now.width:
-        yield f"elements of {name} begin at bit {now.padding} of {now.width}, not at bit {earlier.padding}"
-        return
+        return f"elements of {name} begin at bit {now.padding} of {now.width}, not at bit {earlier.padding}"
     if earlier.width != now.width:
-        each = now.elements_per_register
-        elements = counted(each, "element")
-        lane = [(row, column) for _, row, column in now.holds(1, 0)]
-        rows, columns = (sorted({cell[axis] for cell in lane}) for axis in (0, 1))
-        bits = counted(now.width, "bit")
-        first = f"{name}[{_indices(rows)}][{_indices(columns)}]"
-        yield f"a register of {name} has {elements} of {bits} ({now.holder} 1 begins with {first})"
-        return
+        elements, bits = counted(now.elements_per_register, "element"), counted(now.width, "bit")
+        first = f"{now.holder} 1 begins with {_held_words(name, now, 1, 0)}"
+        return f"a register of {name} has {elements} of {bits} ({first})"
     added = _added_registers(name, earlier.layout, now.layout, now.elements_per_register)
     if added:
-        yield added
-    elif earlier.registers != now.registers:
-        yield f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
-    else:
-        _, row, column = next(iter(now.holds(1, 0)))
-        yield f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
+        return added
+    if earlier.registers != now.registers:
+        return (
+            f"{name} has {counted(now.registers, 'register')} a {now.holder} instead of {earlier.registers}"
+        )
+    _, row, column = next(iter(now.holds(1, 0)))
+    return f"{name} is laid out differently ({now.holder} 1 begins with {name}[{row}][{column}])"
 
 
 def _added_registers(name: str, before: Layout, now: Layout, per_register: int) -> str:

@@ -20,7 +20,7 @@ from .._util.arguments import as_index, as_text
 from .._version import __version__
 from ..course.record import record, solved
 from ..errors import PtxlabError, counted, quoted
-from ..explorer.bundle import script, sheet
+from ..explorer.bundle import script, sheets
 from ..explorer.static_html import check_path, pack, write_packed
 from ..explorer.widget import Explorer
 from ..isa.operand import Operand
@@ -28,7 +28,7 @@ from ..isa.tcgen05 import CONTROL_FAMILIES, Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.tcgen05_transfer import shift_rows
 from ..views.drawing import png
-from ..views.palette import LIGHT
+from ..views.palette import FREE, LIGHT
 from ..views.static_fallback import StaticFallback
 from .stops import Stop, forms_summary, stops
 
@@ -50,7 +50,7 @@ class WalkBar(anywidget.AnyWidget):
     """The map of the stops, what is new at this one, and its question."""
 
     _esm = script("walk")
-    _css = sheet("walk")
+    _css = sheets("walk")
     shown = traitlets.Dict().tag(sync=True)
 
 
@@ -58,7 +58,7 @@ class WalkFragments(anywidget.AnyWidget):
     """The fragments of a stop, each with the manual's formula beside it."""
 
     _esm = script("walk_fragments")
-    _css = sheet("walk")
+    _css = sheets("walk")
     fragments = traitlets.List(traitlets.Dict()).tag(sync=True)
 
 
@@ -218,7 +218,6 @@ def _facts(stop: Stop) -> dict[str, Any]:
 def _saved_stop(stop: Stop) -> dict[str, Any]:
     """A stop for a page without Python, which checks the answer itself."""
     question = stop.question
-    more = {"beyond": stop.hint_out_of_range, "held": stop.all_hints()} if question else {}
     return {
         **_facts(stop),
         "name": stop.name,
@@ -226,17 +225,17 @@ def _saved_stop(stop: Stop) -> dict[str, Any]:
         "fragments": _fragments(stop),
         "images": _images(stop),
         "answers": question.answers if question else [],
-        "hints": {**question.hints, **more} if question else {},
+        "hints": stop.saved_hints(),
     }
 
 
 # -- fragments as pictures -------------------------------------------------------------------------------
 
 
-_FREE, _FREE_OPACITY = "#808080", 72  # free tensor memory: grey on any page
+_FREE_OPACITY = 72  # of free tensor memory
 _OPACITY = bytes([255] * len(LIGHT.lanes) + [_FREE_OPACITY])
 _MIN_SIDE, _MAX_SIDE = 16, 128  # pixels of a side of a small picture
-_PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, _FREE))
+_PALETTE = b"".join(bytes.fromhex(colour.removeprefix("#")) for colour in (*LIGHT.lanes, FREE))
 
 
 @lru_cache(maxsize=1024)

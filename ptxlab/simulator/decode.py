@@ -12,6 +12,7 @@ import numpy as np
 from .._util.arguments import check_bytes
 from ..errors import PtxlabError, counted, listing
 from ..isa.availability import availability
+from ..isa.chips import MAX_SHARED
 from ..isa.parse import parse_any
 from ..isa.targets import TARGETS, PtxVersion
 from .checks.plans import ModulePlans
@@ -42,7 +43,7 @@ from .ptx.syntax import (
     type_bits,
 )
 from .spinning import has_effect
-from .threads import MAX_SHARED, UNSIGNED, Threads
+from .threads import UNSIGNED, Threads
 
 _MAX_STATIC = 48 << 10  # bytes of static shared memory: ptxas refuses more
 _TILE_IR = 7  # PTX ISA, ".language"
@@ -109,9 +110,8 @@ class Image:
         static = self.static_bytes = self.dynamic_start - SHARED_START
         kernels = [function for function in self.module.functions.values() if function.entry]
         is_tile = _TILE_IR in self.entry.directives.get("language", ())  # its compiler asks for more itself
-        if (
-            static > _MAX_STATIC and len(kernels) == 1 and not is_tile
-        ):  # of several, ptxas knows which uses it
+        # of several, ptxas knows which uses it
+        if static > _MAX_STATIC and len(kernels) == 1 and not is_tile:
             raise PtxlabError(
                 f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
                 f"most {_MAX_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="

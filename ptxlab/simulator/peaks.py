@@ -6,64 +6,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import PtxlabError, listing, quoted
+from ..isa.chips import ALL_CHIPS, Gpu
 
-
-@dataclass(frozen=True)
-class Chip:
-    """A chip as its maker describes it: dense peaks at the boost clock.
-
-    `tensor` are tera-operations per second (a multiply-add is two) by type of A, or by type and accumulator
-    where that matters ("f16>f32"); `fma` those of the scalar units; `dram` and `l2` are bytes per second,
-    `l2` None where nothing is published. Shared memory gives 128 bytes per clock and SM on all of them.
-    """
-
-    name: str
-    sms: int
-    clock: float  # Hz
-    tensor: dict[str, float]
-    fma: dict[str, float]
-    dram: float
-    source: str
-    l2: float | None = None
-
-
-_HOPPER_TENSOR = {
-    "f16": 989.4, "bf16": 989.4, "tf32": 494.7, "e4m3": 1978.9, "e5m2": 1978.9, "s8": 1978.9, "u8": 1978.9,
-    "f64": 66.9,
-}  # fmt: skip
-_HOPPER_FMA = {"f32": 66.9, "f16": 133.8, "bf16": 133.8, "f64": 33.5}
-_ADA_8 = {"e4m3>f32": 330.3, "e5m2>f32": 330.3, "e4m3>f16": 660.6, "e5m2>f16": 660.6}
-
-#: Peaks by name of the chip. The clock is the highest that peaks are stated at: the f16 peak of the H100
-#: belongs to 1.83 GHz, its f32 peak to 1.98 GHz.
+#: Products whose peaks are published, fastest memory first.
 PEAKS = {
-    chip.name: chip
-    for chip in (
-        Chip(
-            "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
-            "NVIDIA H200 Tensor Core GPU datasheet (memory: 4.8 TB/s); NVIDIA H100 Tensor Core GPU "
-            "Architecture (SXM5, the same chip)",
-        ),
-        Chip(
-            "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
-            "NVIDIA H100 Tensor Core GPU Architecture, H100 SXM5",
-        ),
-        Chip(
-            "A100", 108, 1.41e9,
-            {"f16": 312, "bf16": 312, "tf32": 156, "s8": 624, "u8": 624, "s4": 1248, "u4": 1248, "f64": 19.5},
-            {"f32": 19.5, "f16": 78, "bf16": 39, "f64": 9.7}, 2.039e12,
-            "NVIDIA A100 Tensor Core GPU Architecture; NVIDIA A100 datasheet nvidia-1758950-r4 (80 GB SXM: "
-            "2,039 GB/s)", l2=5120 * 1.41e9,
-        ),
-        Chip(
-            "RTX 4090", 128, 2.52e9,
-            {"f16>f16": 330.3, "f16>f32": 165.2, "bf16": 165.2, "tf32": 82.6, **_ADA_8, "s8": 660.6,
-             "u8": 660.6, "s4": 1321.2, "u4": 1321.2},
-            {"f32": 82.6, "f16": 82.6, "bf16": 82.6, "f64": 1.29}, 1.008e12,
-            "NVIDIA Ada GPU Architecture, Appendix A",
-        ),
+    product.name: product
+    for product in sorted(
+        (product for chip in ALL_CHIPS.values() for product in chip.products if product.source),
+        key=lambda product: -product.dram,
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +45,7 @@ class Bound(NamedTuple):
     rate: float  # of that unit per second
 
 
-def find_chip(name: object) -> Chip:
+def find_chip(name: object) -> Gpu:
     """A chip by its name; case and spaces do not matter.
 
     >>> find_chip("rtx4090").sms
@@ -107,7 +59,7 @@ def find_chip(name: object) -> Chip:
     raise PtxlabError(f"chip={quoted(name)}: there are figures of {listing(PEAKS)}")
 
 
-def bounds(work: Work, chip: Chip) -> tuple[Bound, ...]:
+def bounds(work: Work, chip: Gpu) -> tuple[Bound, ...]:
     """The least time on each resource, longest first; types that the chip has no figure for are left out.
 
     >>> work = Work(blocks=1024, tensor={("f16", "f32"): 2**33}, dram=2**25)

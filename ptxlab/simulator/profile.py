@@ -21,11 +21,24 @@ from .simulate import Run, Setup
 from .threads import LaunchGrid
 from .timing.code import KernelCode, counters, evicted_first, instruction_numbers, widths
 from .timing.dependence import dependence
-from .timing.launch_profile import REASONS, CodeRow, LaunchProfile, Occupancy
+from .timing.launch_profile import CodeRow, LaunchProfile, Occupancy
 from .timing.program import Cache, Expansion, Streams, streams
 from .timing.record import Recorder
-from .timing.replay import BULK, BULK_STORE, MEMORY, SHARED, UNITS, Rates, replayer
+from .timing.replay import (
+    BULK,
+    BULK_STORE,
+    ISSUED,
+    MEMORY,
+    SERVICES,
+    SHARED,
+    UNITS,
+    Outcome,
+    Rates,
+    Shape,
+    run_program,
+)
 from .timing.residence import Residence
+from .timing.stalls import REASONS
 from .timing.units import ChipTiming
 from .traffic import SECTOR
 
@@ -38,7 +51,8 @@ _EVEN = 1.1  # times the instructions of another, at most
 _MAX_WAVES = 3  # that are replayed; further ones are extrapolated
 _HISTORY = 200_000  # rows of the timeline
 _GRANULE = 256  # registers are allocated to warps in multiples of this
-_SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
+#: The column of `Touches` that says what an access takes of each of these.
+_SERVICE_COSTS = {"shared memory": "wavefronts", "L1": "sectors", "L2": "l2", "DRAM": "dram"}
 _ISSUE = "issue slots"
 
 
@@ -132,7 +146,7 @@ def profile(
         least_cycles=_contended(recorder, warps, clusters, chip),
         hot_clock=min(hot_clocks, default=chip.clock),
         overhead=chip.launch + (chip.first_access if everything else 0),
-        work=_work(run, grid, clusters / simulated, float(data.touch[:, 3].sum()) * clusters / len(warps)),
+        work=_work(run, grid, clusters / simulated, float(data.touches.dram.sum()) * clusters / len(warps)),
         instructions=expansion.instructions,
         ptx=ptx,
         name=name,
@@ -280,15 +294,16 @@ class _Sample:
         data, grid = self._faster(without), self.grid
         rates = self.rates._replace(issue=0.0) if without == _ISSUE else self.rates
         replayed = min(self.total, _MAX_WAVES * self.held) if self.uneven is None else self.samples
-        stalls = np.zeros((len(data.op), len(REASONS)))
-        counts, busy = np.zeros(len(data.op)), np.zeros(len(UNITS) + len(_SERVICES))
-        history, ends = np.zeros((_HISTORY, 6)), np.zeros(replayed)
-        shape = [grid.warps, grid.cluster_size, self.held, self.samples, replayed, data.events.shape[1]]
-        cycles = replayer(len(data.stream) * replayed // self.samples)(
-            data.op, data.stream, data.bounds, data.touch, data.links, data.linked, data.events,
-            np.array([*shape, _HISTORY]), np.array(rates, dtype=np.float64),
-            stalls, counts, busy, history, ends,
-        )  # fmt: skip
+        rows = len(data.opcodes)
+        outcome = Outcome(
+            stalls=np.zeros((rows, len(REASONS))),
+            counts=np.zeros(rows),
+            busy=np.zeros(len(UNITS) + len(SERVICES)),
+            history=np.zeros((_HISTORY, 6)),
+            ends=np.zeros(replayed),
+        )
+        shape = Shape(grid.warps, grid.cluster_size, self.held, self.samples, replayed)
+        cycles = run_program(shape, rates, data.program, data.instructions, data.touches, outcome)
         if cycles < 0:
             raise PtxlabError("the replay of the launch came to a point at which no warp can go on")
         whole, scale = cycles, self.total / replayed
@@ -296,21 +311,22 @@ class _Sample:
             whole *= self.uneven.share(self.held)
             scale = self.uneven.clusters * self.held / (self.uneven.places * replayed)
         elif self.total > replayed:
-            ends = np.sort(ends)
+            ends = np.sort(outcome.ends)
             whole += (self.total - replayed) * (ends[-1] - ends[self.held - 1]) / (replayed - self.held)
         whole = max(whole, 0.0 if without == "L2" else self.least_cycles)
-        parts = [*(busy[: len(UNITS)] / 4), *busy[len(UNITS) :]]
-        parts.append(counts.sum() / grid.cluster_size / 4)
+        parts = [*(outcome.busy[: len(UNITS)] / 4), *outcome.busy[len(UNITS) :]]
+        parts.append(outcome.counts.sum() / grid.cluster_size / 4)
         units = {
             unit: float(part / cycles)
-            for unit, part in zip((*UNITS, *_SERVICES, _ISSUE), parts, strict=True)
+            for unit, part in zip((*UNITS, *SERVICES, _ISSUE), parts, strict=True)
             if unit != "memory"
         }
         clock = self.chip.clock - (self.chip.clock - self.hot_clock) * min(units["tensor core"], 1.0)
-        rows = self._rows(data)
+        code = self._code(data)
         by_line: dict[int, Counter[str]] = {}
         issued: Counter[int] = Counter()
-        for row, amounts, count in zip(rows, (stalls * scale).tolist(), counts.tolist(), strict=True):
+        stalls = (outcome.stalls * scale).tolist()
+        for row, amounts, count in zip(code, stalls, outcome.counts.tolist(), strict=True):
             issued[row.line] += int(count * scale)
             line = Counter(
                 {reason: amount for reason, amount in zip(REASONS, amounts, strict=True) if amount}
@@ -327,9 +343,9 @@ class _Sample:
             units=units,
             stalls=by_line,
             reasons=sum(by_line.values(), Counter()),
-            instructions=int(counts.sum() * scale),
-            timeline=history[history[:, 4] > 0],
-            code=rows,
+            instructions=int(outcome.counts.sum() * scale),
+            timeline=outcome.history[outcome.history[:, ISSUED] > 0],
+            code=code,
             issued=issued,
             work=self.work,
             grid=grid,
@@ -340,34 +356,41 @@ class _Sample:
             errors=self.chip.errors,
         )
 
-    def _rows(self, data: Streams) -> tuple[CodeRow, ...]:
+    def _code(self, data: Streams) -> tuple[CodeRow, ...]:
         rows = []
-        for row, opcode, origin in zip(data.op, data.opcodes, data.origins, strict=True):
+        instructions = data.instructions
+        for kind, unit, interval, opcode, origin in zip(
+            instructions.kind.tolist(), instructions.unit.tolist(), instructions.interval.tolist(),
+            data.opcodes, data.origins, strict=True,
+        ):  # fmt: skip
             line, text = 0, ""
             if origin >= 0:
                 instruction = self.instructions[origin]
                 line, text = line_of(instruction, self.ptx), instruction.opcode
-            rows.append(CodeRow(opcode, text, line, _unit(row), float(row[2])))
+            rows.append(CodeRow(opcode, text, line, _unit(kind, unit), interval))
         return tuple(rows)
 
     def _faster(self, unit: str) -> Streams:
         """The streams if a unit took no time."""
         if unit in ("", _ISSUE):
             return self.data
-        op, touch = self.data.op.copy(), self.data.touch.copy()
-        if unit == "TMA":
-            steps = self.data.stream[np.isin(op[self.data.stream[:, 0], 0], (BULK, BULK_STORE))]
-            touch[np.unique(steps[:, 1]), 1:4] *= 1e-6
-        elif unit in _SERVICES:
-            touch[:, _SERVICES.index(unit)] *= 1e-6
-        else:
-            op[op[:, 1] == UNITS.index(unit), 2] = 0
-        return replace(self.data, op=op, touch=touch)
+        program, instructions, touches = self.data.program, self.data.instructions, self.data.touches
+        if unit in UNITS:
+            interval = np.where(instructions.unit == UNITS.index(unit), 0.0, instructions.interval)
+            return replace(self.data, instructions=instructions._replace(interval=interval))
+        if unit in _SERVICE_COSTS:
+            name = _SERVICE_COSTS[unit]
+            costs = {name: getattr(touches, name) * 1e-6}
+        else:  # TMA
+            bulk = np.isin(instructions.kind[program.row], (BULK, BULK_STORE)) & (program.touch >= 0)
+            factor = np.ones(len(touches.sectors))
+            factor[program.touch[bulk]] = 1e-6
+            costs = {name: getattr(touches, name) * factor for name in ("sectors", "l2", "dram")}
+        return replace(self.data, touches=touches._replace(**costs))
 
 
-def _unit(row: NDArray[np.float64]) -> str:
+def _unit(kind: int, unit: int) -> str:
     """The unit of a machine instruction, by the name that users see."""
-    kind, unit = int(row[0]), int(row[1])
     if kind in (BULK, BULK_STORE):
         return "TMA"
     if unit != MEMORY:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import PtxlabError
-from .peaks import Chip
+from ..isa.chips import Gpu
 from .threads import LaunchGrid
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Residency:
     `fit` says how many fit on an SM with so many registers for each thread; with None the assembler is asked.
     """
 
-    chip: Chip
+    chip: Gpu
     grid: LaunchGrid
     fit: Callable[[int | None], Occupancy]
 

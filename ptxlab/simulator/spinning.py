@@ -20,8 +20,7 @@ from .threads import Threads
 _WITHOUT_EFFECT = frozenset({
     "activemask", "and", "applypriority", "atom", "bra", "brx", "createpolicy", "cvta", "discard", "elect",
     "fence", "getctarank", "isspacep", "ld", "ldu", "mapa", "match", "membar", "mov", "nanosleep", "not",
-    "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vabsdiff", "vadd", "vmad", "vmax", "vmin",
-    "vote", "vset", "vshl", "vshr", "vsub", "xor",
+    "or", "prefetch", "prefetchu", "redux", "selp", "shfl", "vote", "xor",
 })  # fmt: skip
 _MAX_READS = 32  # in an iteration
 

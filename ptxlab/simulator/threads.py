@@ -20,9 +20,6 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
 }
 
 
-MAX_SHARED = 227 << 10  # the most shared memory that a block has on any chip, in bytes
-
-
 @dataclass(frozen=True)
 class LaunchGrid:
     """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory.

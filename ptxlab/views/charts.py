@@ -211,7 +211,12 @@ class LineChart:
                     hovertemplate="%{text}<extra></extra>" if tips else None,
                 )
             )
-        grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
+        grid = {
+            "gridcolor": palette.GRID,
+            "zeroline": False,
+            "linecolor": palette.RULE,
+            "rangemode": "tozero",
+        }
         if self.logarithmic:
             grid |= {"type": "log", "rangemode": "normal", "dtick": 1}
         title, subtitle = (self.title, self.subtitle) if self.titled else ("", "")
@@ -237,8 +242,7 @@ class LineChart:
         return figure
 
     def _repr_html_(self) -> str:
-        ink = "var(--jp-content-font-color0, #1A1A1A)"
-        return f'<div style="overflow-x: auto; color: {ink}">{self.svg(themed=True)}</div>'
+        return f'<div style="overflow-x: auto; color: {palette.PAGE_INK}">{self.svg(themed=True)}</div>'
 
 
 def ticks(most: float, step: float = 0, wanted: int = 6) -> list[float]:

@@ -12,49 +12,20 @@ from typing import TYPE_CHECKING
 from ..errors import PtxlabError, counted, lines_of, quoted
 from .charts import Line, LineChart
 from .highlight import cell_script, highlighted_lines
-from .palette import DARK, DARK_PAGES, HUES, LIGHT, Theme, mix
+from .palette import DARK, DARK_PAGES, LIGHT, OTHER_STALL, STALLS, Theme, mix
 from .table import Table
 
 if TYPE_CHECKING:  # else imported at use: a browser tab has no simulator
     from ..simulator.timing.launch_profile import LaunchProfile
 
-#: The colour of what a warp does or waits for, and its meaning for tooltips. Grey costs nothing: another warp
-#: issues meanwhile.
-STALL_REASONS = {
-    "selected": (HUES["green"], "issues an instruction"),
-    "wait": (HUES["sky"], "waits for the fixed latency of its previous instruction"),
-    "long scoreboard": (HUES["vermilion"], "waits for data from L1, L2 or DRAM"),
-    "short scoreboard": (HUES["orange"], "waits for data from shared memory, or for a special function"),
-    "barrier": (HUES["purple"], "waits for other warps at a barrier"),
-    "mbarrier": (HUES["blue"], "waits for a phase of an mbarrier: a copy, or other warps"),
-    "wgmma": (HUES["yellow"], "waits for wgmma to complete"),
-    "math pipe throttle": ("#7B3F8C", "waits for a unit that is busy"),
-    "LG throttle": ("#8C4A1F", "waits for room in the queue of loads and stores"),
-    "MIO throttle": (
-        "#B5651D",
-        "waits for room in the queue of shared memory, shuffles and special functions",
-    ),
-    "drain": ("#4D6B8A", "waits at its end until its stores have arrived"),
-    "dispatch stall": ("#6B8E4E", "waits for registers that the tensor core is reading and writing"),
-    "not selected": ("#A8A8A8", "could issue, but another warp does"),
-    "start": ("#D0D0D0", "has not begun"),
-}
 _MIN_SHARE = 0.005  # of the time; smaller shares are not shown
-_OTHER = "#909090"
-
-
-def reason_colour(reason: str) -> str:
-    """The colour of a stall reason; grey for one without its own.
-
-    >>> reason_colour("long scoreboard")
-    '#D55E00'
-    """
-    return STALL_REASONS.get(reason, (_OTHER, ""))[0]
 
 
 def reason_words(reason: str) -> str:
     """What a warp does or waits for then; empty for a reason without words."""
-    return STALL_REASONS.get(reason, (_OTHER, ""))[1]
+    from ..simulator.timing.stalls import MEANINGS  # at use: a browser tab has no simulator
+
+    return MEANINGS.get(reason, "")
 
 
 def waves_text(waves: float) -> str:
@@ -315,10 +286,7 @@ def _reason_css() -> str:
 
 def _variables(theme: Theme) -> list[str]:
     strength = 1.0 if theme is LIGHT else 0.85
-    return [
-        f"--{_name(reason)}: {mix(colour, strength, theme.paper)};"
-        for reason, (colour, _) in STALL_REASONS.items()
-    ]
+    return [f"--{_name(reason)}: {mix(colour, strength, theme.paper)};" for reason, colour in STALLS.items()]
 
 
 def _name(reason: str) -> str:
@@ -326,7 +294,7 @@ def _name(reason: str) -> str:
 
 
 def _swatch(reason: str) -> str:
-    return f'<i class="swatch" style="background: var(--{_name(reason)}, {_OTHER})"></i>'
+    return f'<i class="swatch" style="background: var(--{_name(reason)}, {OTHER_STALL})"></i>'
 
 
 def launch_html(profile: LaunchProfile) -> str:
@@ -370,7 +338,7 @@ def _reasons_html(profile: LaunchProfile) -> str:
 def _stack(reasons: Mapping[str, float]) -> str:
     """One bar with all reasons."""
     parts = [
-        f'<i style="width: {100 * part:.2f}%; background: var(--{_name(name)}, {_OTHER})" '
+        f'<i style="width: {100 * part:.2f}%; background: var(--{_name(name)}, {OTHER_STALL})" '
         f'title="{html.escape(name)} {_percent(part)}"></i>'
         for name, part in _shares(reasons)
     ]

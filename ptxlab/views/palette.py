@@ -1,4 +1,6 @@
-"""The colours of lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
+"""Every colour, declared once; style sheets and scripts get theirs from `css`.
+
+Lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
 
 The hues are those of Okabe and Ito (Color Universal Design, 2008), which remain distinct under the common
 forms of colour blindness, with grey in place of black. Neighbouring groups meet in neighbouring rows (7 and 0
@@ -21,6 +23,38 @@ HUES: dict[str, str] = {
     "green": "#009E73",
     "orange": "#E69F00",
 }
+#: What is not a lane, in the Explorer and on pages of their own: on a light page and on a dark one.
+INTERFACE: dict[str, tuple[str, str]] = {
+    "ink": ("#1A1A1A", "#F0F0F0"),
+    "faint": ("#5C5C5C", "#B4B4B4"),
+    "paper": ("#FFFFFF", "#1C1C1C"),
+    "plain": ("#EDEDED", "#333333"),  # buttons
+    "line": ("#D9D9D9", "#4A4A4A"),
+    "brand": ("#1565C0", "#6CB6FF"),
+    "good": ("#00664B", "#4FCBA4"),
+    "bad": ("#B00060", "#FF7AC0"),
+    "step": ("#B33C00", "#FFB454"),  # of a timeline
+    "flash": ("#FFDD00", "#FFE45C"),  # of what was changed
+}
+#: What a warp does or waits for, by the names of `ptxlab.simulator.timing`; grey costs nothing, since another
+#: warp issues meanwhile.
+STALLS: dict[str, str] = {
+    "selected": HUES["green"],
+    "wait": HUES["sky"],
+    "long scoreboard": HUES["vermilion"],
+    "short scoreboard": HUES["orange"],
+    "barrier": HUES["purple"],
+    "mbarrier": HUES["blue"],
+    "wgmma": HUES["yellow"],
+    "math pipe throttle": "#7B3F8C",
+    "LG throttle": "#8C4A1F",
+    "MIO throttle": "#B5651D",
+    "drain": "#4D6B8A",
+    "dispatch stall": "#6B8E4E",
+    "not selected": "#A8A8A8",
+    "start": "#D0D0D0",
+}
+OTHER_STALL = "#909090"
 #: How much of the hue is in the shade of thread 0..3 of a group; the rest is white.
 STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
 
@@ -28,6 +62,10 @@ INK = "#1A1A1A"  # text and outlines on paper
 PAPER = "#FFFFFF"
 RULE = "#8A8A8A"  # thin lines
 DIM = "#6B6B6B"  # text of what is not in focus
+GRID = "#E4E4E4"  # lines of a chart
+FAINT = "#F4F6F8"  # the lowest number of a heat map
+FREE = "#808080"  # free tensor memory, on any page
+PAGE_INK = f"var(--jp-content-font-color0, {INK})"  # text on a page of Jupyter
 
 
 @lru_cache(maxsize=4096)  # heat gives any number of shades
@@ -67,6 +105,36 @@ def contrast(colour: str, other: str) -> float:
 
 #: Colour of lanes 0..31; the lanes of a warpgroup's further warps repeat them.
 LANES: tuple[str, ...] = tuple(mix(hue, strength) for hue in HUES.values() for strength in STRENGTHS)
+
+
+def stall(reason: str) -> str:
+    """The colour of what a warp does or waits for; grey for a reason without its own.
+
+    >>> stall("long scoreboard")
+    '#D55E00'
+    """
+    return STALLS.get(reason, OTHER_STALL)
+
+
+def css() -> str:
+    """The colours as variables of a style sheet: `--ptx-orange`, `--ptx-light-ink`, `--ptx-dark-ink`.
+
+    >>> "--ptx-blue: #0072B2" in css(), "--ptx-dark-paper: #1C1C1C" in css()
+    (True, True)
+    """
+    values = {**HUES, "rule": RULE}
+    for name, (light, dark) in INTERFACE.items():
+        values |= {f"light-{name}": light, f"dark-{name}": dark}
+    return f":root {{ {' '.join(f'--ptx-{name}: {colour};' for name, colour in values.items())} }}\n"
+
+
+def rgb(colour: str) -> str:
+    """Red, green and blue from 0 to 255, as CSS takes them.
+
+    >>> rgb("#0072B2")
+    '0, 114, 178'
+    """
+    return ", ".join(map(str, _rgb(colour)))
 
 
 # -- light and dark pages --------------------------------------------------------------------------------

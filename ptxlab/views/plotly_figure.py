@@ -431,7 +431,7 @@ def _colour_scale(centred: bool, theme: Theme) -> list[tuple[float, str]]:
     low, high = (palette.mix(hue, palette.STRENGTHS[-1], theme.paper) for hue in (blue, vermilion))
     if centred:
         return [(0.0, low), (0.5, theme.paper), (1.0, high)]
-    faint = "#F4F6F8" if theme is LIGHT else palette.mix(low, 0.12, theme.paper)
+    faint = palette.FAINT if theme is LIGHT else palette.mix(low, 0.12, theme.paper)
     return [(0.0, faint), (1.0, low)]
 
 

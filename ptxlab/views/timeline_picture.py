@@ -16,7 +16,7 @@ from ..errors import PtxlabError, lines_of, quoted
 from . import palette
 from .charts import svg_text, ticks
 from .drawing import PAGE, SANS
-from .launch_profile import reason_colour, reason_words
+from .launch_profile import reason_words
 from .picture import require_plotly
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _COUNTED = frozenset({"shared memory", "L1", "TMA"})  # what is known of these i
 
 def _reasons() -> tuple[str, ...]:
     """Why warps wait; imported late, since a browser's tab has no simulator."""
-    from ..simulator.timing.launch_profile import REASONS
+    from ..simulator.timing.stalls import REASONS
 
     return REASONS
 
@@ -186,7 +186,7 @@ class Timeline:
             )
         for reason in sorted(paths, key=_reasons().index):
             words = f"<title>{reason}: {reason_words(reason)}</title>"
-            parts.append(f'<path d="{"".join(paths[reason])}" fill="{reason_colour(reason)}">{words}</path>')
+            parts.append(f'<path d="{"".join(paths[reason])}" fill="{palette.stall(reason)}">{words}</path>')
         each = self.profile.grid.warps
         for first in range(0, self.warps, each):
             last = min(first + each, self.warps)
@@ -247,7 +247,7 @@ class Timeline:
                         width=0.9,
                         orientation="h",
                         name=reason,
-                        marker={"color": reason_colour(reason), "line": {"width": 0}},
+                        marker={"color": palette.stall(reason), "line": {"width": 0}},
                         customdata=[self.tip(stripe) for stripe in chosen],
                         hovertemplate="%{customdata}<extra></extra>",
                     )
@@ -308,8 +308,7 @@ class Timeline:
         return figure
 
     def _repr_html_(self) -> str:
-        ink = "var(--jp-content-font-color0, #1A1A1A)"
-        return f'<div style="overflow-x: auto; color: {ink}">{self.svg(themed=True)}</div>'
+        return f'<div style="overflow-x: auto; color: {palette.PAGE_INK}">{self.svg(themed=True)}</div>'
 
 
 def timeline(
@@ -381,7 +380,7 @@ def _legend(reasons: list[str], y: float, right: float) -> tuple[list[str], floa
         if x + room > right:
             x, y = float(_LEFT), y + 20
         parts.append(
-            f'<rect x="{x:g}" y="{y - 10:g}" width="12" height="12" fill="{reason_colour(reason)}"/>'
+            f'<rect x="{x:g}" y="{y - 10:g}" width="12" height="12" fill="{palette.stall(reason)}"/>'
         )
         parts.append(svg_text(x + 17, y, reason))
         x += room + 10

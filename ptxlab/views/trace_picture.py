@@ -507,7 +507,8 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
 def _register_grid(step: Step) -> Grid:
     """The bits of D as they stand in its register: sign, exponent and fraction."""
     d_type = dtype(step.dtype)
-    parts: list[tuple[Role, int, str, str]] = [  # role, bits, heading, tooltip
+    # role, bits, heading, tooltip
+    parts: list[tuple[Role, int, str, str]] = [
         ("sign", 1, "s", "sign"),
         ("exponent", d_type.exponent_bits, _exponent_meaning(step.code, d_type), "exponent"),
         ("result", d_type.fraction_bits, "fraction", "fraction"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from playwright.sync_api import expect
 
 import ptxlab
-from ptxlab.explorer.bundle import script
 from ptxlab.explorer.links import PAGE
 from tests.browser.gestures import enter, press, starting
 from tests.sampling import EXHAUSTIVE, every_third, one_in, some
@@ -1251,46 +1249,8 @@ def test_from_far_only_what_looks_different_is_drawn(screen: Screen, python: Any
     show(python, page, F16)  # the next test looks for matrices
 
 
-# A GIF as the browser reads it.
-DECODE = """async (data) => {
-  const decoder = new ImageDecoder({ data, type: "image/gif" });
-  await Promise.all([decoder.tracks.ready, decoder.completed]);
-  const images = [];
-  for (let frameIndex = 0; frameIndex < decoder.tracks.selectedTrack.frameCount; frameIndex += 1)
-    images.push((await decoder.decode({ frameIndex })).image);
-  return images;
-}"""
-FILM = f"""async (text) => {{
-  const images = await ({DECODE})(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
-  const seconds = images.reduce((sum, {{ duration }}) => sum + duration, 0) / 1e6;
-  return {{ width: images[0].codedWidth, frames: images.length, seconds }};
-}}"""
-# Noise in 256 colours, the same with one part changed, and that again, a second each: how much is lost.
-LOSSES = f"""async (code) => {{
-  const [width, height] = [300, 200];
-  const gif = new (new Function(`${{code}}; return Gif`)())(width, height);
-  const first = new ImageData(width, height);
-  let random = 1;
-  new Uint32Array(first.data.buffer).forEach((_, at, all) => {{
-    random = (random * 48271) % 2147483647;
-    all[at] = 0xff000000 | ((random & 0xff) * 0x010305);
-  }});
-  const second = new ImageData(new Uint8ClampedArray(first.data), width, height);
-  second.data.fill(255, 4 * (40 * width + 70), 4 * (60 * width + 90));
-  [first, second, second].forEach((each, index) => gif.add(each, 1000 * index));
-  const images = await ({DECODE})(await gif.finish(3000).arrayBuffer());
-  const losses = images.map((image, index) => {{
-    const canvas = new OffscreenCanvas(width, height).getContext("2d");
-    canvas.drawImage(image, 0, 0);
-    const seen = canvas.getImageData(0, 0, width, height).data;
-    return seen.filter((value, at) => value !== [first, second][index].data[at]).length;
-  }});
-  return [losses, images.map(({{ duration }}) => duration / 1e6)];
-}}"""
-
-
 def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> None:
-    """Four lanes at a time get a row of an 8x8 matrix; the whole can be saved as a video, or as a GIF."""
+    """Four lanes at a time get a row of an 8x8 matrix; the whole can be saved as a video."""
     show(python, page, "ldmatrix.sync.aligned.m8n8.x1.shared.b16")
     text = page.locator(".ptx-timeline-text")
     page.get_by_label("timeline", exact=True).focus()
@@ -1307,16 +1267,6 @@ def test_the_timeline_of_a_transfer(screen: Screen, python: Any, page: Any) -> N
     assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.webm"
     with download.value.path().open("rb") as video:
         assert video.read(4) == b"\x1a\x45\xdf\xa3"  # of Matroska
-    with page.expect_download(timeout=60_000) as download:
-        page.get_by_role("button", name="save the timeline as a GIF").click()
-        expect(text).to_have_text(row_of_lanes.format("8..11", row=2))
-        page.get_by_role("button", name="pause").click()
-    assert download.value.suggested_filename == "ldmatrix.sync.aligned.m8n8.x1.shared.b16.gif"
-    film = page.evaluate(FILM, base64.b64encode(download.value.path().read_bytes()).decode())
-    margins = film["width"] - page.locator(".ptx-explorer").evaluate("node => node.clientWidth")
-    assert margins in (24, 25)
-    assert film["frames"] > 3 and film["seconds"] > 2
-    assert page.evaluate(LOSSES, script("common/gif")) == [[0, 0], [1, 2]]
     show(python, page, F16)  # the next test looks for matrices
 
 

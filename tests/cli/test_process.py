@@ -227,7 +227,7 @@ def test_a_large_batch_goes_in_parts(
     """The first D is that of the first part, whatever follows."""
     main(["run", S4, "--batch", "10"])
     whole = capsys.readouterr().out
-    monkeypatch.setattr("ptxlab.verify.case.batch_size", lambda form: 10)
+    monkeypatch.setattr("ptxlab.differences.case.batch_size", lambda form: 10)
     main(["run", S4, "--batch", "35"])
     assert capsys.readouterr().out == whole.replace("10 instructions", "35 instructions")
 

@@ -25,7 +25,6 @@ from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand
 from ptxlab.tcgen05_instruction import TensorInstruction, TensorTransfer
-from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
 
@@ -89,7 +88,7 @@ def calls() -> tuple[Call, ...]:
     return tuple(
         each
         for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _tcgen05, _transfers,
-                     figure_calls, _views, _verify, _wmma, _gpu, _gemm, _lessons)
+                     figure_calls, _views, _inputs, _wmma, _gpu, _gemm, _lessons)
         for each in part()
     )  # fmt: skip
 
@@ -160,8 +159,6 @@ def _top() -> Iterator[Call]:
     yield call("Result.bounds", result.bounds, chip="A100")
     yield call("Result.by_line", result.by_line, ptx=True)
     yield call("Result.operands", result.operands, line=1, warp=0, index=0)
-    yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
-               categories=("bits",), model="sm_90")  # fmt: skip
     yield call("ptxlab.measured", ptxlab.measured, ins=f16, chip="H200")
     yield call("ptxlab.measure", ptxlab.measure, ins=f16, warps=[4, 8], chains=(1, 4), seconds=0.01,
                contents="zeros")  # fmt: skip
@@ -608,7 +605,7 @@ def _views() -> Iterator[Call]:
     )  # fmt: skip
 
 
-def _verify() -> Iterator[Call]:
+def _inputs() -> Iterator[Call]:
     f16 = ptxlab.instruction(_F16)
     sparse = ptxlab.instruction(_SPARSE)
     yield call("inputs.categories", inputs.categories, ins=f16)
@@ -616,7 +613,6 @@ def _verify() -> Iterator[Call]:
     yield call("inputs.make", inputs.make, ins=f16, category="bits", count=2, seed=1, selector=0, quick=False)
     yield call("inputs.make sparse", inputs.make, ins=sparse, category="bits", count=2, seed=1, selector=1,
                quick=True)  # fmt: skip
-    yield call("hunt.configurations", configurations, ins=sparse)
 
 
 def _wmma() -> Iterator[Call]:

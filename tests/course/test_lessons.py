@@ -52,7 +52,7 @@ def test_every_exercise_is_covered() -> None:
 
 @each("lesson", [lesson for lesson in lessons.LESSONS if lesson.exercises])
 def test_a_module_is_named_after_its_notebook(lesson: Lesson) -> None:
-    (module,) = {sys.modules[exercise._check.__module__] for exercise in lesson.exercises}
+    (module,) = {sys.modules[exercise.judge.__module__] for exercise in lesson.exercises}
     assert module.__name__ == f"{exercises.__name__}.{module_name(lesson.slug)}"
     assert str(module.__doc__).startswith(f"Lesson {lesson.number}: ")
 

@@ -20,7 +20,7 @@ import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab._util import files
 from ptxlab.course import record
-from ptxlab.course.checking import Verdict
+from ptxlab.question import Verdict
 from tests.processes import run_python
 from tests.sampling import some
 
@@ -261,7 +261,7 @@ if sys.argv[2] != "locks":
         raise OSError(errno.ENOSYS, "Function not implemented")
     fcntl.flock = refuse
 from ptxlab.course.record import record
-from ptxlab.course.checking import Verdict
+from ptxlab.question import Verdict
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(20):

@@ -12,6 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.differences.search import find_difference as search
 from ptxlab.explorer.edits import FillMatrix, SetChips, SetOption
 from ptxlab.explorer.fills import patterns
 from ptxlab.explorer.state import ChipChoice, ExplorerState
@@ -20,7 +21,6 @@ from ptxlab.instruction import register_instructions
 from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.steps import Trace
 from ptxlab.numerics.trace import find_divergence
-from ptxlab.verify.hunt import find_difference as search
 from tests.cases import each, refuses
 from tests.sampling import one_in
 
@@ -206,12 +206,14 @@ def test_the_search_ends_in_time_and_is_the_same_for_a_seed() -> None:
     ins = ptxlab.instruction(HALF)
     start = time.monotonic()
     report = search(ins, "sm_80", "sm_86", seconds=0.2)  # one rule: nothing to find
-    assert not report.found and report.mmas > 0 and time.monotonic() - start < 2
-    cases = [search(ins, "sm_90", "sm_80", seconds=30, seed=4).difference for _ in range(2)]
+    assert report.case is None and report.mmas > 0 and time.monotonic() - start < 2
+    cases = [search(ins, "sm_90", "sm_80", seconds=30, seed=4).case for _ in range(2)]
     assert cases[0] is not None and cases[1] is not None
-    assert cases[0].elements == cases[1].elements and len(cases[0].elements) < 8
+    codes = [{name: codes.tobytes() for name, codes in case.codes.items()} for case in cases if case]
+    assert codes[0] == codes[1]
+    assert sum(len(cases[0].changed_cells(name)) for name in cases[0].codes) < 8
     hasty = search(ins, "sm_90", "sm_80", seconds=1e-9, seed=4)
-    assert not hasty.found and hasty.mmas == 0
+    assert hasty.case is None and hasty.mmas == 0
 
 
 def test_find_from_python_and_from_the_page() -> None:

@@ -12,21 +12,19 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.explorer.edits import FillMatrix, SetCodes, SetOption
-from ptxlab.explorer.question import Question
-from ptxlab.explorer.questions import (
+from ptxlab.explorer.quiz import (
     KINDS,
-    Change,
-    Code,
-    Holds,
-    Metadata,
-    Nibble,
-    Value,
-    Where,
+    Quiz,
+    QuizVerdict,
+    Score,
+    ShortQuestion,
+    choose_questions,
     draw_questions,
     kinds_of,
     parse_question,
+    saved_questions,
 )
-from ptxlab.explorer.quiz import Quiz, Score, choose_questions, saved_questions
+from ptxlab.explorer.quiz_question import NamedCell, QuizQuestion
 from ptxlab.explorer.state import ExplorerState
 from tests.cases import each, refuses
 from tests.sampling import one_in
@@ -70,64 +68,69 @@ def expected_holders(state: ExplorerState, name: str, row: int, column: int) -> 
     return {tuple(each) for each in np.argwhere((coords == (row, column)).all(axis=-1)).tolist()}
 
 
-def judge_independently(state: ExplorerState, question: Question) -> None:
-    ins, answers = state.ins, question.solution(state).answers
-    if isinstance(question, Where):
+def judge_independently(state: ExplorerState, question: QuizQuestion) -> None:
+    ins, answers = state.ins, question.answers
+    kind = question.name.split()[0]
+    if kind == "holds":
+        name, element = re.findall(r"([a-z]+)(\d+)", question.element)[0]
+        operand = ins.operand(name.upper())
+        row, column = operand.layout.coords()[question.lane, int(element)]
+        assert answers[0] == str(
+            NamedCell("stored" if name == "a" and ins.sparse else name.upper(), row, column)
+        )
+        return
+    cell = name, row, column = question.marked[0]
+    if kind == "where":
         numbers = [(text, *map(int, re.findall(r"\d+", text))) for text in answers]
         elements = {(lane, element) for text, lane, element in numbers if "register" not in text}
-        assert elements == expected_holders(state, *question.cell)
-        operand = ins.operand("A" if question.name == "stored" else question.name)
+        assert elements == expected_holders(state, *cell)
+        operand = ins.operand("A" if name == "stored" else name)
         registers = {(lane, register) for text, lane, register in numbers if "register" in text}
         assert registers == {(lane, each // operand.elements_per_register) for lane, each in elements}
-    elif isinstance(question, Holds):
-        operand = ins.operand(question.name)
-        row, column = operand.layout.coords()[question.lane, question.element]
-        name = {("A", True): "compressed A"}.get((question.name, ins.sparse), question.name)
-        first = f"E[{row}] chunk {column}" if name == "E" else f"{name}[{row}][{column}]"
-        assert answers[0] == first
-    elif isinstance(question, Nibble):
-        chunks = ins.e.shape[1]
-        assert answers == (f"E[{question.row}] chunk {question.column * chunks // ins.k}",)
-    elif isinstance(question, Metadata):
+    elif kind == "nibble":
+        assert answers == (f"E[{row}] chunk {column * ins.e.shape[1] // ins.k}",)
+    elif kind == "metadata":
         # by its own definition: the nibble that makes expand put the elements where they are
         nibbles = state.codes("E").copy()
-        nibbles[question.row, question.column] = int(answers[0], 2)
+        nibbles[row, column] = int(answers[0], 2)
         assert np.array_equal(ins.expand(state.codes("stored"), nibbles), state.codes("A"))
-    elif isinstance(question, Value):
-        assert float(answers[0]) == float(state.values("D")[question.row, question.column])
-    elif isinstance(question, Change):
+    elif kind == "value":
+        assert float(answers[0]) == float(state.values("D")[row, column])
+    elif kind == "change":
         codes = state.codes("A").copy()
-        codes[question.row, question.k] = ins.a_dense.dtype.encode(float(question.to))
+        codes[row, column] = ins.a_dense.dtype.encode(float(question.name.split()[3]))
         other = ExplorerState(ins, state.seed)
         SetCodes("A", codes).apply(other)
         assert np.array_equal(other.codes("B"), state.codes("B"))
-        assert float(answers[0]) == float(other.values("D")[question.row, question.column])
-    elif isinstance(question, Code):
-        bits = state.codes(question.name)[question.row, question.column]
-        assert {int(answer, 0) for answer in answers} == {int(bits)}
+        assert float(answers[0]) == float(other.values("D")[question.marked[1][1:]])
+    elif kind == "code":
+        assert {int(answer, 0) for answer in answers} == {int(state.codes(name)[row, column])}
     else:
         raise AssertionError(question)
 
 
-def wrong_answers(state: ExplorerState, question: Question) -> Iterator[str]:
+def wrong_answers(question: QuizQuestion) -> Iterator[str]:
     """Answers that can be read and are not right."""
-    solution = question.solution(state)
-    if isinstance(question, Where):
+    kind, answers = question.name.split()[0], question.answers
+    if kind == "where":
         for lane in range(4):
-            if not any(answer.startswith(f"lane {lane} ") for answer in solution.answers):
+            if not any(answer.startswith(f"lane {lane} ") for answer in answers):
                 yield f"lane {lane} register 0"
-    elif isinstance(question, Holds | Nibble):
-        name = "E" if isinstance(question, Nibble) else question.name
-        for cell in (f"{name}[0][0]", f"{name}[0][1]"):
-            if cell not in solution.answers and cell.replace("][", "] chunk ")[:-1] not in solution.answers:
-                yield cell
-    elif isinstance(question, Metadata):
-        yield from (f"0b{nibble:04b}" for nibble in range(16) if f"0b{nibble:04b}" not in solution.answers)
-    elif isinstance(question, Code):
-        yield "0b0" if int(solution.answers[0], 0) else "0b1"
+    elif kind in ("holds", "nibble"):
+        name = "E" if kind == "nibble" else question.example.partition("[")[0]
+        for cell in (NamedCell(name, 0, 0), NamedCell(name, 0, 1)):
+            if str(cell) not in answers:
+                yield str(cell)
+    elif kind == "metadata":
+        yield from (f"0b{nibble:04b}" for nibble in range(16) if f"0b{nibble:04b}" not in answers)
+    elif kind == "code":
+        yield "0b0" if int(answers[0], 0) else "0b1"
     else:
-        value = float(solution.answers[0])
-        yield "2" if value != 2 else "1"
+        yield "2" if float(answers[0]) != 2 else "1"
+
+
+def answered(state: ExplorerState, question: str, answer: str) -> QuizVerdict:
+    return Quiz(state, [ShortQuestion(question)]).answer(answer)
 
 
 @each("mnemonic", one_in(4, list(FORMS)))
@@ -140,36 +143,38 @@ def test_questions_of_every_family(mnemonic: str) -> None:
     assert ({"nibble", "metadata"} <= set(kinds)) == state.ins.sparse
     questions = draw_questions(state, kinds, 3 * len(kinds), np.random.default_rng(5))
     assert {question.kind for question in questions} == set(kinds)
-    for question in questions:
+    for short in questions:
+        question = short.ask(state)
         judge_independently(state, question)
-        prompt, solution = question.prompt(state), question.solution(state)
-        if question.kind not in ("change", "value"):  # whose answers are single digits
-            assert not any(answer in f"{prompt.text} {prompt.hint}" for answer in solution.answers)
-        for answer in solution.answers:
-            verdict = question.check(state, answer)
-            assert verdict.right and verdict.sentence == f"Right. {solution.explanation}"
-        for answer in wrong_answers(state, question):
-            verdict = question.check(state, answer)
+        if question.name.split()[0] not in ("change", "value"):  # whose answers are single digits
+            assert not any(answer in f"{question.text} {question.hint}" for answer in question.answers)
+        for answer in question.answers:
+            verdict = answered(state, short.text, answer)
+            assert verdict.right and verdict.sentence == f"Right. {question.reason}"
+        for answer in wrong_answers(question):
+            verdict = answered(state, short.text, answer)
             assert not verdict.right
-            assert verdict.sentence.startswith("No") and verdict.sentence.endswith(solution.explanation)
-        assert parse_question(state, question.text, np.random.default_rng(0)) == question
-        for cell in (*prompt.marked, *prompt.masked, *solution.cells):
+            assert verdict.sentence.startswith("No") and verdict.sentence.endswith(question.reason)
+        assert parse_question(state, short.text, np.random.default_rng(0)) == short
+        assert short.text == question.name
+        for cell in (*question.marked, *question.masked, *question.cells):
             rows, columns = state.operation.operand(cell.name).shape
             assert 0 <= cell.row < rows and 0 <= cell.column < columns
 
 
 def test_shared_memory_and_c_are_not_asked_for_lanes() -> None:
     state = state_of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
-    assert Where.names(state) == Holds.names(state) == ("A", "D")
+    assert KINDS["where"].names(state) == KINDS["holds"].names(state) == ("A", "D")
     refuses("B is in shared memory: no lane holds it", choose_questions, state, "where B[0][0]")
     refuses("ask about D", choose_questions, state, "where C[0][0]")
-    assert Where("D", 40, 20).check(state, "warp 2 lane 2 register 10").right
-    assert Where("D", 40, 20).solution(state).answers[0] == "thread 66 register 10"
-    explained = Where("D", 40, 20).solution(state).explanation
-    assert explained.startswith("D[40][20] is d10 of lane 2 of warp 2 (thread 66): register 10, bits 31..0. ")
-    for same in ("lane 66", "warp 2, lane 2", "lane 2 of warp 2 (thread 66)"):
-        assert Where("D", 40, 20).check(state, f"{same} register 10").right
-    assert not Where("D", 40, 20).check(state, "lane 66 register 11").right
+    question = ShortQuestion("where D[40][20]").ask(state)
+    assert question.answers[0] == "thread 66 register 10"
+    assert question.reason.startswith(
+        "D[40][20] is d10 of lane 2 of warp 2 (thread 66): register 10, bits 31..0. "
+    )
+    for same in ("warp 2 lane 2", "lane 66", "warp 2, lane 2", "lane 2 of warp 2 (thread 66)"):
+        assert answered(state, "where D[40][20]", f"{same} register 10").right
+    assert not answered(state, "where D[40][20]", "lane 66 register 11").right
 
 
 def test_values_are_asked_where_few_products_are_added() -> None:
@@ -177,10 +182,9 @@ def test_values_are_asked_where_few_products_are_added() -> None:
     assert "value" not in kinds_of(state)
     FillMatrix("A", "identity").apply(state)
     assert "value" in kinds_of(state)
-    question = Value(3, 5)
-    value = int(state.values("B")[3, 5])
-    assert question.solution(state).answers == (str(value),)
-    assert question.prompt(state).masked == (("D", 3, 5),)
+    question = ShortQuestion("value D[3][5]").ask(state)
+    assert question.answers == (str(int(state.values("B")[3, 5])),)
+    assert question.masked == (("D", 3, 5),)
     assert [each.text for each in choose_questions(state_of(S4), "value D[3][5]")] == ["value D[3][5]"]
 
 
@@ -190,9 +194,9 @@ def test_the_selector_decides_where_metadata_is_read() -> None:
     for selector in (0, 1):
         state = state_of(name)
         SetOption("selector", selector).apply(state)
-        question = Where("E", 3, 2)
-        assert f"selector {selector}" in question.prompt(state).text
-        places.append(question.solution(state).answers)
+        question = ShortQuestion("where E[3] chunk 2").ask(state)
+        assert f"selector {selector}" in question.text
+        places.append(question.answers)
         judge_independently(state, question)
     assert places[0] != places[1]
 
@@ -203,27 +207,29 @@ def test_a_zero_that_is_not_stored_is_not_asked_for() -> None:
     missing = next(column for column in range(64) if column not in stored)
     with pytest.raises(PtxlabError, match=rf"A\[0\]\[{missing}\] is not stored: nibble 0b"):
         choose_questions(state, f"where A[0][{missing}]")
-    assert Nibble(0, missing).check(state, f"E[0] chunk {missing // 8}").right
+    assert answered(state, f"nibble A[0][{missing}]", f"E[0] chunk {missing // 8}").right
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("where A[9][37]", Where("A", 9, 37)),
-        ("Where is a[9][37]?", Where("A", 9, 37)),
-        ("where A 9 37", Where("A", 9, 37)),
-        ("holds lane 14 d3", Holds(14, "D", 3)),
-        ("what does lane 14 hold?", Holds(14, "D")),
-        ("holds lane 14 B", Holds(14, "B")),
-        ("what is D[3][5]?", Value(3, 5)),
-        ("code B[1][2]", Code("B", 1, 2)),
-        ("change A[9][37] to 4 D[9][2]", Change(9, 37, 2, "4")),
+        ("where A[9][37]", "where A[9][37]"),
+        ("Where is a[9][37]?", "where A[9][37]"),
+        ("where A 9 37", "where A[9][37]"),
+        ("holds lane 14 d3", "holds lane 14 d3"),
+        ("what does lane 14 hold?", "holds lane 14 D"),
+        ("holds lane 14 B", "holds lane 14 B"),
+        ("what is D[3][5]?", "value D[3][5]"),
+        ("code B[1][2]", "code B[1][2]"),
+        ("change A[9][37] to 4 D[9][2]", "change A[9][37] to 4 D[9][2]"),
     ],
 )
-def test_questions_as_teachers_write_them(text: str, expected: Question) -> None:
-    assert choose_questions(state_of(S4), [text]) == (expected,)
-    assert choose_questions(state_of(S4), text) == (expected,)
-    assert choose_questions(state_of(S4), [expected]) == (expected,)
+def test_questions_as_teachers_write_them(text: str, expected: str) -> None:
+    question = ShortQuestion(expected)
+    assert choose_questions(state_of(S4), [text]) == choose_questions(state_of(S4), text) == (question,)
+    assert (
+        choose_questions(state_of(S4), [question]) == choose_questions(state_of(S4), question) == (question,)
+    )
 
 
 @each(
@@ -326,6 +332,22 @@ def test_the_course_of_a_quiz() -> None:
     assert told == ["1 of 1", "1 of 1", "1 of 2", "1 of 2", "1 of 2", "1 of 2", "1 of 2"]
     for act in (quiz.next, quiz.skip, lambda: quiz.answer("lane 0 register 0")):
         refuses("the quiz is over", act)
+
+
+def test_an_edit_after_the_answer_leaves_what_was_asked() -> None:
+    """The cell may no longer be stored; while the question about it is open, it is skipped."""
+    for answers in (["lane 31 register 1"], []):
+        state = state_of(SPARSE)
+        moved = SetCodes("A", np.roll(state.codes("A"), 8, axis=1))  # each chunk to the next
+        stored = set(state.operation.stored_columns()[0].tolist())
+        kept = {(column + 8) % 64 for column in stored}
+        quiz = Quiz(state, choose_questions(state, [f"where A[0][{min(stored - kept)}]", "code B[0][0]"]))
+        for answer in answers:
+            quiz.answer(answer)
+        before = quiz.serialised()
+        moved.apply(state)
+        after = quiz.serialised()
+        assert after == before if answers else after["number"] == 2
 
 
 def test_the_page_does_not_get_the_answer_before_the_verdict() -> None:

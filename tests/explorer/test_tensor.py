@@ -27,8 +27,7 @@ from ptxlab.explorer.edits import (
 )
 from ptxlab.explorer.instruction_info import instruction_info
 from ptxlab.explorer.memory_descriptor import place_shared
-from ptxlab.explorer.questions import Field, Reach, Thread, Word, kinds_of, parse_question
-from ptxlab.explorer.quiz import choose_questions
+from ptxlab.explorer.quiz import Quiz, ShortQuestion, choose_questions, kinds_of, parse_question
 from ptxlab.explorer.start import first_transfer
 from ptxlab.explorer.state import ExplorerState, LoadRequest
 from ptxlab.explorer.tensor_view import find_load, load_data
@@ -580,22 +579,24 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
     ins = state.ins
     assert isinstance(ins, Tcgen05Mma)
     for kind in ("word", "thread", "field", "reach"):
-        question = choose_questions(state, kinds=[kind], count=1, seed=3)[0]
-        solution = question.solution(state)
-        assert all(question.check(state, answer).right for answer in solution.answers)
-        assert parse_question(state, question.text, random) == question
-        if isinstance(question, Word):
-            place = ins.tensors[question.name].where(question.row, question.column)[0]
-            cta = f"{place.cta} " if ins.tensors[question.name].ctas > 1 else ""
-            assert question.check(state, f"{cta}{place.lane} {place.column}").right
-            assert not question.check(state, f"{cta}{place.lane} {place.column + 1}").right
-        if isinstance(question, Thread):
-            thread, register = map(int, re.findall(r"\d+", solution.answers[0]))
-            assert thread // 32 % 4 == ins.d.where(question.row, question.column)[0].lane // 32
-            assert not question.check(state, f"{thread} {(register + 1) % 4}").right
-        if isinstance(question, Field):
-            assert not ins.faults(question.code) and not question.check(state, "7").right
-    assert parse_question(state, "where is D[3][5]?", random) == Word("D", 3, 5)
+        short = choose_questions(state, kinds=[kind], count=1, seed=3)[0]
+        question = short.ask(state)
+        assert all(question.judge(answer).right for answer in question.answers)
+        assert parse_question(state, short.text, random) == short
+        if kind == "word":
+            name, row, column = question.marked[0]
+            place = ins.tensors[name].where(row, column)[0]
+            cta = f"{place.cta} " if ins.tensors[name].ctas > 1 else ""
+            assert question.judge(f"{cta}{place.lane} {place.column}").right
+            assert not question.judge(f"{cta}{place.lane} {place.column + 1}").right
+        if kind == "thread":
+            thread, register = map(int, re.findall(r"\d+", question.answers[0]))
+            _, row, column = question.marked[0]
+            assert thread // 32 % 4 == ins.d.where(row, column)[0].lane // 32
+            assert not question.judge(f"{thread} {(register + 1) % 4}").right
+        if kind == "field":
+            assert not ins.faults(int(short.text.split()[-1], 16)) and not question.judge("7").right
+    assert parse_question(state, "where is D[3][5]?", random) == ShortQuestion("word D[3][5]")
     assert "where" not in kinds_of(state)
     for text, sentence in (
         ("word B[0][0]", "B is not in tensor memory"),
@@ -605,18 +606,19 @@ def test_the_quiz_asks_about_tensor_memory(name: str) -> None:
     ):
         refuses(sentence, parse_question, state, text, random)
     with pytest.raises(PtxlabError, match="type lane 36 column 3|type CTA 0 lane 36"):
-        Word("D", 0, 0).check(state, "lane 3")
+        Quiz(state, [ShortQuestion("word D[0][0]")]).answer("lane 3")
 
 
 def test_answers_about_tensor_memory() -> None:
     state = state_of("layout F")
     state.load = LoadRequest("16x256b", count=2)
     for question, right, wrong in (
-        (Word("D", 9, 3), "lane 9, column 3", "lane 25 column 3"),
-        (Word("D", 20, 3), "36 3", "lane 20, column 3"),
-        (Thread(20, 3), "thread 49 register 1", "thread 20 register 3"),
-        (Field("n", 0x08400010), "256", "32"),
-        (Field("d", 0x08400010), "F32", "f16"),
-        (Reach(70, 8), "2, 6", "2"),
+        ("word D[9][3]", "lane 9, column 3", "lane 25 column 3"),
+        ("word D[20][3]", "36 3", "lane 20, column 3"),
+        ("thread D[20][3]", "thread 49 register 1", "thread 20 register 3"),
+        ("field n 0x08400010", "256", "32"),
+        ("field d 0x08400010", "F32", "f16"),
+        ("reach lane 70 of 8 warps", "2, 6", "2"),
     ):
-        assert question.check(state, right).right and not question.check(state, wrong).right
+        asked = ShortQuestion(question).ask(state)
+        assert asked.judge(right).right and not asked.judge(wrong).right

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from typing import Any
@@ -33,6 +32,7 @@ from ptxlab.explorer.view import register_fields
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate
+from ptxlab.views.palette import INTERFACE
 from tests.cases import each
 from tests.sampling import one_in
 
@@ -539,13 +539,7 @@ def over(colour: str, part: float, paper: str) -> str:
 @pytest.mark.parametrize(("theme", "papers"), [("light", ["#ffffff"]), ("dark", ["#111111", "#1c1c1c"])])
 def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) -> None:
     """Every cell has the contrast that WCAG 2 asks of small text; #111111 is JupyterLab's dark background."""
-    sheet = style()
-    rules = sheet[sheet.index(".ptx-explorer.dark") :] if theme == "dark" else sheet
-    ink = {
-        name: found[1]
-        for name in ("ink", "faint", "plain")
-        if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))
-    }
+    ink = {name: pair[theme == "dark"] for name, pair in INTERFACE.items()}
     colours = explorer.view.instruction["colours"][theme]
     assert len({fill for fill, _ in colours}) == 32
     assert min(contrast(fill, text) for fill, text in colours) >= 4.5

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, inputs
 from ptxlab.gpu import arrays
 from ptxlab.gpu.arrays import as_gpu_array, gpu_arrays, stream_handle
 from ptxlab.gpu.codegen import product
-from ptxlab.verify import inputs
 from tests.cases import refuses
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

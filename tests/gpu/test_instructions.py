@@ -10,12 +10,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, gpu
+from ptxlab import Instruction, gpu, inputs
 from ptxlab.gpu import launcher
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 from tests.cases import each
 from tools.record import golden
 from tools.record.golden import compile_all

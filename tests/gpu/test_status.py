@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ptxlab import gpu
+from ptxlab import gpu, inputs
 from ptxlab.gpu import compiler, device
 from ptxlab.instruction import instruction, mma_instruction
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 from tests.cases import refuses
 
 WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")

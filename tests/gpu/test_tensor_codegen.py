@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, gpu, instruction
+from ptxlab import PtxlabError, gpu, inputs, instruction
 from ptxlab.gpu import codegen, device, runner
 from ptxlab.gpu import runner as move_runner
 from ptxlab.gpu.codegen import tcgen05_mma, tcgen05_transfer
@@ -22,7 +22,6 @@ from ptxlab.isa.targets import newest_of_cuda
 from ptxlab.isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ptxlab.memory.tcgen05_tiles import SharedPlace, shared_places, shared_tile
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 from tests import assembler
 from tests.cases import each, refusal, refuses
 from tests.gpu.tensor_kernels import Case, cases

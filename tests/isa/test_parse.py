@@ -283,10 +283,8 @@ def test_functions_take_names_as_well_as_instructions() -> None:
     assert inputs.make("mma.m16n8k64.s4", "bits", 1).ins == instruction(MMA)
     assert ptxlab.explore("mma.m16n8k64.s4").instruction == instruction(MMA)
     assert ptxlab.gpu.available("mma.m16n8k64.s4") == ptxlab.gpu.available(instruction(MMA))
-    report = ptxlab.hunt("mma.m16n8k16.f32.f16", against="sm_80", mmas=100, seed=1)
-    assert report.instruction == instruction(F16)
     with pytest.raises(PtxlabError, match="transfers a matrix; this needs one that multiplies"):
-        ptxlab.hunt("ldmatrix.sync.aligned.m8n8.x4.b16")
+        inputs.categories("ldmatrix.sync.aligned.m8n8.x4.b16")
 
 
 @each(

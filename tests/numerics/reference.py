@@ -1,6 +1,7 @@
 """The arithmetic of tensor cores one number at a time, in exact fractions: slow and plain.
 
-It is written independently of ptxlab.numerics; of that package it knows only the names of the rules.
+The fused sum is that of `ptxlab.numerics.fused_plain`, which imports nothing of ptxlab. The rest is written
+here, independently of ptxlab.numerics; of that package it knows only the names of the rules.
 """
 
 from __future__ import annotations
@@ -12,54 +13,12 @@ from functools import lru_cache
 from ptxlab import Instruction
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Rule
-
-#: Exact value, and the exponent by which the hardware aligns it.
-Term = tuple[Fraction, int]
-#: A finite number as a fraction; infinities and NaN as floats.
-Value = Fraction | float
-
-
-@lru_cache(maxsize=None)
-def power_of_two(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
-
-
-@lru_cache(maxsize=1 << 16)
-def decode(
-    code: int, exponent_bits: int, fraction_bits: int, *, ieee: bool = True, ignored: int = 0
-) -> tuple[Value, int]:
-    """Value and exponent of a float code. `ieee`: the largest exponent field means infinity or NaN."""
-    code >>= ignored
-    fraction = code & ((1 << fraction_bits) - 1)
-    field = code >> fraction_bits & ((1 << exponent_bits) - 1)
-    sign = -1 if code >> (fraction_bits + exponent_bits) & 1 else 1
-    bias = (1 << (exponent_bits - 1)) - 1
-    if field == (1 << exponent_bits) - 1 and (ieee or (exponent_bits == 4 and fraction == 7)):
-        is_infinite = fraction == 0 and ieee
-        return (math.inf * sign if is_infinite else math.nan), field - bias
-    exponent = max(field, 1) - bias
-    units = fraction + (1 << fraction_bits) if field else fraction
-    return sign * Fraction(units, 1 << fraction_bits) * power_of_two(exponent), exponent
-
-
-FORMATS = {
-    "tf32": {"exponent_bits": 8, "fraction_bits": 10, "ignored": 13},
-    "f32": {"exponent_bits": 8, "fraction_bits": 23},
-    "f16": {"exponent_bits": 5, "fraction_bits": 10},
-    "bf16": {"exponent_bits": 8, "fraction_bits": 7},
-    "e5m2": {"exponent_bits": 5, "fraction_bits": 2},
-    "e4m3": {"exponent_bits": 4, "fraction_bits": 3, "ieee": False},
-    "e2m1": {"exponent_bits": 2, "fraction_bits": 1, "ieee": False},
-    "e2m3": {"exponent_bits": 2, "fraction_bits": 3, "ieee": False},
-    "e3m2": {"exponent_bits": 3, "fraction_bits": 2, "ieee": False},
-    "f64": {"exponent_bits": 11, "fraction_bits": 52},
-}
+from ptxlab.numerics.fused_plain import Value, add, decode, exponent_of, fused, multiply, power, rounded
 
 
 def decode_as(code: int, dtype: str) -> Value:
     """Value of a code of this element type."""
-    value, _ = decode(code, **FORMATS[dtype])
-    return value
+    return decode(code, dtype)[0]
 
 
 def sign_bit(dtype: str) -> int:
@@ -67,128 +26,10 @@ def sign_bit(dtype: str) -> int:
     return {"f16": 15, "f32": 31, "f64": 63}[dtype]
 
 
-def infinity(dtype: str, negative: bool) -> int:
-    """Code of an infinity of f16 or f32."""
-    return {"f16": 0x7C00, "f32": 0x7F800000}[dtype] | negative << sign_bit(dtype)
-
-
-#: The NaN that tensor cores give.
-NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF}
-
-
-def cut(value: Fraction, grain: Fraction) -> Fraction:
-    """Toward zero to a multiple of the grain."""
-    return Fraction(math.trunc(value / grain)) * grain
-
-
-def aligned_sum(terms: list[Term], fraction_bits: int, floor: int) -> Fraction:
-    """The terms aligned to the largest exponent, each truncated to so many bits below it."""
-    exponents = [exponent for value, exponent in terms if value]
-    grain = power_of_two(max([floor, *exponents]) - fraction_bits)
-    return sum(math.trunc(value / grain) for value, _ in terms) * grain
-
-
-def exponent_of(value: Fraction) -> int:
-    """Exponent of the leading bit."""
-    value = abs(value)
-    guess = value.numerator.bit_length() - value.denominator.bit_length()
-    return guess if value >= power_of_two(guess) else guess - 1
-
-
-def to_f32(value: Fraction, result_bits: int) -> int:
-    """Code of f32, cut toward zero to `result_bits` of fraction."""
-    if value == 0:
-        return 0
-    grain = power_of_two(max(exponent_of(value), -126) - result_bits)
-    kept = abs(cut(value, grain))
-    if kept == 0:
-        return 0
-    if kept >= power_of_two(128):
-        return 0x7F800000 | (value < 0) << 31
-    exponent = max(exponent_of(kept), -126)
-    units = int(kept / power_of_two(exponent - 23))
-    return (units + ((exponent + 126) << 23)) | (value < 0) << 31
-
-
-def to_f16(value: Fraction) -> int:
-    """Code of f16, to nearest, ties to even."""
-    if value == 0:
-        return 0
-    exponent = max(exponent_of(value), -14)
-    units = abs(value) / power_of_two(exponent - 10)
-    code = round(units) + ((exponent + 14) << 10)
-    if code == 0:
-        return 0
-    return min(code, 0x7C00) | (value < 0) << 15
-
-
-def _sign(value: Fraction | float) -> float:
-    """1, -1, 0 or NaN; times infinity, it is the product with an infinite factor."""
-    if value != value or value == 0:
-        return float(value)
-    return 1.0 if value > 0 else -1.0
-
-
-def fused(
-    products: list[tuple[int, int]],
-    c: int,
-    types: tuple[str, str, str],
-    fraction_bits: int,
-    result_bits: int,
-    floor: int = -133,
-    *blocks: tuple[int, int],
-) -> int:
-    """Code of D for pairs of codes (a, b) and the code of C, whose type D has.
-
-    `blocks` are ue8m0 codes of the scales of A and B, a pair for each block of products.
-    """
-    a_type, b_type, c_type = types
-    terms: list[Term] = []
-    non_finite = 0.0  # the sum of the infinities and NaN
-    start, exponent = decode(c, **FORMATS[c_type])
-    if isinstance(start, float):
-        non_finite += start
-    else:
-        terms.append((start, exponent))
-    for index, (a, b) in enumerate(products):
-        (x, x_exponent), (y, y_exponent) = decode(a, **FORMATS[a_type]), decode(b, **FORMATS[b_type])
-        scales = blocks[index * len(blocks) // len(products)] if blocks else None
-        if scales is not None and 255 in scales:
-            non_finite = math.nan
-        elif isinstance(x, float) or isinstance(y, float):
-            non_finite += _sign(x) * _sign(y) * math.inf
-        elif scales is not None:
-            shift = sum(scales) - 254
-            terms.append((x * y * power_of_two(shift), x_exponent + y_exponent + shift))
-        else:
-            terms.append((x * y, x_exponent + y_exponent))
-    if math.isnan(non_finite):
-        return NAN[c_type]
-    if non_finite:
-        return infinity(c_type, non_finite < 0)
-    total = aligned_sum(terms, fraction_bits, floor)
-    return to_f16(total) if c_type == "f16" else to_f32(total, result_bits)
-
-
-def nearest(value: Fraction, dtype: str) -> int:
-    """Code of f32 or f16 nearest to a value, ties to even; a zero is +0."""
-    if dtype == "f16":
-        return to_f16(value)
-    if value == 0:
-        return 0
-    exponent = max(exponent_of(value), -126)
-    code = round(abs(value) / power_of_two(exponent - 23)) + ((exponent + 126) << 23)
-    if code == 0:
-        return 0
-    return min(code, 0x7F800000) | (value < 0) << 31
-
-
 def converted(code: int, dtype: str, to: str) -> int:
     """The code of an f16 or f32 number in the other type, to nearest even; a zero keeps its sign."""
     value, is_negative = decode_as(code, dtype), bool(code >> sign_bit(dtype))
-    if isinstance(value, Fraction):
-        return nearest(abs(value), to) | is_negative << sign_bit(to)
-    return NAN[to] if math.isnan(value) else infinity(to, is_negative)
+    return rounded(value, to) if math.isnan(value) else rounded(value, to) | is_negative << sign_bit(to)
 
 
 def stepped(
@@ -209,17 +50,15 @@ def stepped(
     code = c if accumulator == c_type else converted(c, c_type, accumulator)
     depth = depth or len(products)
     for k in range(0, len(products), depth):
-        code = fused(products[k : k + depth], code, (a_type, b_type, accumulator), *bits, floor)
+        code = fused(products[k : k + depth], code, (a_type, b_type, accumulator), (*bits, floor))
     return code if accumulator == result else converted(code, accumulator, result)
 
 
 @lru_cache(maxsize=None)
 def as_f16(code: int, dtype: str) -> int:
     """The f16 code of an FP8 code; exact, since f16 has every FP8 value."""
-    value, is_negative = decode_as(code, dtype), bool(code >> 7)
-    if isinstance(value, Fraction):
-        return to_f16(value) | is_negative << 15
-    return NAN["f16"] if math.isnan(value) else infinity("f16", is_negative)
+    value = rounded(decode_as(code, dtype), "f16")
+    return value if value == 0x7FFF else value | code >> 7 << 15
 
 
 def through_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, str]) -> int:
@@ -230,17 +69,13 @@ def through_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, 
         pairs = [
             (as_f16(a, a_type), as_f16(b, b_type)) for k, (a, b) in enumerate(products) if k // 2 % 2 == half
         ]
-        total = fused(pairs, total, ("f16", "f16", accumulator), 25, 23)
-    x, y = decode_as(total, accumulator), decode_as(c, accumulator)
-    if isinstance(x, Fraction) and isinstance(y, Fraction):
-        return nearest(x + y, accumulator)
-    non_finite = sum(value for value in (x, y) if isinstance(value, float))
-    return NAN[accumulator] if math.isnan(non_finite) else infinity(accumulator, non_finite < 0)
+        total = fused(pairs, total, ("f16", "f16", accumulator), (25, 23, -133))
+    return rounded(add([decode_as(total, accumulator), decode_as(c, accumulator)]), accumulator)
 
 
 # -- chains of fused multiply-adds -----------------------------------------------------------------------
 
-LARGEST = power_of_two(1024) - power_of_two(971)
+LARGEST = power(1024) - power(971)
 
 
 def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
@@ -248,7 +83,7 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
     if value == 0:
         return zero
     sign, size = (value < 0) << 63, abs(value)
-    grid = power_of_two(max(exponent_of(size), -1022) - 52)
+    grid = power(max(exponent_of(size), -1022) - 52)
     units, rest = divmod(size, grid)
     away = {
         None: 2 * rest > grid or (2 * rest == grid and units % 2 == 1),
@@ -263,7 +98,7 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
     if rounded == 0:
         return sign
     exponent = max(exponent_of(rounded), -1022)
-    return sign | (int(rounded / power_of_two(exponent - 52)) + ((exponent + 1022) << 52))
+    return sign | (int(rounded / power(exponent - 52)) + ((exponent + 1022) << 52))
 
 
 def fma_f64(a: int, b: int, c: int, rounding: str | None) -> int:
@@ -273,8 +108,7 @@ def fma_f64(a: int, b: int, c: int, rounding: str | None) -> int:
         if value != value:
             return code | 1 << 51
     if isinstance(x, float) or isinstance(y, float):
-        product = _sign(x) * _sign(y) * math.inf
-        total = product + z if isinstance(z, float) else product
+        total = add([multiply(x, y), z])
         return 0xFFF8 << 48 if math.isnan(total) else 0x7FF << 52 | (total < 0) << 63
     if isinstance(z, float):
         return c
@@ -300,7 +134,7 @@ def _as_f32(value: Value, negative_zero: bool) -> Signed:
     """The nearest value of f32."""
     if isinstance(value, float):
         return value, value < 0
-    code = nearest(value, "f32")
+    code = rounded(value, "f32")
     return decode_as(code, "f32"), bool(code >> 31) if value else negative_zero
 
 
@@ -312,17 +146,11 @@ def _add(x: Signed, y: Signed) -> Signed:
     return _as_f32(x_value + y_value, both_zero and x_negative and y_negative)
 
 
-def _multiply(x: Value, y: Value) -> Value:
-    if isinstance(x, float) or isinstance(y, float):
-        return _sign(x) * _sign(y) * math.inf
-    return x * y
-
-
 def fma_groups(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str) -> int:
     """mma.m8n8k4 on sm_90. f32: one chain from zero, then + C. f16: C + (k 0, 1) + (k 2, 3)."""
     c_type = types[2]
     terms: list[Signed] = [
-        (_multiply(decode_as(a, "f16"), decode_as(b, "f16")), bool((a ^ b) >> 15)) for a, b in products
+        (multiply(decode_as(a, "f16"), decode_as(b, "f16")), bool((a ^ b) >> 15)) for a, b in products
     ]
     groups = [[(Fraction(0), False), *terms]] if result == "f32" else [terms[:2], terms[2:]]
     total: Signed = decode_as(c, c_type), bool(c >> sign_bit(c_type))
@@ -332,9 +160,11 @@ def fma_groups(products: list[tuple[int, int]], c: int, types: tuple[str, str, s
             group_sum = _add(group_sum, term)
         total = _add(total, group_sum)
     value, is_negative = total
-    if isinstance(value, float):
-        return NAN[result] if math.isnan(value) else infinity(result, is_negative)
-    return nearest(value, result) | is_negative << sign_bit(result)
+    return (
+        rounded(value, result)
+        if isinstance(value, float)
+        else rounded(value, result) | is_negative << sign_bit(result)
+    )
 
 
 # -- which of them a rule asks for -----------------------------------------------------------------------
@@ -355,7 +185,7 @@ def expected(
     bits = (rule.fraction_bits, rule.result_bits)
     if scales is not None:
         assert rule.depth is None and ins.c_type == ins.d_type
-        return fused(pairs, c, types, *bits, rule.floor, scales)
+        return fused(pairs, c, types, (*bits, rule.floor), scales=[scales])
     return stepped(pairs, c, types, ins.d_type, bits, rule.floor, rule.depth)
 
 

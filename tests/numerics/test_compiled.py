@@ -1,4 +1,4 @@
-"""The compiled loop and NumPy give the same bits, and batches in threads the bits of one MMA at a time."""
+"""NumPy and the compiled loop give the bits of the plain form, and batches in threads those of one MMA."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ import sys
 import tracemalloc
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab import inputs
 from ptxlab._util.interrupts import delayed
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.operation import Operation
+from ptxlab.isa.tcgen05.form import element_type
 from ptxlab.numerics import Fused
-from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.compiled import backend, fused_dot
 from ptxlab.numerics.emulate import accumulate, emulate, model_of
-from ptxlab.verify import inputs
+from ptxlab.numerics.fused_plain import fused
+from ptxlab.numerics.fused_sum import Alignment, FusedCodes, FusedStep, block_scaled_dot
 from tests.cases import each, refusal, refuses
 from tests.processes import run_python
-from tests.sampling import one_in
+from tests.sampling import EXHAUSTIVE, one_in
 
 
 def one_of_each() -> list[ptxlab.Instruction]:
@@ -50,6 +55,114 @@ TF32 = "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32"
 def registers_apart(registers: np.ndarray) -> np.ndarray:
     """The same registers [..., count, lanes, registers]; in memory one of all lanes, and then the next."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(registers, -1, -3)), -3, -1)
+
+
+# -- the plain form ------------------------------------------------------------------------------------------
+
+#: Types of A and B.
+TYPES = [
+    *(("f16", "f16"), ("bf16", "bf16"), ("tf32", "tf32"), ("e4m3", "e5m2"), ("e5m2", "e4m3")),
+    *(("e2m1", "e3m2"), ("e2m3", "e2m1"), ("e3m2", "e2m3")),
+]
+STEPS = {
+    (rule.fraction_bits, rule.result_bits, rule.floor)
+    for model in ptxlab.models()
+    for rule in [getattr(model.rule, "step", model.rule)]
+    if isinstance(rule, Fused) and rule.block is None
+}
+BATCHES = 30 if EXHAUSTIVE else 1  # of each step and result; of each, so many elements are compared
+ELEMENTS = 6
+
+
+def codes_of(rng: np.random.Generator, name: str, shape: tuple[int, ...], exponent: object) -> np.ndarray:
+    """Codes with exponents around the given ones, fractions at their ends, and a few special values."""
+    of = element_type(name)
+    fields = np.clip(np.add(exponent, of.bias) + rng.integers(-2, 3, shape), 0, (1 << of.exponent_bits) - 1)
+    most = (1 << of.fraction_bits) - 1
+    fraction = rng.choice([0, 1, most >> 1, most, -1], shape)
+    fraction = np.where(fraction < 0, rng.integers(0, most + 1, shape), fraction)
+    signs = rng.integers(0, 1 + of.signed, shape) << of.exponent_bits + of.fraction_bits
+    codes = signs | fields << of.fraction_bits | fraction
+    codes[rng.random(shape) < 0.05] = 0
+    if rng.random() < 0.3:  # infinities, NaN, the largest and any others
+        odd = rng.random(shape) < 0.02
+        codes[odd] = rng.integers(0, 1 << of.bits - of.ignored_bits, shape)[odd]
+    return (codes << of.ignored_bits).astype(of.code_type)
+
+
+def random_sums(
+    rng: np.random.Generator, names: tuple[str, str, str], step: tuple[int, int, int]
+) -> FusedCodes:
+    """Matrix products whose terms are near each other, near the last bit that counts, or below the floor."""
+    depth = int(rng.choice([4, 8, 16, 32]))
+    top = int(rng.choice([0, 6, 20, -14, step[2], step[2] + step[0], 100, -126]))
+    below = rng.choice([0, 0, 1, step[0] - 1, step[0], step[0] + 1, 40], (2, depth))
+    left = rng.integers(min(top, 0), max(top, 0) + 1, (2, depth))
+    a = codes_of(rng, names[0], (2, 3, depth), left[:, None] - below[:, None] // 2)
+    b = codes_of(rng, names[1], (2, depth, 4), (top - left - (below + 1) // 2)[..., None])
+    c = codes_of(rng, names[2], (2, 3, 4), top - int(rng.choice([0, 0, -step[0], step[0], 60])))
+    b[..., 0] = a[0, 0, 0] if names[0] == names[1] else b[..., 0]
+    return FusedCodes(a, b, c)
+
+
+def plainly(
+    codes: FusedCodes,
+    row: tuple[int, ...],
+    types: tuple[str, str, str],
+    step: tuple[int, int, int],
+    **options: Any,
+) -> int:
+    """An element of D by `fused_plain`."""
+    batch, i, j = row
+    products = list(zip(codes.a[batch, i].tolist(), codes.b[batch, :, j].tolist(), strict=True))
+    if codes.scales is not None:
+        of_a, of_b = codes.scales
+        options["scales"] = list(zip(of_a[batch, i].tolist(), of_b[batch, :, j].tolist(), strict=True))
+    return fused(products, int(codes.c[row]), types, step, **options)
+
+
+@pytest.mark.parametrize("library", ["numpy", "numba"])
+def test_random_sums_are_those_of_the_plain_form(library: str, rng: np.random.Generator) -> None:
+    if library == "numba":
+        pytest.importorskip("numba")
+    cases = list(product(TYPES, ("f16", "f32"), sorted(STEPS))) * BATCHES
+    assert len(cases) * ELEMENTS >= 800
+    for number, ((a_type, b_type), d_type, step) in enumerate(cases):
+        types = a_type, b_type, d_type
+        codes, shift = random_sums(rng, types, step), 0
+        if number % 3 == 1:
+            shift = int(rng.integers(1, 16))
+        if number % 3 == 2 and element_type(a_type).bits <= 8:
+            shapes = (2, 3, 2), (2, 2, 4)
+            codes = codes._replace(scales=tuple(codes_of(rng, "ue8m0", shape, 0) for shape in shapes))
+        with backend(library):
+            d = fused_dot(
+                codes, FusedStep(tuple(map(element_type, (*types, d_type))), Alignment(*step)), shift
+            )
+        for place in rng.choice(d.size, ELEMENTS, replace=False):
+            row = tuple(map(int, np.unravel_index(place, d.shape)))
+            assert d[row] == plainly(codes, row, types, step, c_shift=shift), (types, step, shift, row, codes)
+
+
+@pytest.mark.parametrize("scale", ["ue8m0", "ue4m3", "ue5m3"])
+def test_random_block_sums_are_those_of_the_plain_form(scale: str, rng: np.random.Generator) -> None:
+    types = "e2m1", "e2m1", "f32"
+    for number in range(20 * BATCHES):
+        depth, parts = 64, int(rng.choice([2, 4]))
+        step = 35, 23, int(rng.choice([-126, -139]))
+        middle = rng.integers(-5, 6) if scale != "ue8m0" else int(rng.choice([-60, 0, 50, -69]))
+        of_a, of_b = (codes_of(rng, scale, shape, middle) for shape in ((1, 3, parts), (1, parts, 4)))
+        a, b = (rng.integers(0, 16, shape).astype(np.uint8) for shape in ((1, 3, depth), (1, depth, 4)))
+        c = codes_of(rng, "f32", (1, 3, 4), 2 * middle - int(rng.choice([0, 5, 36, -36])))
+        if number % 4 == 0:
+            a[:, :, :32] = 0  # blocks whose sum is zero
+        codes = FusedCodes(a, b, c, scales=(of_a, of_b))
+        d = block_scaled_dot(a, b, c, (of_a, of_b), element_type(scale), Alignment(*step))
+        for row in np.ndindex(d.shape):
+            assert d[row] == plainly(codes, row, types, step, scale_type=scale, block=16), (row, step, codes)
+
+
+# -- the compiled loop ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, instruction, models
+from ptxlab import Instruction, inputs, instruction, models
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.emulate import emulate, model_of
-from ptxlab.verify import inputs
+from ptxlab.numerics.fused_plain import fused
 from tests.cases import each, refuses
 from tests.numerics import reference
 from tests.sampling import one_in
@@ -106,7 +105,16 @@ def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
         for i in range(0, 16, 3):
             for j in range(8):
                 pairs, c = problem.pairs(i, j), problem.c[i][j]
-                assert d[i, j] == scaled_reference(ins, pairs, c, a_scales[i], b_scales[j])
+                scales = list(zip(a_scales[i], b_scales[j], strict=True))
+                assert d[i, j] == fused(
+                    pairs,
+                    c,
+                    ("e2m1", "e2m1", "f32"),
+                    (35, 23, -126),
+                    scales=scales,
+                    scale_type=ins.scale_type,
+                    block=16,
+                )
 
 
 def random_scales(ins: Instruction, operand: Operand, rng: np.random.Generator) -> np.ndarray:
@@ -131,34 +139,6 @@ def selected_scales(operands: Operation) -> tuple[list[list[int]], list[list[int
         [scales(a_registers[lane], ids.byte_id_a) for lane in a_lanes],
         [scales(b_registers[lane], ids.byte_id_b) for lane in b_lanes],
     )
-
-
-def scaled_reference(
-    ins: Instruction, pairs: list[tuple[int, int]], c: int, a_scales: list[int], b_scales: list[int]
-) -> int:
-    def scale(code: int) -> tuple[Fraction, int]:
-        """Significand and exponent."""
-        if ins.scale_type == "ue8m0":
-            return Fraction(1), code - 127
-        value, exponent = reference.decode(code & 0x7F, 4, 3, ieee=False)
-        return Fraction(value) / Fraction(2) ** exponent, exponent
-
-    def value_of(code: int) -> Fraction:
-        return Fraction(reference.decode_as(code, "e2m1"))
-
-    start, start_exponent = reference.decode(c, **reference.FORMATS["f32"])
-    terms: list[reference.Term] = [(Fraction(start), start_exponent)]
-    for block in range(4):
-        products = [value_of(a) * value_of(b) for a, b in pairs[16 * block : 16 * block + 16]]
-        index = block * len(a_scales) // 4
-        (a_scale, a_exponent), (b_scale, b_exponent) = scale(a_scales[index]), scale(b_scales[index])
-        exponent = a_exponent + b_exponent
-        terms.append((sum(products, Fraction(0)) * a_scale * b_scale * Fraction(2) ** exponent, exponent))
-    exponents = [exponent for _, exponent in terms[1:]]
-    if start:
-        exponents.append(start_exponent)
-    grain = Fraction(2) ** (max(exponents) - 35)
-    return reference.to_f32(sum((reference.cut(value, grain) for value, _ in terms), Fraction(0)), 23)
 
 
 # -- matrices, batches, models ---------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from ptxlab import inputs
 from ptxlab.numerics.emulate import emulate, model_of
-from ptxlab.verify import inputs
 from tests.cases import each
 from tests.sampling import one_in
 from tools.record import golden

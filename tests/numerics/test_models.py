@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, instruction, models
+from ptxlab import Instruction, inputs, instruction, models
 from ptxlab.cli import main
+from ptxlab.course.exercises.what_the_chip_runs import summaries
 from ptxlab.instruction import mma_instruction, mma_instructions
+from ptxlab.isa.chips import ALL_CHIPS
 from ptxlab.isa.targets import CHIPS, GENERATIONS
 from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
+from ptxlab.simulator.peaks import PEAKS
+from ptxlab.simulator.timing.units import CHIP_TIMINGS
 from ptxlab.views import model_table, rule_words
 from tests.cases import each, refuses
 from tests.numerics import reference
@@ -51,6 +54,22 @@ def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> 
             elif chip in refusing:
                 refuses(f"model '{chip}'(: that chip lacks | has no arithmetic for )", model_for, ins, chip)
     assert used == {model for model in models() if not model.families[0].startswith("tcgen05")}
+
+
+def test_a_declared_chip_has_what_it_needs() -> None:
+    """What the recipe in CONTRIBUTING names, for each row of `ALL_CHIPS`."""
+    modelled = {model.chip for model in models()}
+    recorded = {target for _, target in summaries()}
+    for name, chip in ALL_CHIPS.items():
+        assert (chip.code_of or name) in modelled or not chip.has_model, f"no rule of arithmetic for {name}"
+        assert 64 <= chip.shared <= 227, f"shared memory of a block on {name}"
+        for product in chip.products:
+            figures = (product.sms, product.clock, product.tensor, product.fma, product.dram)
+            assert all(figures) == any(figures) == bool(product.source), (
+                f"peaks of {product.name} and their source"
+            )
+    assert set(CHIPS.values()) <= recorded, "`make chips` records what a generation runs"
+    assert CHIP_TIMINGS.keys() <= PEAKS.keys()
 
 
 def test_chips() -> None:

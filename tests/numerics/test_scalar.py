@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks import scalar
-from ptxlab import Instruction
+from ptxlab import Instruction, inputs
 from ptxlab.instruction import mma_instructions
 from ptxlab.numerics import Fused
 from ptxlab.numerics.emulate import emulate, model_of
-from ptxlab.verify import inputs
 from tests.cases import each
 from tests.numerics import reference
 from tests.sampling import every_third

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.numerics.scalar import opcodes, operation
 from ptxlab.numerics.scalar.opcode import expand
@@ -16,7 +15,6 @@ from ptxlab.numerics.scalar.table import ROWS
 from tests.assembler import NEWEST, OLDEST
 from tests.cases import refuses
 from tools.record import scalar as record_scalar
-from tools.record import video as record_video
 from tools.record.scalar import SAMPLE, arguments, digest, get, results, supported, wide
 
 
@@ -32,16 +30,6 @@ def test_every_result_is_that_of_an_h200() -> None:
             different.append(key)
     assert different == []
     assert {key.split()[0] for key in recorded} == {word for word in opcodes() if supported(get(word))}
-
-
-def test_scalar_video_instructions_are_those_of_an_h200() -> None:
-    """Forms in which the assembler's code does what the manual says; others are refused."""
-    recorded = json.loads(record_video.FILE.read_text(encoding="ascii"))
-    assert record_video.digests(record_video.run("simulate")) == recorded
-    for line in ("vadd.u32.u32.u32 r0.h1, r1, r2, r3", "vshl.u32.u32.u32.sat.clamp r0, r1, r2"):
-        kernel = ptxlab.kernel(record_video.source(chosen=(line,)))
-        with pytest.raises(PtxlabError, match=f"{line.split()[0]} is not simulated in this form"):
-            kernel.simulate(1, 1, np.zeros(3, np.uint32), np.zeros(4, np.uint32))
 
 
 @pytest.mark.slow

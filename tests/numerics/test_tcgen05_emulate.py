@@ -20,6 +20,7 @@ from ptxlab.isa.operation import Operation
 from ptxlab.isa.tcgen05 import MMA_FAMILIES, Tcgen05Mma
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
+from ptxlab.numerics.fused_plain import fused
 from ptxlab.numerics.trace import trace
 from ptxlab.tcgen05_instruction import TensorInstruction
 from tests.cases import each, refuses
@@ -84,31 +85,17 @@ def by_fractions(operands: Operation, row: int, col: int) -> int:
         pairs = [(a ^ 1 << (ins.a.dtype.bits - 1), b) for a, b in pairs]
     types, floor = (ins.a_type, ins.b_type, ins.d_type), -133 if ins.d_type == "f32" else -21
     if problem.scales is None:
-        return reference.fused(pairs, c, types, 25, 23, floor)
-    of_a, of_b = problem.scales[0][row], [line[col] for line in problem.scales[1]]
+        return fused(pairs, c, types, (25, 23, floor))
+    scales = list(zip(problem.scales[0][row], [line[col] for line in problem.scales[1]], strict=True))
     if ins.kind == "mxf8f6f4":
-        return reference.fused(pairs, c, types, 25, 23, -139, *zip(of_a, of_b, strict=True))
-    terms = [reference.decode(c, **reference.FORMATS["f32"])]
-    for first in range(0, len(pairs), 16):
-        block = first * len(of_a) // len(pairs)
-        (x, x_exponent), (y, y_exponent) = (_scale(codes[block], ins.scale_type) for codes in (of_a, of_b))
-        products = [reference.decode_as(a, "e2m1") * reference.decode_as(b, "e2m1") for a, b in pairs]
-        terms.append((sum(products[first : first + 16]) * x * y, x_exponent + y_exponent))
-    return reference.to_f32(reference.aligned_sum(terms, 35, -139), 23)
+        return fused(pairs, c, types, (25, 23, -139), scales=scales)
+    return fused(pairs, c, types, (35, 23, -139), scales=scales, scale_type=str(ins.scale_type), block=16)
 
 
 def _signed(code: int, dtype: str) -> int:
     if dtype == "s1z4m11":
         return -(code & 0x7FF) if code >> 15 else code & 0x7FF
     return code - 256 if dtype == "s8" and code > 127 else code
-
-
-def _scale(code: int, dtype: str | None) -> tuple[Any, int]:
-    if dtype == "ue8m0":
-        return reference.power_of_two(code - 127), code - 127
-    if dtype == "ue5m3":
-        return reference.decode(code, exponent_bits=5, fraction_bits=3, ieee=False)
-    return reference.decode(code, **reference.FORMATS["e4m3"])
 
 
 # -- truth ---------------------------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab import Instruction, PtxlabError, inputs, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.targets import CHIPS
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
-from ptxlab.verify import inputs
 from ptxlab.views.trace_text import step_name
 from tests.cases import each, refuses
 from tests.sampling import one_in

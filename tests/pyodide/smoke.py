@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ptxlab import inputs
 from ptxlab.explorer.session import PageSession
 from ptxlab.explorer.worker import Tab
 from ptxlab.numerics.emulate import emulate
-from ptxlab.verify import inputs
 from tests.cases import each
 from tests.sampling import one_in
 from tools.record import golden

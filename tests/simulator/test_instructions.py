@@ -243,6 +243,15 @@ _REFUSED = {
     "spdecompress": "spdecompress.b8.b2.sp::2:4.x1 {r2, r3}, {r0}, {r1}",
     "mbarrier.check_layout": "mbarrier.check_layout.layout::v1.shared::cta.b64 p0, [r1]",
     "shfl": "shfl.idx.b32 r3, r1, 0, 31",
+    "vadd": "vadd.u32.s32.u32.sat.min r3, r1.b0, r2.h1, r4",
+    "vsub": "vsub.s32.u32.u32 r3.b1, r1, r2, r4",
+    "vabsdiff": "vabsdiff.u32.u32.u32.add r3, r1, r2, r4",
+    "vmin": "vmin.u32.u32.u32 r3, r1, 7",
+    "vmax": "vmax.u32.u32.u32 r3, r1, r2",
+    "vshl": "vshl.u32.u32.u32.clamp r3, r1, r2",
+    "vshr": "vshr.s32.u32.u32.wrap r3, r1, r2",
+    "vmad": "vmad.s32.s32.s32.shr7 r3, -r1.h0, r2, r4",
+    "vset": "vset.u32.s32.lt r3, r1, r2",
     "vote": "vote.all.pred p0, p1",
 }
 

@@ -24,6 +24,7 @@ import ptxlab
 from ptxlab import DTYPES, PtxlabError, figures, memory, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.sparsity import STRUCTURES
+from ptxlab.simulator.timing.stalls import MEANINGS, REASONS
 from ptxlab.views import palette
 from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, static_svg, tint_fill, word_colour
@@ -909,3 +910,23 @@ def test_metadata_of_tcgen05_are_in_tensor_memory() -> None:
     assert grid.at(3, 5).lines == ("43: [7..4]", "1110: 22,23")
     assert grid.hover[3, 5].splitlines()[1] == "lane 43, column 1, bits [7..4]"
     refuses("is dense: it has no metadata", figures.metadata, "tcgen05.mma.cta_group::1.kind::f16")
+
+
+def test_colours_are_declared_in_the_palette() -> None:
+    """Style sheets take theirs from `palette.css`; only black is black anywhere."""
+    colour = re.compile(r"#[0-9a-fA-F]{6}\b(?!')|rgba?\([1-9]")
+    package = Path(palette.__file__).parents[1]
+    files = [path for kind in ("py", "js", "css") for path in package.rglob(f"*.{kind}")]
+    found = {
+        f"{path.relative_to(package)}: {each}"
+        for path in files
+        if path.name != "palette.py"
+        for each in colour.findall(path.read_text(encoding="utf-8"))
+        if each not in ("#000000", "rgb(1")
+    }
+    assert len(files) > 400 and not found
+
+
+def test_every_stall_has_a_colour() -> None:
+    assert palette.STALLS.keys() == MEANINGS.keys()
+    assert len(set(palette.STALLS.values())) == len(REASONS) == len(MEANINGS)

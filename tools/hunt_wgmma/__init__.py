@@ -2,7 +2,7 @@
 
 `emulate` would take days for all N of `wgmma`. Here a kernel judges: the fused sum written a third time,
 in integers (judge.cu), and proven in the same run against `emulate`. Inputs are those of
-`ptxlab.verify.inputs`, mixed on the GPU: each MMA takes a tile of A and, for each column of D, a column
+`ptxlab.inputs`, mixed on the GPU: each MMA takes a tile of A and, for each column of D, a column
 of B and one of C, chosen by a hash from pools of some thousands. `python -m tools.hunt_wgmma --help` says
 how to run it.
 """

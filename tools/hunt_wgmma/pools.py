@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxlab import Instruction
+from ptxlab import Instruction, inputs
 from ptxlab.isa.dtypes import DType
-from ptxlab.verify import inputs
 
 Array = NDArray[Any]
 TILES = 512  # of A in a pool

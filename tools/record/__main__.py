@@ -12,7 +12,6 @@ GPU = {
     "memory": "cycles of shared memory, bytes of TMA",
     "scalar": "scalar instructions on a million inputs each",
     "approximations": "approximate instructions",
-    "video": "scalar video instructions",
 }
 
 

@@ -21,7 +21,8 @@ from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels
 from ptxlab.course.exercises import from_instruction_to_gemm as gemm_ladder
 from ptxlab.gemm import Rung, ladder, rung
-from ptxlab.simulator.timing.launch_profile import REASONS, LaunchProfile
+from ptxlab.simulator.timing.launch_profile import LaunchProfile
+from ptxlab.simulator.timing.stalls import REASONS
 
 FILE = Path(reader_kernels.__file__).parent / gemm_ladder.PROFILES_FILE
 

@@ -2,7 +2,7 @@
 
 For every form that sm_90a has, `digests.json` holds a digest of all result registers for each category of
 inputs, and under "extra" one for each corner case; `samples.npz` holds the first results in full, so that
-a difference can be inspected. `ptxlab.verify.inputs` makes the inputs from a seed. ``python -m
+a difference can be inspected. `ptxlab.inputs` makes the inputs from a seed. ``python -m
 tools.record golden`` records them on the GPU.
 """
 
@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, gpu
+from ptxlab import Instruction, gpu, inputs
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu import codegen as kernel
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
-from ptxlab.verify import inputs
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "golden"
 SEED = 2026

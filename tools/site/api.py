@@ -30,7 +30,7 @@ PAGES = (
         "ptxlab",
         "ptxlab",
         "ptxlab",
-        ("instruction", "catalog", "matmul", "explore", "models", "progress", "hunt", "dtype", "PtxlabError"),
+        ("instruction", "catalog", "matmul", "explore", "models", "progress", "dtype", "PtxlabError"),
     ),
     ApiPage(
         "kernels",
@@ -56,7 +56,8 @@ PAGES = (
                 ),
             ),
             ("ptxlab.simulator.timing.launch_profile", ("LaunchProfile",)),
-            ("ptxlab.simulator.peaks", ("Chip", "Bound", "Work")),
+            ("ptxlab.isa.chips", ("Gpu",)),
+            ("ptxlab.simulator.peaks", ("Bound", "Work")),
         ),
     ),
     ApiPage(

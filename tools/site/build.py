@@ -15,7 +15,7 @@ from urllib.parse import quote
 import plotly
 
 from ptxlab.cli.ask import EXAMPLES
-from ptxlab.explorer.bundle import script, sheet
+from ptxlab.explorer.bundle import script, sheets
 
 from ..web import restrict
 from . import (
@@ -70,7 +70,7 @@ def _assemble(source: Path, *, brief: bool = False, web: bool = False) -> None:
     static = source / "_static"
     shutil.copyfile(plotly_js, static / "plotly.min.js")
     (static / "saved_pictures.js").write_text(script("saved_pictures"), encoding="utf-8")
-    (static / "pictures.css").write_text(sheet("timeline") + sheet("pictures"), encoding="utf-8")
+    (static / "pictures.css").write_text(sheets("timeline", "pictures"), encoding="utf-8")
 
 
 def _with_search_box(text: str, web: bool) -> str:

@@ -19,7 +19,7 @@ __all__ = ["answer", "page", "write"]
 
 _SHOWN, _SLACK = 24, 8  # lines of an answer that are shown, and how many more make a cut worthwhile
 #: Commands that open a window, need a GPU or a compiler, or are meant for a shell.
-_NOT_HERE = re.compile(r"ptxlab lab|--on |\b(check|sass|measure|simulate|profile|hunt|completion)\b|[|>]")
+_NOT_HERE = re.compile(r"ptxlab lab|--on |\b(check|sass|measure|simulate|profile|completion)\b|[|>]")
 
 
 def write(folder: Path) -> None:

@@ -15,6 +15,7 @@ from ...errors import PtxlabError, counted
 from ...gemm import attention
 from ...gemm.attention import KERNELS, Attention
 from ...isa.layout import fragment, tiled
+from ...question import with_code
 from ...simulation import Simulation
 from ...simulator import HazardError
 from ...views import Picture
@@ -22,7 +23,7 @@ from ...views.annotated_source import profile_html, source_html
 from ...views.charts import bars
 from ...views.grid import Entry, uniform_grid
 from ..answers import close_to, numbers, result_of, whole_number_set, whole_numbers
-from ..checking import Sentences, checks, correct, otherwise, when, with_code
+from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
     ExplainedPart,
     compiled,

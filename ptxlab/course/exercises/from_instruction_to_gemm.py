@@ -21,7 +21,8 @@ from ...instruction import mma_instruction
 from ...simulation import Profile, Simulation
 from ...simulator.peaks import Work
 from ...simulator.threads import LaunchGrid
-from ...simulator.timing.launch_profile import REASONS, CodeRow, Occupancy
+from ...simulator.timing.launch_profile import CodeRow, Occupancy
+from ...simulator.timing.stalls import REASONS
 from ...views import Header, Picture
 from ...views.annotated_source import profile_html
 from ...views.charts import LineChart, bars, table

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError, counted
 from ...gemm.matmul import matmul
 from ...memory.tensor_maps import TensorMap, tensor_map
+from ...question import with_code
 from ...simulation import Simulation
 from ...simulator import HazardError
 from ...simulator.hazard import Hazard
@@ -22,7 +23,7 @@ from ...views.annotated_source import source_html
 from ...views.grid import Entry, uniform_grid
 from ..answers import readers_time, result_of, whole_numbers
 from ..barrier_record import PARITY_LANES, BarrierRecord, BarrierStep, barrier_grid, ring_grid
-from ..checking import Sentences, checks, correct, otherwise, when, with_code
+from ..checking import Sentences, checks, correct, otherwise, when
 from ..reader_kernels import (
     ExplainedPart,
     compiled,

@@ -360,6 +360,8 @@ type Ink = {
   plain: string;
   line: string;
   mono: string;
+  sign: string;
+  exponent: string;
 };
 type Painter = (index: number) => Colour;
 type LabelSize = { letters: number; lines: number };

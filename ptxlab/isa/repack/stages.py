@@ -19,9 +19,8 @@ from .steps import Convert, Merge, Part, Permute, PlanStep, Rename, Select, Shif
 
 _WARP_BITS = 5
 _MAX_TOGETHER = 16  # registers of the target that are always planned together
-_BUNDLE = (
-    8  # with more registers, those of a bundle, or those that depend on each other, are planned together
-)
+# with more registers, those of a bundle, or those that depend on each other, are planned together
+_BUNDLE = 8
 
 
 class PlaceBits(NamedTuple):

@@ -1,4 +1,7 @@
-"""The tensor core's own rule: products and C are aligned, truncated and summed in one step."""
+"""The tensor core's own rule: products and C are aligned, truncated and summed in one step.
+
+`../fused_plain.py` is the rule in plain Python, for one element; here it is applied to operands.
+"""
 
 from __future__ import annotations
 

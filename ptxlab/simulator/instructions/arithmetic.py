@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.availability import accepted
-from ...numerics.scalar import operation, video
+from ...numerics.scalar import operation
 from ...numerics.scalar.approximations import DIVISIONS, division, division_factors
-from ...numerics.scalar.opcode import Opcode
-from ...numerics.scalar.video import follows_manual
 from ..machine import Frame, Machine, MachineStep
 from ..ptx.ptxas import Contraction, Modified, Rotation, SignFill
-from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Selected, Vector, type_bits
+from ..ptx.syntax import Operand, Pair, PtxInstruction, Register, Vector, type_bits
 from ..threads import UNSIGNED, Threads
 from .builders import Context, builds, unsupported
 from .operands import Read, Write, bits_of, check_type, pair_of, reader, readers, writer, writers
@@ -300,30 +298,3 @@ def _predicate_logic(instruction: PtxInstruction, context: Context) -> MachineSt
     if len(reads) != (1 if instruction.parts[0] in ("not", "mov") else 2):
         raise ValueError(instruction.opcode)
     return _plain(instruction, context, function, reads, writer(destination, instruction))
-
-
-@builds(*video.SCALAR)
-def _video(instruction: PtxInstruction, context: Context) -> MachineStep:
-    """A scalar video instruction, whose operands may be parts of registers."""
-    parts, registers, negative = [], [], []
-    for operand in instruction.operands:
-        selected = operand if isinstance(operand, Selected) else None
-        parts.append("" if selected is None else selected.part)
-        negative.append(selected is not None and selected.negative)
-        registers.append(operand if selected is None else selected.register)
-    code = Opcode.parse(instruction.opcode)
-    selectors = (parts[0], parts[1], parts[2])
-    if not follows_manual(code, selectors):
-        raise PtxlabError(
-            f"{instruction.where}: {instruction.opcode} is not simulated in this form: the assembler's code "
-            "for it does not do what the PTX ISA says"
-        )
-    function = video.scalar(code, selectors, (negative[1] != negative[2], any(negative[3:])))
-    destination, *sources = registers
-    reads = readers(sources, 32, instruction, context)
-    write = writer(destination, instruction)
-
-    def compute(a: NDArray[Any], b: NDArray[Any], *c: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(function(a, b, c[0] if c else np.zeros_like(a)))
-
-    return _plain(instruction, context, compute, reads, write)

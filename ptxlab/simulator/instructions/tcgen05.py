@@ -333,7 +333,8 @@ def _mma(instruction: PtxInstruction, context: Context, form: Tcgen05Mma) -> Mac
     operands = list(instruction.operands)
     a_space = "tensor" if isinstance(operands[1], Address) else "shared"
     reads: dict[str, Read] = {}
-    for name, bits, is_present in (  # 0 bits: an address in tensor memory
+    # 0 bits: an address in tensor memory
+    for name, bits, is_present in (
         ("d", 0, True), ("a", 0 if a_space == "tensor" else 64, True), ("b", 64, True), ("e", 0, form.sparse),
         ("lut", 0, form.decompress), ("idesc", 32, True), ("scale_a", 0, form.scaled),
         ("scale_b", 0, form.scaled),

@@ -10,7 +10,6 @@ from pathlib import PurePath
 
 from ..._util.arguments import as_text
 from ...errors import PtxlabError, quoted
-from ...numerics.scalar import video
 from .dataflow import in_lines_of_use, open_end
 from .syntax import (
     Address,
@@ -25,7 +24,6 @@ from .syntax import (
     Pair,
     PtxInstruction,
     Register,
-    Selected,
     Sink,
     Special,
     Symbol,
@@ -38,8 +36,10 @@ from .tokens import ConstantReader, Lexeme, bits_of, string_of
 
 _SPACES = ("reg", "param", "shared", "global", "const", "local")
 _LINKAGE = ("visible", "extern", "weak", "common")
-#: Bytes and halves of registers, in video instructions.
-_PART = re.compile(r"b[0-3]|h[01]")
+#: Scalar video instructions, which are not simulated: their operands may be negated, or bytes and halves of
+#: registers.
+_VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
+_PART = re.compile(r"\.(b[0-3]|h[01])$")
 #: Special registers are words that begin with % and were not declared.
 _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|laneid|warpid|nwarpid"
@@ -674,10 +674,12 @@ class _Reader(ConstantReader):
             if register is None:
                 self._wrong_last("a declared predicate")
             return Negated(register)
-        if self._opcode in video.SCALAR:
-            selected = self._selected(scope)
-            if selected is not None:
-                return selected
+        if self._opcode in _VIDEO:
+            self._takes("-")
+            register = scope.registers.get(_PART.sub("", self._tokens[self._at].text))
+            if register is not None:
+                self._at += 1
+                return register
         vector = scope.vectors.get(token.text) if self._has_vectors and token.kind == "word" else None
         if vector is not None:
             self._at += 1
@@ -691,19 +693,6 @@ class _Reader(ConstantReader):
         if self._takes("|"):
             return Pair(operand, self._name_or_number(scope))
         return operand
-
-    def _selected(self, scope: _Scope) -> Selected | None:
-        """Read a part of a register, or a negated one; None if it is neither."""
-        negative = self._is("-")
-        word = self._tokens[self._at + negative]
-        name, _, part = word.text.rpartition(".")
-        register = scope.registers.get(name) if _PART.fullmatch(part) else None
-        if register is None:
-            register, part = scope.registers.get(word.text), ""
-        if register is None or not (part or negative):
-            return None
-        self._at += 1 + negative
-        return Selected(register, part, negative)
 
     def _name_or_number(self, scope: _Scope) -> Register | Special | Immediate | Symbol | Sink:
         token = self._tokens[self._at]

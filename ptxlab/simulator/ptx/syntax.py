@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from ...gpu.compiler import SOURCE_NAME
 from ...numerics import scalar
-from ...numerics.scalar.video import SCALAR as SCALAR_VIDEO
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
 #: Types whose names do not state their bits.
@@ -143,15 +142,6 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """``-r.b0``: a byte or half of a register, as video instructions take it; `part` is "" for all of it."""
-
-    register: Register
-    part: str = ""
-    negative: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Pair:
     """``p|q``."""
 
@@ -188,7 +178,6 @@ Operand: TypeAlias = (
     | Vector
     | OperandList
     | Negated
-    | Selected
     | Pair
     | Sink
     | LabelTarget
@@ -207,8 +196,6 @@ def registers_of(operand: Operand | None) -> Iterator[Register]:
         yield operand
     elif isinstance(operand, Negated):
         yield operand.operand
-    elif isinstance(operand, Selected):
-        yield operand.register
     elif isinstance(operand, Vector | OperandList):
         for item in operand.items:
             yield from registers_of(item)
@@ -319,7 +306,7 @@ class PtxInstruction:
         False
         """
         name = self.parts[0]
-        return name in scalar.names() or name in SCALAR_VIDEO or name == "cvta"
+        return name in scalar.names() or name == "cvta"
 
     @cached_property
     def registers(self) -> tuple[tuple[Register, ...], tuple[Register, ...]]:

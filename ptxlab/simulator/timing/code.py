@@ -16,7 +16,14 @@ from functools import lru_cache
 from itertools import takewhile
 
 from ...errors import PtxlabError
-from ...gpu.compiler import compile_kernel, key_of, link_modules, read_entry, write_entry
+from ...gpu.compiler import (
+    assembler_versions,
+    compile_kernel,
+    key_of,
+    link_modules,
+    read_entry,
+    write_entry,
+)
 from ...gpu.sass import disassemble
 from ..ptx.syntax import Immediate, Module, Register
 
@@ -178,7 +185,7 @@ def registers(texts: tuple[str, ...], entry: str, target: str) -> int:
 
 def _cubin(texts: tuple[str, ...], entry: str, target: str) -> bytes:
     """The machine code of modules, the first of which is numbered; cached."""
-    key = f"{key_of(*texts, entry, target)}.alone.cubin"
+    key = f"{key_of(*texts, entry, target, *assembler_versions())}.alone.cubin"
     code = read_entry(key)
     if code is None:
         code = _assembled(texts[0], entry, target) if len(texts) == 1 else None

@@ -18,13 +18,7 @@ from ..._util.files import write_atomically
 from ...errors import PtxlabError, listing, quoted
 from ..peaks import Work
 from ..threads import LaunchGrid
-
-#: Why a warp does not issue, in the words of Nsight Compute.
-REASONS = (
-    "selected", "wait", "long scoreboard", "short scoreboard", "barrier", "mbarrier", "wgmma",
-    "math pipe throttle", "not selected", "LG throttle", "start", "MIO throttle", "drain", "dispatch stall",
-)  # fmt: skip
-
+from .stalls import REASONS
 
 _SHORT = 5  # microseconds of a short launch
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...gpu.records import Measurement, measured
 from ...isa.product_form import ProductForm
@@ -20,23 +19,29 @@ from ..ptx.syntax import Immediate, Module, PtxInstruction
 from .code import KernelCode, MachineInstruction
 from .record import Recorder, Touch
 from .replay import (
-    BARRIER,
-    BRANCH,
     BULK,
+    BULK_COPIES,
     BULK_STORE,
     COMMIT,
+    COPIES,
     COPY,
     EVENT,
     EXIT,
     LOAD,
-    MBARRIER,
     PLAIN,
+    PRODUCTS,
     SHARED,
     STORE,
     WAIT,
     WGMMA,
+    Instruction,
+    Instructions,
+    Program,
+    Touches,
+    columns,
 )  # fmt: skip
 from .residence import Residence
+from .stalls import BARRIER, MBARRIER
 from .units import ChipTiming, pipe_of
 
 _MMA_SHAPE = re.compile(r"MMA\b.*?\.(?:168|88)(\d+)")
@@ -54,34 +59,18 @@ _KINDS = {
 }
 #: PTX instructions that `replay` needs even without a machine instruction of their own: (kind, group).
 _GROUPS = {
-    "cp.async.commit_group": (COMMIT, 0),
-    "cp.async.wait_group": (WAIT, 0),
-    "cp.async.wait_all": (WAIT, 0),
-    "wgmma.commit_group": (COMMIT, 1),
-    "wgmma.wait_group": (WAIT, 1),
-    "cp.async.bulk.commit_group": (COMMIT, 2),
-    "cp.async.bulk.wait_group": (WAIT, 2),
+    "cp.async.commit_group": (COMMIT, COPIES),
+    "cp.async.wait_group": (WAIT, COPIES),
+    "cp.async.wait_all": (WAIT, COPIES),
+    "wgmma.commit_group": (COMMIT, PRODUCTS),
+    "wgmma.wait_group": (WAIT, PRODUCTS),
+    "cp.async.bulk.commit_group": (COMMIT, BULK_COPIES),
+    "cp.async.bulk.wait_group": (WAIT, BULK_COPIES),
 }
 #: PTX opcodes that become one machine instruction, and a part of its name: if there are several, the
 #: assembler has unrolled the loop.
 _ONE_FOR_ONE = {"ex2": "MUFU", "fma": "FMA", "lg2": "MUFU", "mma": "MMA", "shfl": "SHFL", "tanh": "MUFU"}
 _EVENTS = ("bar", "barrier", "mbarrier")
-
-
-class _Row(NamedTuple):
-    """A row of `replay`'s `op`."""
-
-    kind: float
-    unit: float = BRANCH
-    interval: float = 0
-    latency: float = 0
-    stall: float = 0
-    writes: float = 7  # no scoreboard
-    reads: float = 7
-    waits: float = 0
-    group: float = 0  # or the kind of an event
-    amount: float = 0  # groups that a wait leaves, or cycles of shared memory that wgmma takes
-    is_long: float = 0  # whether waiting for it is a long scoreboard stall
 
 
 class _StreamStep(NamedTuple):
@@ -95,17 +84,13 @@ class _StreamStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Streams:
-    """Everything that `replay` reads, and the instruction behind each row of `op`."""
+    """Everything that `replay` reads, and what is behind each of its machine instructions."""
 
-    op: NDArray[np.float64]
-    origins: tuple[int, ...]  # the PTX instruction of each row of `op`, by its number; -1 for none
+    program: Program
+    instructions: Instructions
+    touches: Touches
+    origins: tuple[int, ...]  # the PTX instruction of each machine instruction, by its number; -1 for none
     opcodes: tuple[str, ...]
-    stream: NDArray[np.int32]
-    bounds: NDArray[np.int64]
-    touch: NDArray[np.float64]
-    links: NDArray[np.int64]
-    linked: NDArray[np.int32]
-    events: NDArray[np.int32]
 
 
 @lru_cache
@@ -123,12 +108,12 @@ class Expansion:
         self.instructions: list[PtxInstruction] = list(module.instructions)
         self.chip = chip
         self.forms = forms
-        self.rows: list[_Row] = []
+        self.rows: list[Instruction] = []
         self.origins: list[int] = []
         self.opcodes: list[str] = []
         self._block: dict[int, int] = {}  # number of an instruction -> the first of its basic block
         self._ends: dict[int, int] = {}
-        self.exit_row = self._add(_Row(EXIT, interval=1, latency=1, stall=1), -1, "EXIT")
+        self.exit_row = self._add(Instruction(EXIT, interval=1, latency=1, stall=1), -1, "EXIT")
         base = 0
         for function in module.functions.values():
             for start, end in basic_blocks(function).items():
@@ -141,7 +126,8 @@ class Expansion:
         for each in code.instructions:
             leader = each.address if each.leads else leader
             self._leader[each.address] = leader
-        slow_paths = {  # calls that the PTX does not have, e.g. for the division of a subnormal number
+        # calls that the PTX does not have, e.g. for the division of a subnormal number
+        slow_paths = {
             self._leader[each.address]
             for each in code.instructions
             if each.name == "CALL" and self._opcode(each.origin) != "call"
@@ -260,7 +246,7 @@ class Expansion:
                 taken.add((copy, each.origin))
             version[copy].append(_StreamStep(self._row(each), each.origin, touches, each.address))
             if "gsb" in each.operands and _KINDS.get(each.name) == WGMMA:  # the last of a group
-                commit = self._add(_Row(COMMIT, group=1), each.origin, "commit")
+                commit = self._add(Instruction(COMMIT, group=1), each.origin, "commit")
                 version[copy].append(_StreamStep(commit, -1, -1, each.address))
         return version
 
@@ -281,7 +267,7 @@ class Expansion:
 
     def _row_without_code(self, number: int) -> int:
         """The row of a PTX instruction without a machine instruction of its own."""
-        row = _Row(EVENT, latency=2, stall=1, group=self._event_kind(number))
+        row = Instruction(EVENT, latency=2, stall=1, group=self._event_kind(number))
         group = self._group_of(number)
         if group is not None:
             row = row._replace(kind=group[0], group=group[1], amount=self._groups_left(number))
@@ -319,7 +305,7 @@ class Expansion:
         if kind_and_group is not None and each.name in ("LDGDEPBAR", "DEPBAR", "WARPGROUP", "UTMACMDFLUSH"):
             kind, group = kind_and_group
             count = self._groups_left(each.origin) if kind == WAIT else 0
-        row = _Row(
+        row = Instruction(
             kind, pipe.unit, interval, latency, each.stall, each.writes, each.reads, each.waits, group, count,
             is_load,
         )  # fmt: skip
@@ -351,7 +337,7 @@ class Expansion:
             return interval, latency
         return measurement.cycles * (1 if warpgroup else 4) / count, measurement.latency or latency
 
-    def _add(self, row: _Row, origin: int, opcode: str) -> int:
+    def _add(self, row: Instruction, origin: int, opcode: str) -> int:
         self.rows.append(row)
         self.origins.append(origin)
         self.opcodes.append(opcode)
@@ -485,26 +471,33 @@ def streams(expansion: Expansion, recorder: Recorder, warps: list[list[int]], ca
             if len(stream) == first:
                 stream.append((expansion.exit_row, -1))
             bounds.append((first, len(stream)))
-    touch = np.zeros((max(len(touches), 1), 5))
-    links = np.zeros((max(len(touches), 1), 4), dtype=np.int64)
-    linked: list[int] = []
-    for number, each in enumerate(touches):
-        middle = len(linked) + len(each.signals)
-        links[number] = len(linked), middle, middle, middle + len(each.waits)
-        linked += [*each.signals, *each.waits]
-    for _, sm, number in sorted(order):  # roughly as they happen: warps run side by side
-        touch[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
-    events = np.array([recorder.signals or [0]] * len(warps), dtype=np.int32)
+    step_rows, step_touches = columns(stream, int, int)
+    first_step, last_step = columns(bounds, int, int)
+    events = np.array([recorder.signals or [0]] * len(warps), dtype=np.int64)
     return Streams(
-        np.array(expansion.rows),
+        Program(step_rows, step_touches, first_step, last_step, events),
+        Instructions.of(expansion.rows),
+        _touches(touches, order, caches),
         tuple(expansion.origins),
         tuple(expansion.opcodes),
-        np.array(stream, dtype=np.int32),
-        np.array(bounds, dtype=np.int64),
-        touch,
-        links,
-        np.array([*linked, 0], dtype=np.int32),
-        events,
+    )
+
+
+def _touches(touches: list[Touch], order: list[tuple[int, int, int]], caches: list[Cache]) -> Touches:
+    """What accesses cost and which events they signal and wait for; the order is as in `streams`."""
+    costs = [(0.0, 0.0, 0.0, 0.0, 0)] * len(touches)
+    for _, sm, number in sorted(order):  # roughly as they happen: warps run side by side
+        costs[number] = touches[number].wavefronts, *caches[sm].cost(touches[number], number)
+    linked: list[int] = []
+    links: list[tuple[int, int, int]] = []
+    for each in touches:
+        middle = len(linked) + len(each.signals)
+        links.append((len(linked), middle, middle + len(each.waits)))
+        linked += [*each.signals, *each.waits]
+    wavefronts, sectors, l2, dram, source = columns(costs, float, float, float, float, int)
+    signals, waits, end = columns(links, int, int, int)
+    return Touches(
+        wavefronts, sectors, l2, dram, source, signals, waits, end, np.array(linked, dtype=np.int64)
     )
 
 

@@ -1,27 +1,53 @@
 """One SM, or those of a cluster, cycle by cycle: which warp issues when, and what the others wait for.
 
-All data are arrays of numbers, so that numba can compile `replay` if it is installed; the same function runs
-without it.
+`replay_plain.py` states the rule in plain Python. Here everything is an array, so that numba can compile
+`replay` if it is installed; the same functions run without it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .stalls import (
+    BARRIER,
+    DISPATCH_STALL,
+    DRAIN,
+    FIXED_WAIT,
+    LG_THROTTLE,
+    LONG_SCOREBOARD,
+    MATH_PIPE_THROTTLE,
+    MIO_THROTTLE,
+    NOT_SELECTED,
+    SELECTED,
+    SHORT_SCOREBOARD,
+    WGMMA_WAIT,
+)
+
 # What an instruction does besides taking an issue slot.
 PLAIN, SHARED, LOAD, STORE, COPY, BULK, BULK_STORE, WGMMA, COMMIT, WAIT, EVENT, EXIT = range(12)
-# Units of a sub-partition.
-FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY = range(8)
+# Groups that copies and products are committed to.
+COPIES, PRODUCTS, BULK_COPIES = range(3)
+# Units of a sub-partition, and what all sub-partitions or all SMs share.
+FMA, ALU, XU, FP64, TENSOR, UNIFORM, BRANCH, MEMORY, SHARED_MEMORY, L1, L2, DRAM, TMA = range(13)
 UNITS = ("FMA", "ALU", "XU", "FP64", "tensor core", "uniform", "branch", "memory")
-# Why a warp does not issue: places in `REASONS` of `launch_profile.py`, in its order.
-(SELECTED, FIXED_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, BARRIER, MBARRIER, WGMMA_WAIT, MATH_PIPE_THROTTLE,
- NOT_SELECTED, LG_THROTTLE, START, MIO_THROTTLE, DRAIN, DISPATCH_STALL) = range(14)  # fmt: skip
-#: What a warp waits for, one after the other; the cause of some waits depends on the instruction.
-_WAITS = (BARRIER, WGMMA_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, DRAIN, MATH_PIPE_THROTTLE, DISPATCH_STALL)
+SERVICES = ("shared memory", "L1", "L2", "DRAM", "TMA")
+# What a warp waits for, one after the other: columns of `Warps.until`.
+READY, EVENTS, GROUPS, LONG_BOARDS, SHORT_BOARDS, STORES, UNIT, REGISTERS = range(8)
+#: The reasons of the waits after the first; some depend on the instruction.
+_REASONS = (BARRIER, WGMMA_WAIT, LONG_SCOREBOARD, SHORT_SCOREBOARD, DRAIN, MATH_PIPE_THROTTLE, DISPATCH_STALL)
+# Columns of the history.
+WARP, ROW, SINCE, ELIGIBLE, ISSUED, REASON = range(6)
+SCOREBOARDS = 6
+NO_SCOREBOARD = 7
+KEPT_GROUPS = 16  # of which the end is remembered
 _NEVER = 1e30
+
+Integers = NDArray[np.int64]
+Numbers = NDArray[np.float64]
 
 
 class Rates(NamedTuple):
@@ -47,371 +73,609 @@ class Rates(NamedTuple):
     issue: float = 1.0  # cycles that an instruction occupies its sub-partition's issue slot
 
 
-def replay(
-    op: NDArray[np.float64],
-    stream: NDArray[np.int32],
-    bounds: NDArray[np.int64],
-    touch: NDArray[np.float64],
-    links: NDArray[np.int64],
-    linked: NDArray[np.int32],
-    events: NDArray[np.int32],
-    shape: NDArray[np.int64],
-    rates: NDArray[np.float64],
-    stalls: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    busy: NDArray[np.float64],
-    history: NDArray[np.float64],
-    ends: NDArray[np.float64],
-) -> float:
-    """Run blocks on an SM; returns the cycle in which the last one ends, or -1 if no warp can go on.
+class Instruction(NamedTuple):
+    """A machine instruction."""
 
-    `op` [rows, 11] describes the machine instructions: kind, unit, interval, latency, stall, the scoreboards
-    that it sets until it has written and read, those that it waits for, group, count, whether a wait for it
-    is long. `stream` [steps, 2] has the row and the touch of each step, `bounds` the steps of each warp of
-    the sample. `touch` [touches, 5] has wavefronts, sectors, cycles of L2, sectors from DRAM, and the touch
-    that fetches what it finds in L1. `links` [touches, 4] delimits its signals and its waits in `linked`.
-    `events` is how many signals each event takes. `shape` is: warps of a block, blocks of a cluster, blocks
-    that an SM holds, clusters of the sample, clusters to run, events of a cluster, rows of history.
+    kind: int
+    unit: int = BRANCH
+    interval: float = 0  # cycles for which it occupies its unit
+    latency: float = 0
+    stall: float = 0  # cycles until its warp may issue the next one
+    writes: int = NO_SCOREBOARD  # the scoreboard that is set until it has written
+    reads: int = NO_SCOREBOARD  # the same until it has read
+    waits: int = 0  # a bit for each scoreboard that it waits for
+    group: int = 0  # of a commit or wait: COPIES, PRODUCTS, BULK_COPIES; of an event BARRIER, MBARRIER
+    #: Groups that a wait leaves, -1 if it waits also for what has no group; cycles of shared memory of wgmma;
+    #: 1 for an arrival when copies are complete.
+    amount: float = 0
+    is_long: bool = False  # whether a wait for it is a long scoreboard stall
+
+
+class Instructions(NamedTuple):
+    """An array for each property of `Instruction`."""
+
+    kind: Integers
+    unit: Integers
+    interval: Numbers
+    latency: Numbers
+    stall: Numbers
+    writes: Integers
+    reads: Integers
+    waits: Integers
+    group: Integers
+    amount: Numbers
+    is_long: Integers
+
+    @classmethod
+    def of(cls, instructions: Sequence[Instruction]) -> Instructions:
+        """Those of a program."""
+        return cls(*columns(instructions, *get_type_hints(Instruction).values()))
+
+
+def columns(rows: Sequence[tuple[float, ...]], *types: type) -> list[NDArray[Any]]:
+    """The columns of a table, of floats and integers."""
+    values = zip(*rows, strict=True) if rows else [()] * len(types)
+    return [
+        np.array(column, dtype=np.float64 if kind is float else np.int64)
+        for column, kind in zip(values, types, strict=True)
+    ]
+
+
+class Touches(NamedTuple):
+    """Accesses to memory, arrivals and waits: an array for each property.
+
+    The events that one signals are `linked[signals:waits]`, those that it waits for `linked[waits:end]`.
     """
-    warps, cluster, held, samples, total, event_count, room = shape
-    (l2_latency, dram_latency, bulk_latency, l2_rate, dram_rate, bar_latency,
-     mbarrier_latency, block_start, block_end, queue, load_queue, products_queue, dispatch,
-     l2_spread, dram_spread, tma_load, tma_store, issue) = rates  # fmt: skip
-    slots = cluster * held * warps
-    place = np.zeros(slots, np.int64)  # step of each warp
-    last = np.zeros(slots, np.int64)
-    ready = np.full(slots, _NEVER)
-    issued = np.zeros(slots)
-    board = np.zeros((slots, 6))
-    long_board = np.zeros((slots, 6))
-    blocked = np.full(slots, -1)  # the touch whose events it waits for
-    blocked_kind = np.zeros(slots, np.int64)
-    group_end = np.zeros((slots, 3))
-    group_times = np.zeros((slots, 3, 16))
-    group_count = np.zeros((slots, 3), np.int64)
-    group_wait = np.zeros(slots)  # until when it waits for groups
-    stored = np.zeros(slots)  # when its stores have left
-    group_wait_kind = np.zeros(slots, np.int64)
-    unit_free = np.zeros((cluster, 4, 8))
-    products_end = np.zeros((cluster, 4))  # of wgmma
-    entries = (int(queue), int(load_queue))  # of shared memory, of L1
-    queued = np.zeros((cluster, 4, 2, max(entries)))  # when the last ones left the queue
-    queue_count = np.zeros((cluster, 4, 2), np.int64)
-    arrival = np.zeros(len(touch))  # when L1 has what a touch fetches
-    random = 1
-    at = np.zeros((slots, 8))  # when each of its waits ends, in the order of _WAITS
-    slot_free = np.zeros((cluster, 4))
-    shared_free = np.zeros(cluster)
-    l1_free = np.zeros(cluster)
-    tma_free = np.zeros(cluster)
-    l2_free = np.zeros(cluster)
-    store_free = np.zeros(cluster)  # when all stores so far have left the SM
-    dram_free = np.zeros(cluster)
-    remaining = np.zeros((held, event_count + 1), np.int64)
-    happened = np.zeros((held, event_count + 1))
-    alive = np.zeros(held, np.int64)
+
+    wavefronts: Numbers
+    sectors: Numbers
+    l2: Numbers  # cycles
+    dram: Numbers  # sectors
+    source: Integers  # the touch that fetches what it finds in L1; -1 for none
+    signals: Integers
+    waits: Integers
+    end: Integers
+    linked: Integers
+
+
+class Program(NamedTuple):
+    """What the warps of a sample issue: the row and the touch of each step, and the steps of each warp."""
+
+    row: Integers
+    touch: Integers  # -1 for none
+    first: Integers
+    last: Integers  # the one after the last
+    events: Integers  # [clusters, events]: how many signals each event takes
+
+
+class Shape(NamedTuple):
+    """Sizes of a launch."""
+
+    warps: int  # of a block
+    cluster: int  # blocks
+    held: int  # clusters that run at a time
+    samples: int  # clusters of the sample
+    total: int  # clusters to run
+
+
+class Outcome(NamedTuple):
+    """What `replay` fills in."""
+
+    stalls: Numbers  # [instructions, reasons]: cycles of warps
+    counts: Numbers  # [instructions]: how often each is issued
+    busy: Numbers  # [units and services]: cycles, on the first SM
+    history: Numbers  # [rows, 6]: what the first SM issues
+    ends: Numbers  # [clusters]: the cycles in which clusters end
+
+
+class _Warps(NamedTuple):
+    """The state of each warp, by its slot."""
+
+    step: Integers
+    last: Integers
+    ready: Numbers  # when it may issue as far as its last instruction is concerned
+    issued: Numbers
+    board: Numbers  # [slots, scoreboards]: until when each is set
+    is_long: Integers
+    blocked: Integers  # the touch whose events it waits for; -1 for none
+    blocked_reason: Integers
+    group_open: Numbers  # [slots, groups]: when what is not committed yet ends
+    group_ends: Numbers  # [slots, groups, KEPT_GROUPS]: when the last ones end, the latest first
+    group_count: Integers
+    group_until: Numbers  # when the wait for groups ends
+    group_reason: Integers
+    stored: Numbers  # when its stores have left
+    until: Numbers  # [slots, waits]: when each of its waits ends
+
+
+class _Units(NamedTuple):
+    """Until when units, queues and memory are taken: by SM, and by sub-partition."""
+
+    free: Numbers  # [SMs, 4, units]
+    issue: Numbers  # [SMs, 4]
+    products: Numbers  # [SMs, 4]: of wgmma
+    queued: Numbers  # [SMs, 4, 2, entries]: when entries leave the queues of shared memory and L1
+    queue_count: Integers
+    shared: Numbers
+    l1: Numbers
+    tma: Numbers
+    l2: Numbers
+    dram: Numbers
+    stores: Numbers  # when all stores so far have left the SM
+    drained: Numbers  # when they have arrived
+    fetched: Numbers  # by touch: when L1 has what it fetches
+    random: Integers  # one number
+    greedy: Integers  # [SMs, 4]: the slot that issued last
+    next_time: Numbers  # [SMs, 4]: when the next instruction issues; -1 if that is to be computed
+    next_slot: Integers
+
+
+class _Clusters(NamedTuple):
+    """The clusters that run, by position."""
+
+    remaining: Integers  # [positions, events]: signals that have not come
+    happened: Numbers  # when the last one came
+    alive: Integers  # warps
+    free: Numbers  # when the position may take its next cluster
+
+
+def _state(
+    shape: Shape, rates: Rates, program: Program, touches: Touches
+) -> tuple[_Warps, _Units, _Clusters]:
+    """An SM, or those of a cluster, without blocks."""
+    slots, sms, held = shape.cluster * shape.held * shape.warps, shape.cluster, shape.held
+    entries = max(int(rates.queue), int(rates.load_queue))
+
+    def integers(*sizes: int, value: int = 0) -> Integers:
+        return np.full(sizes, value, dtype=np.int64)
+
+    def numbers(*sizes: int, value: float = 0.0) -> Numbers:
+        return np.full(sizes, value, dtype=np.float64)
+
+    warps = _Warps(
+        step=integers(slots),
+        last=integers(slots),
+        ready=numbers(slots, value=_NEVER),
+        issued=numbers(slots),
+        board=numbers(slots, SCOREBOARDS),
+        is_long=integers(slots, SCOREBOARDS),
+        blocked=integers(slots, value=-1),
+        blocked_reason=integers(slots),
+        group_open=numbers(slots, 3),
+        group_ends=numbers(slots, 3, KEPT_GROUPS),
+        group_count=integers(slots, 3),
+        group_until=numbers(slots),
+        group_reason=integers(slots),
+        stored=numbers(slots),
+        until=numbers(slots, len(_REASONS) + 1),
+    )
+    units = _Units(
+        free=numbers(sms, 4, len(UNITS)),
+        issue=numbers(sms, 4),
+        products=numbers(sms, 4),
+        queued=numbers(sms, 4, 2, entries),
+        queue_count=integers(sms, 4, 2),
+        shared=numbers(sms),
+        l1=numbers(sms),
+        tma=numbers(sms),
+        l2=numbers(sms),
+        dram=numbers(sms),
+        stores=numbers(sms),
+        drained=numbers(sms),
+        fetched=numbers(len(touches.sectors)),
+        random=integers(1, value=1),
+        greedy=integers(sms, 4, value=-1),
+        next_time=numbers(sms, 4, value=-1.0),
+        next_slot=integers(sms, 4, value=-1),
+    )
+    events = program.events.shape[1] + 1
+    clusters = _Clusters(
+        remaining=integers(held, events),
+        happened=numbers(held, events),
+        alive=integers(held),
+        free=numbers(held),
+    )
+    return warps, units, clusters
+
+
+def replay(
+    shape: Shape,
+    rates: Rates,
+    program: Program,
+    instructions: Instructions,
+    touches: Touches,
+    warps: _Warps,
+    units: _Units,
+    clusters: _Clusters,
+    outcome: Outcome,
+) -> float:
+    """Run clusters of blocks; returns the cycle in which the last one ends, or -1 if no warp can go on."""
     begun = done = written = 0
-    drained = 0.0  # when the last store has arrived
-    next_start = 0.0
-    free_at = np.zeros(held)  # when a position may take its next cluster
-    vacant = held
-    now = 0.0
-    greedy = np.full((cluster, 4), -1)
-    candidate_time = np.full((cluster, 4), -1.0)  # -1: to be computed
-    candidate = np.full((cluster, 4), -1)
-    while done < total:
-        if vacant > 0 and begun < total:
-            for position in range(held):
-                if alive[position] > 0 or begun >= total:
-                    continue
-                sample = begun % samples
-                next_start = max(next_start, free_at[position])
-                for rank in range(cluster):
-                    for warp in range(warps):
-                        slot = (rank * held + position) * warps + warp
-                        number = (sample * cluster + rank) * warps + warp
-                        place[slot] = bounds[number, 0]
-                        last[slot] = bounds[number, 1]
-                        ready[slot] = next_start
-                        issued[slot] = next_start
-                        stored[slot] = 0
-                        board[slot, :] = 0
-                        group_end[slot, :] = 0
-                        group_count[slot, :] = 0
-                alive[position] = warps * cluster
-                for event in range(event_count):
-                    remaining[position, event] = events[sample, event]
-                    happened[position, event] = 0
-                begun += 1
-                vacant -= 1
-                next_start += block_start
-            candidate_time[:, :] = -1.0
-        best_time = _NEVER
-        best_sm = best_part = 0
-        for sm in range(cluster):
-            for part in range(4):
-                if candidate_time[sm, part] < 0:
-                    chosen_time = chosen_since = _NEVER
-                    chosen = -1
-                    first = sm * held * warps
-                    for index in range(held * warps):
-                        slot = first + index
-                        if (index % warps + index // warps * warps) % 4 != part or ready[slot] >= _NEVER:
-                            continue
-                        step = place[slot]
-                        row = stream[step, 0]
-                        time = ready[slot]
-                        at[slot, 0] = time
-                        if blocked[slot] >= 0:
-                            position = index // warps
-                            latency = bar_latency if blocked_kind[slot] == BARRIER else mbarrier_latency
-                            for link in range(links[blocked[slot], 2], links[blocked[slot], 3]):
-                                event = linked[link]
-                                if remaining[position, event] > 0:
-                                    time = _NEVER
-                                else:
-                                    time = max(time, happened[position, event] + latency)
-                            if time >= _NEVER:
-                                continue
-                        at[slot, 1] = time
-                        time = max(time, group_wait[slot])
-                        at[slot, 2] = time
-                        waits = int(op[row, 7])
-                        short = 0.0
-                        for number in range(6):
-                            if waits >> number & 1:
-                                if long_board[slot, number] > 0:
-                                    time = max(time, board[slot, number])
-                                else:
-                                    short = max(short, board[slot, number])
-                        at[slot, 3] = time
-                        time = max(time, short)
-                        at[slot, 4] = time
-                        if step == last[slot] - 1:
-                            time = max(time, stored[slot])
-                        at[slot, 5] = time
-                        unit = int(op[row, 1])
-                        if op[row, 0] == WGMMA:
-                            time = max(time, unit_free[sm, part, unit] - products_queue)
-                        else:
-                            time = max(time, unit_free[sm, part, unit])
-                        if unit == MEMORY:
-                            line = 1 if op[row, 0] in (LOAD, STORE, COPY) else 0
-                            time = max(
-                                time, queued[sm, part, line, queue_count[sm, part, line] % entries[line]]
-                            )
-                        at[slot, 6] = time
-                        if op[row, 0] != WGMMA and op[row, 2] > 0 and products_end[sm, part] > time:
-                            time += dispatch
-                        at[slot, 7] = time
-                        time = max(time, slot_free[sm, part])
-                        since = 0.0 if slot == greedy[sm, part] else at[slot, 5]  # then the longest waiting
-                        if time < chosen_time or (time == chosen_time and since < chosen_since):
-                            chosen_time, chosen_since, chosen = time, since, slot
-                    candidate_time[sm, part] = chosen_time
-                    candidate[sm, part] = chosen
-                if candidate_time[sm, part] < best_time:
-                    best_time = candidate_time[sm, part]
-                    best_sm, best_part = sm, part
-        if best_time >= _NEVER:
+    next_start = now = 0.0
+    while done < shape.total:
+        if begun - done < shape.held and begun < shape.total:
+            for position in range(shape.held):
+                if clusters.alive[position] == 0 and begun < shape.total:
+                    next_start = max(next_start, clusters.free[position])
+                    _start(position, begun % shape.samples, next_start, shape, program, warps, clusters)
+                    begun += 1
+                    next_start += rates.block_start
+            units.next_time[:, :] = -1.0
+        now = _NEVER
+        sm = part = 0
+        for each_sm in range(shape.cluster):
+            for each_part in range(4):
+                if units.next_time[each_sm, each_part] < 0:
+                    _choose(
+                        each_sm,
+                        each_part,
+                        shape,
+                        rates,
+                        program,
+                        instructions,
+                        touches,
+                        warps,
+                        units,
+                        clusters,
+                    )
+                if units.next_time[each_sm, each_part] < now:
+                    now = units.next_time[each_sm, each_part]
+                    sm, part = each_sm, each_part
+        if now >= _NEVER:
             return -1.0
-        sm, part = best_sm, best_part
-        slot = candidate[sm, part]
-        now = best_time
-        step = place[slot]
-        row = stream[step, 0]
-        touched = stream[step, 1]
-        kind = int(op[row, 0])
-        unit = int(op[row, 1])
-        position = slot // warps % held
-        # what it waited for
-        eligible = at[slot, 7]
-        stalls[row, FIXED_WAIT] += max(at[slot, 0] - issued[slot], 0.0)
-        longest = 0.0
-        reason = FIXED_WAIT
-        for number in range(7):
-            waited = at[slot, number + 1] - at[slot, number]
-            if waited <= 0:
-                continue
-            cause = _WAITS[number]
-            if cause == BARRIER:
-                cause = blocked_kind[slot]
-            elif cause == WGMMA_WAIT:
-                cause = group_wait_kind[slot]
-            elif cause == MATH_PIPE_THROTTLE and unit in (MEMORY, XU):
-                cause = LG_THROTTLE if kind in (LOAD, STORE, COPY) else MIO_THROTTLE
-            elif cause == MATH_PIPE_THROTTLE and kind == WGMMA:
-                cause = MIO_THROTTLE
-            if waited > longest:
-                longest, reason = waited, cause
-            if (
-                cause == MATH_PIPE_THROTTLE
-            ):  # when the unit becomes free, one of the waiting warps is selected
-                selected = waited / max(op[row, 2], 1.0)
-                stalls[row, NOT_SELECTED] += selected
-                waited -= selected
-            stalls[row, cause] += waited
-        stalls[row, NOT_SELECTED] += now - eligible
-        stalls[row, SELECTED] += 1
-        counts[row] += 1
-        if written < room and sm == 0:
-            history[written, 0] = slot % (held * warps)
-            history[written, 1] = row
-            history[written, 2] = issued[slot]
-            history[written, 3] = eligible
-            history[written, 4] = now
-            history[written, 5] = reason
+        slot = units.next_slot[sm, part]
+        row = program.row[warps.step[slot]]
+        reason = _count(slot, row, now, instructions, warps, outcome)
+        if sm == 0 and written < len(outcome.history):
+            outcome.history[written, WARP] = slot
+            outcome.history[written, ROW] = row
+            outcome.history[written, SINCE] = warps.issued[slot]
+            outcome.history[written, ELIGIBLE] = warps.until[slot, REGISTERS]
+            outcome.history[written, ISSUED] = now
+            outcome.history[written, REASON] = reason
             written += 1
-        greedy[sm, part] = slot
-        slot_free[sm, part] = now + issue
-        if unit != MEMORY:
-            begin = max(now, unit_free[sm, part, unit]) if kind == WGMMA else now
-            unit_free[sm, part, unit] = begin + op[row, 2]
-            if sm == 0:
-                busy[unit] += op[row, 2]
-            if kind == WGMMA:
-                products_end[sm, part] = unit_free[sm, part, unit]
-                shared_free[sm] = max(now, shared_free[sm]) + op[row, 9]
-                if sm == 0:
-                    busy[8] += op[row, 9]
-        else:
-            unit_free[sm, part, unit] = now + 2
-        blocked[slot] = -1
-        group_wait[slot] = 0
-        finish = now + op[row, 3]
-        signal = now + op[row, 3]
-        read = now + 12.0
-        start = now
-        if kind == SHARED:
-            wavefronts = touch[touched, 0] if touched >= 0 else 1.0
-            start = max(now, shared_free[sm])
-            shared_free[sm] = start + wavefronts
-            l1_free[sm] = max(l1_free[sm], shared_free[sm])
-            finish = start + wavefronts - 1 + op[row, 3]
-            read = start + wavefronts + 8
-            if sm == 0:
-                busy[8] += wavefronts
-        elif touched >= 0:
-            wavefronts, sectors, past, fresh, fetched = (
-                touch[touched, 0],
-                touch[touched, 1],
-                touch[touched, 2],
-                touch[touched, 3],
-                int(touch[touched, 4]),
-            )
-            if kind in (LOAD, STORE, COPY, BULK, BULK_STORE):
-                if kind != BULK and kind != BULK_STORE:
-                    start = max(now, l1_free[sm])
-                    l1_free[sm] = start + max(1.0, sectors / 4)
-                    if sm == 0:
-                        busy[9] += max(1.0, sectors / 4)
+        _issue(
+            slot,
+            sm,
+            part,
+            now,
+            shape,
+            rates,
+            program,
+            instructions,
+            touches,
+            warps,
+            units,
+            clusters,
+            outcome,
+        )
+        if warps.step[slot] >= warps.last[slot]:
+            warps.ready[slot] = _NEVER
+            position = slot // shape.warps % shape.held
+            clusters.alive[position] -= 1
+            if clusters.alive[position] == 0:
+                if done < len(outcome.ends):
+                    outcome.ends[done] = now
+                done += 1
+                clusters.free[position] = now + rates.block_end
+    for drained in units.drained:
+        now = max(now, drained)
+    return now
+
+
+def _start(
+    position: int,
+    sample: int,
+    time: float,
+    shape: Shape,
+    program: Program,
+    warps: _Warps,
+    clusters: _Clusters,
+) -> None:
+    """A cluster of the sample starts."""
+    for rank in range(shape.cluster):
+        for warp in range(shape.warps):
+            slot = (rank * shape.held + position) * shape.warps + warp
+            number = (sample * shape.cluster + rank) * shape.warps + warp
+            warps.step[slot] = program.first[number]
+            warps.last[slot] = program.last[number]
+            warps.ready[slot] = time
+            warps.issued[slot] = time
+            warps.board[slot, :] = 0
+            warps.blocked[slot] = -1
+            warps.group_open[slot, :] = 0
+            warps.group_count[slot, :] = 0
+            warps.group_until[slot] = 0
+            warps.stored[slot] = 0
+    clusters.alive[position] = shape.warps * shape.cluster
+    for event in range(program.events.shape[1]):
+        clusters.remaining[position, event] = program.events[sample, event]
+        clusters.happened[position, event] = 0
+
+
+def _choose(
+    sm: int,
+    part: int,
+    shape: Shape,
+    rates: Rates,
+    program: Program,
+    instructions: Instructions,
+    touches: Touches,
+    warps: _Warps,
+    units: _Units,
+    clusters: _Clusters,
+) -> None:
+    """Which warp of a sub-partition issues next: the earliest; of several the last, or the longest ready."""
+    until = warps.until
+    chosen = -1
+    chosen_time = chosen_since = _NEVER
+    first = sm * shape.held * shape.warps
+    for slot in range(first + part, first + shape.held * shape.warps, 4):
+        if warps.ready[slot] >= _NEVER:
+            continue
+        step = warps.step[slot]
+        row = program.row[step]
+        time = warps.ready[slot]
+        until[slot, READY] = time
+        blocked = warps.blocked[slot]
+        if blocked >= 0:
+            position = (slot - first) // shape.warps
+            latency = rates.barrier if warps.blocked_reason[slot] == BARRIER else rates.mbarrier
+            for link in range(touches.waits[blocked], touches.end[blocked]):
+                event = touches.linked[link]
+                if clusters.remaining[position, event] > 0:
+                    time = _NEVER
                 else:
-                    start = max(now, tma_free[sm])
-                    takes = sectors * (tma_load if kind == BULK else tma_store)
-                    tma_free[sm] = start + takes
-                    if sm == 0:
-                        busy[12] += takes
-                finish = start + sectors / 4 + op[row, 3]
-                read = l1_free[sm] + 8
-                if past > 0:
-                    random = (random * 1103515245 + 12345) % 2147483648
-                    spread = random / 1073741824.0 - 1
-                    begin = max(start, l2_free[sm])
-                    l2_free[sm] = begin + past * l2_rate
-                    latency = bulk_latency if kind == BULK else l2_latency
-                    finish = l2_free[sm] + latency * (1 + l2_spread * spread)
-                    if sm == 0:
-                        busy[10] += past * l2_rate
-                    if fresh > 0:
-                        begin = max(begin, dram_free[sm])
-                        dram_free[sm] = begin + fresh * 32 / dram_rate
-                        if sm == 0:
-                            busy[11] += fresh * 32 / dram_rate
-                        longer = (dram_latency - l2_latency) + dram_latency * dram_spread * spread
-                        finish = max(finish + longer, dram_free[sm] + latency + longer)
-                    arrival[touched] = finish
-                if fetched >= 0:
-                    finish = max(finish, arrival[fetched])
-                if kind in (STORE, BULK_STORE):
-                    drained = max(drained, finish)
-                    store_free[sm] = max(start, store_free[sm]) + past * l2_rate
-                    stored[slot] = max(stored[slot], store_free[sm] + 100)
-                if kind in (COPY, BULK, BULK_STORE):
-                    group = 0 if kind == COPY else 2
-                    passes = wavefronts if kind == COPY else sectors / 4  # through shared memory
-                    shared_free[sm] = max(now, shared_free[sm]) + passes
-                    finish = max(finish, shared_free[sm])
-                    if sm == 0:
-                        busy[8] += passes
-                    group_end[slot, group] = max(group_end[slot, group], finish)
-                    signal = finish
-                    finish = now + 20
-            elif kind == EVENT and links[touched, 3] > links[touched, 2]:
-                blocked[slot] = touched
-                blocked_kind[slot] = int(op[row, 8])
+                    time = max(time, clusters.happened[position, event] + latency)
+            if time >= _NEVER:
+                continue
+        until[slot, EVENTS] = time
+        time = max(time, warps.group_until[slot])
+        until[slot, GROUPS] = time
+        short = 0.0
+        boards = instructions.waits[row]
+        for number in range(SCOREBOARDS if boards else 0):
+            if boards >> number & 1:
+                if warps.is_long[slot, number]:
+                    time = max(time, warps.board[slot, number])
+                else:
+                    short = max(short, warps.board[slot, number])
+        until[slot, LONG_BOARDS] = time
+        time = max(time, short)
+        until[slot, SHORT_BOARDS] = time
+        if step == warps.last[slot] - 1:
+            time = max(time, warps.stored[slot])
+        until[slot, STORES] = time
+        kind, unit = instructions.kind[row], instructions.unit[row]
+        if kind == WGMMA:
+            time = max(time, units.free[sm, part, unit] - rates.products_queue)
+        else:
+            time = max(time, units.free[sm, part, unit])
         if unit == MEMORY:
             line = 1 if kind in (LOAD, STORE, COPY) else 0
-            queued[sm, part, line, queue_count[sm, part, line] % entries[line]] = start
-            queue_count[sm, part, line] += 1
-        if kind == WGMMA:
-            start = unit_free[sm, part, TENSOR] - op[row, 2]
-            group_end[slot, 1] = max(group_end[slot, 1], start + op[row, 3])
-            finish = now + 4
-        elif kind == COMMIT:
-            group = int(op[row, 8])
-            for number in range(15, 0, -1):
-                group_times[slot, group, number] = group_times[slot, group, number - 1]
-            group_times[slot, group, 0] = max(group_end[slot, group], now)
-            group_count[slot, group] += 1
-        elif kind == WAIT:
-            group = int(op[row, 8])
-            left = int(op[row, 9])
-            until = 0.0
-            if left < 0:  # wait for all, committed or not
-                until = group_end[slot, group]
-                left = 0
-            for number in range(left, 16):
-                if number < group_count[slot, group]:
-                    until = max(until, group_times[slot, group, number])
-            if until > now:
-                group_wait[slot] = until
-                group_wait_kind[slot] = WGMMA_WAIT if group == 1 else LONG_SCOREBOARD
-        elif kind == EVENT and op[row, 9] > 0:  # it arrives when its copies are complete
-            signal = max(now, group_end[slot, 0])
-        if touched >= 0:
-            for link in range(links[touched, 0], links[touched, 1]):
-                event = linked[link]
-                remaining[position, event] -= 1
-                happened[position, event] = max(happened[position, event], signal)
-                if remaining[position, event] == 0:
-                    for other in range(cluster):
-                        for each in range(4):
-                            candidate_time[other, each] = -1.0
-        number = int(op[row, 5])
-        if number < 6:
-            board[slot, number] = max(board[slot, number], finish)
-            long_board[slot, number] = op[row, 10]
-        number = int(op[row, 6])
-        if number < 6:
-            board[slot, number] = max(board[slot, number], read)
-            long_board[slot, number] = 1.0 if kind in (LOAD, STORE, COPY) else 0.0
-        issued[slot] = now + 1
-        ready[slot] = now + max(1.0, op[row, 4])
-        place[slot] = step + 1
-        candidate_time[sm, part] = -1.0
-        if kind in (SHARED, LOAD, STORE, COPY):
-            for each in range(4):  # all sub-partitions share shared memory and L1
-                candidate_time[sm, each] = -1.0
-        if place[slot] >= last[slot]:
-            ready[slot] = _NEVER
-            alive[position] -= 1
-            if alive[position] == 0:
-                done += 1
-                if done <= len(ends):
-                    ends[done - 1] = now
-                free_at[position] = now + block_end
-                vacant += 1
-    return max(now, drained)
+            room = int(rates.load_queue) if line else int(rates.queue)
+            time = max(time, units.queued[sm, part, line, units.queue_count[sm, part, line] % room])
+        until[slot, UNIT] = time
+        if kind != WGMMA and instructions.interval[row] > 0 and units.products[sm, part] > time:
+            time += rates.dispatch
+        until[slot, REGISTERS] = time
+        time = max(time, units.issue[sm, part])
+        since = 0.0 if slot == units.greedy[sm, part] else until[slot, STORES]
+        if time < chosen_time or (time == chosen_time and since < chosen_since):
+            chosen_time, chosen_since, chosen = time, since, slot
+    units.next_time[sm, part] = chosen_time
+    units.next_slot[sm, part] = chosen
+
+
+def _count(
+    slot: int, row: int, now: float, instructions: Instructions, warps: _Warps, outcome: Outcome
+) -> int:
+    """Add up what a warp waited for; returns the reason for which it waited longest."""
+    until, stalls = warps.until, outcome.stalls
+    kind, unit = instructions.kind[row], instructions.unit[row]
+    stalls[row, FIXED_WAIT] += max(until[slot, READY] - warps.issued[slot], 0.0)
+    longest, longest_reason = 0.0, FIXED_WAIT
+    for number in range(len(_REASONS)):
+        waited = until[slot, number + 1] - until[slot, number]
+        if waited <= 0:
+            continue
+        reason = _REASONS[number]
+        if reason == BARRIER:
+            reason = warps.blocked_reason[slot]
+        elif reason == WGMMA_WAIT:
+            reason = warps.group_reason[slot]
+        elif reason == MATH_PIPE_THROTTLE and (unit in (MEMORY, XU)):
+            reason = LG_THROTTLE if kind in (LOAD, STORE, COPY) else MIO_THROTTLE
+        elif reason == MATH_PIPE_THROTTLE and kind == WGMMA:
+            reason = MIO_THROTTLE
+        if waited > longest:
+            longest, longest_reason = waited, reason
+        if reason == MATH_PIPE_THROTTLE:
+            # when the unit becomes free, one of the waiting warps is selected
+            selected = waited / max(instructions.interval[row], 1.0)
+            stalls[row, NOT_SELECTED] += selected
+            waited -= selected
+        stalls[row, reason] += waited
+    stalls[row, NOT_SELECTED] += now - until[slot, REGISTERS]
+    stalls[row, SELECTED] += 1
+    outcome.counts[row] += 1
+    return longest_reason
+
+
+def _issue(
+    slot: int,
+    sm: int,
+    part: int,
+    now: float,
+    shape: Shape,
+    rates: Rates,
+    program: Program,
+    instructions: Instructions,
+    touches: Touches,
+    warps: _Warps,
+    units: _Units,
+    clusters: _Clusters,
+    outcome: Outcome,
+) -> None:
+    """A warp issues its next instruction: units are taken, scoreboards set, groups and events end later."""
+    step = warps.step[slot]
+    row, touch = program.row[step], program.touch[step]
+    kind, unit = instructions.kind[row], instructions.unit[row]
+    interval, latency = instructions.interval[row], instructions.latency[row]
+    busy = outcome.busy
+    first = 1.0 if sm == 0 else 0.0  # what is busy is counted on the first SM
+    units.greedy[sm, part] = slot
+    units.issue[sm, part] = now + rates.issue
+    warps.blocked[slot] = -1
+    warps.group_until[slot] = 0
+    start = now
+    written = signal = now + latency
+    read = now + 12.0
+    if unit == MEMORY:
+        units.free[sm, part, unit] = now + 2
+    else:
+        begin = max(now, units.free[sm, part, unit]) if kind == WGMMA else now
+        units.free[sm, part, unit] = begin + interval
+        busy[unit] += first * interval
+    if kind == SHARED:
+        wavefronts = touches.wavefronts[touch] if touch >= 0 else 1.0
+        start = max(now, units.shared[sm])
+        units.shared[sm] = start + wavefronts
+        units.l1[sm] = max(units.l1[sm], units.shared[sm])
+        written = start + wavefronts - 1 + latency
+        read = start + wavefronts + 8
+        busy[SHARED_MEMORY] += first * wavefronts
+    elif touch >= 0 and (kind in (LOAD, STORE, COPY, BULK, BULK_STORE)):
+        start, read, arrives = _access(sm, kind, latency, touch, now, rates, touches, units, busy)
+        written = arrives
+        if kind in (STORE, BULK_STORE):
+            units.stores[sm] = max(start, units.stores[sm]) + touches.l2[touch] * rates.l2
+            warps.stored[slot] = max(warps.stored[slot], units.stores[sm] + 100)
+        if kind in (COPY, BULK, BULK_STORE):
+            group = COPIES if kind == COPY else BULK_COPIES
+            # through shared memory
+            passes = touches.wavefronts[touch] if kind == COPY else touches.sectors[touch] / 4
+            units.shared[sm] = max(now, units.shared[sm]) + passes
+            busy[SHARED_MEMORY] += first * passes
+            signal = max(arrives, units.shared[sm])
+            warps.group_open[slot, group] = max(warps.group_open[slot, group], signal)
+            written = now + 20
+    elif kind == WGMMA:
+        units.products[sm, part] = units.free[sm, part, unit]
+        units.shared[sm] = max(now, units.shared[sm]) + instructions.amount[row]
+        busy[SHARED_MEMORY] += first * instructions.amount[row]
+        ends = units.free[sm, part, TENSOR] - interval + latency
+        warps.group_open[slot, PRODUCTS] = max(warps.group_open[slot, PRODUCTS], ends)
+        written = now + 4
+    elif kind == COMMIT:
+        _commit(slot, instructions.group[row], now, warps)
+    elif kind == WAIT:
+        _wait(slot, instructions.group[row], int(instructions.amount[row]), now, warps)
+    elif kind == EVENT:
+        if touch >= 0 and touches.end[touch] > touches.waits[touch]:
+            warps.blocked[slot] = touch
+            warps.blocked_reason[slot] = instructions.group[row]
+        if instructions.amount[row] > 0:  # it arrives when its copies are complete
+            signal = max(now, warps.group_open[slot, COPIES])
+    if unit == MEMORY:
+        line = 1 if kind in (LOAD, STORE, COPY) else 0
+        room = int(rates.load_queue) if line else int(rates.queue)
+        units.queued[sm, part, line, units.queue_count[sm, part, line] % room] = start
+        units.queue_count[sm, part, line] += 1
+    board = instructions.writes[row]
+    if board < SCOREBOARDS:
+        warps.board[slot, board] = max(warps.board[slot, board], written)
+        warps.is_long[slot, board] = instructions.is_long[row]
+    board = instructions.reads[row]
+    if board < SCOREBOARDS:
+        warps.board[slot, board] = max(warps.board[slot, board], read)
+        warps.is_long[slot, board] = 1 if kind in (LOAD, STORE, COPY) else 0
+    warps.issued[slot] = now + 1
+    warps.ready[slot] = now + max(1.0, instructions.stall[row])
+    warps.step[slot] = step + 1
+    units.next_time[sm, part] = -1.0
+    if kind in (SHARED, LOAD, STORE, COPY):
+        units.next_time[sm, :] = -1.0  # all sub-partitions share shared memory and L1
+    if touch >= 0:
+        position = slot // shape.warps % shape.held
+        for link in range(touches.signals[touch], touches.waits[touch]):
+            event = touches.linked[link]
+            clusters.remaining[position, event] -= 1
+            clusters.happened[position, event] = max(clusters.happened[position, event], signal)
+            if clusters.remaining[position, event] == 0:
+                units.next_time[:, :] = -1.0
+
+
+def _access(
+    sm: int,
+    kind: int,
+    latency: float,
+    touch: int,
+    now: float,
+    rates: Rates,
+    touches: Touches,
+    units: _Units,
+    busy: Numbers,
+) -> tuple[float, float, float]:
+    """An access to global memory: when it leaves its queue, has read its registers, and is complete."""
+    first = 1.0 if sm == 0 else 0.0
+    sectors, l2, dram, source = (
+        touches.sectors[touch], touches.l2[touch], touches.dram[touch], touches.source[touch],
+    )  # fmt: skip
+    if kind in (BULK, BULK_STORE):
+        start = max(now, units.tma[sm])
+        takes = sectors * (rates.tma_load if kind == BULK else rates.tma_store)
+        units.tma[sm] = start + takes
+        busy[TMA] += first * takes
+    else:
+        start = max(now, units.l1[sm])
+        takes = max(1.0, sectors / 4)
+        units.l1[sm] = start + takes
+        busy[L1] += first * takes
+    arrives = start + sectors / 4 + latency
+    read = units.l1[sm] + 8
+    if l2 > 0:
+        units.random[0] = (units.random[0] * 1103515245 + 12345) % 2147483648
+        spread = units.random[0] / 1073741824.0 - 1
+        begin = max(start, units.l2[sm])
+        units.l2[sm] = begin + l2 * rates.l2
+        busy[L2] += first * (l2 * rates.l2)
+        l2_latency = rates.bulk_latency if kind == BULK else rates.l2_latency
+        arrives = units.l2[sm] + l2_latency * (1 + rates.l2_spread * spread)
+        if dram > 0:
+            begin = max(begin, units.dram[sm])
+            units.dram[sm] = begin + dram * 32 / rates.dram
+            busy[DRAM] += first * (dram * 32 / rates.dram)
+            longer = (rates.dram_latency - rates.l2_latency) + rates.dram_latency * rates.dram_spread * spread
+            arrives = max(arrives + longer, units.dram[sm] + l2_latency + longer)
+        units.fetched[touch] = arrives
+    if source >= 0:
+        arrives = max(arrives, units.fetched[source])
+    if kind in (STORE, BULK_STORE):
+        units.drained[sm] = max(units.drained[sm], arrives)
+    return start, read, arrives
+
+
+def _commit(slot: int, group: int, now: float, warps: _Warps) -> None:
+    """A warp ends a group."""
+    ends = warps.group_ends
+    for number in range(KEPT_GROUPS - 1, 0, -1):
+        ends[slot, group, number] = ends[slot, group, number - 1]
+    ends[slot, group, 0] = max(warps.group_open[slot, group], now)
+    warps.group_count[slot, group] += 1
+
+
+def _wait(slot: int, group: int, left: int, now: float, warps: _Warps) -> None:
+    """A warp waits for all but the last groups; with -1 for everything, committed or not."""
+    until = 0.0
+    if left < 0:
+        until = warps.group_open[slot, group]
+        left = 0
+    for number in range(left, min(KEPT_GROUPS, warps.group_count[slot, group])):
+        until = max(until, warps.group_ends[slot, group, number])
+    if until > now:
+        warps.group_until[slot] = until
+        warps.group_reason[slot] = WGMMA_WAIT if group == PRODUCTS else LONG_SCOREBOARD
 
 
 #: From this many instructions on it pays to compile `replay`, which takes seconds without a cache.
@@ -419,15 +683,30 @@ _MIN_COMPILED = 200_000
 _compiled: list[Any] = []
 
 
-def replayer(steps: int) -> Any:
-    """`replay`, compiled if there are many steps and numba is installed."""
-    if steps < _MIN_COMPILED and not _compiled:
-        return replay
+def run_program(
+    shape: Shape,
+    rates: Rates,
+    program: Program,
+    instructions: Instructions,
+    touches: Touches,
+    outcome: Outcome,
+) -> float:
+    """`replay` from the start, compiled if there are many steps and numba is installed."""
+    rates = Rates(*map(float, rates))
+    state = _state(shape, rates, program, touches)
+    arguments = shape, rates, program, instructions, touches, *state, outcome
+    if len(program.row) * shape.total // shape.samples < _MIN_COMPILED and not _compiled:
+        return replay(*arguments)
     if not _compiled:
-        try:
-            from ...numerics.fused_loops import compiled
-        except ImportError:
-            _compiled.append(replay)
-        else:
-            _compiled.append(compiled()(replay))  # type: ignore[no-untyped-call]
-    return _compiled[0]
+        _compiled.append(_compile())
+    return float(_compiled[0](*arguments))
+
+
+def _compile() -> Any:
+    try:
+        from ...numerics.fused_loops import NO_MEMORY, compiled, used_by_compiled
+    except ImportError:
+        return replay
+    for function in (_start, _choose, _count, _issue, _access, _commit, _wait):
+        used_by_compiled(function)  # type: ignore[no-untyped-call]
+    return compiled(**NO_MEMORY)(replay)  # type: ignore[no-untyped-call]

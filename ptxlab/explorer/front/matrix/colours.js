@@ -27,6 +27,8 @@ export function readTheme(app) {
     plain: own("--ptx-plain"),
     line: own("--ptx-line"),
     mono: own("--ptx-mono"),
+    sign: own("--ptx-blue"), // as in the registers
+    exponent: own("--ptx-orange"),
   };
   app.colours = app.instruction.colours[app.dark ? "dark" : "light"];
   app.ratio = window.devicePixelRatio || 1;

@@ -40,8 +40,6 @@ const MANY_CELLS = 1200; // from which small cells are drawn as a picture
 export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
 export const BIT_HEAD = 34; // above them, for the value,
 export const BIT_FOOT = 22; // and below, for the lane and the register
-const SIGN = "#0072b2"; // as in the registers
-const EXPONENT = "#e69f00";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
@@ -471,7 +469,7 @@ function drawBits(app, context, matrix, index, { x, y, width, height }, rows) {
     };
     fillBox(context, box, ink.paper, 0.82);
     const role = roles[place];
-    if (role === "sign" || role === "exponent") fillBox(context, box, role === "sign" ? SIGN : EXPONENT, 0.3);
+    if (role === "sign" || role === "exponent") fillBox(context, box, ink[role], 0.3);
     setFont(context, `${digit === "1" ? "700 " : ""}20px ${ink.mono}`, ink.text);
     context.fillText(digit, box.x + box.width / 2, box.y + box.height / 2 + 1);
   });

@@ -59,7 +59,7 @@ Timeline, questions, video
   A, B, along K, D out | its parts: operands are read; for each k, column k of A times row k of B; D is written
   why? | the bits of the selected cell of D, term by term
   Quiz me | questions about this instruction, answered by pointing or typing
-  video, GIF | save the timeline as a film
+  video | save the timeline as a film
 What it shows
   Group, thread | lanes 4g to 4g + 3 are group g; thread t is the lane's place in it
   d1 | element 1 of D in a lane's registers; a, b, c and e likewise

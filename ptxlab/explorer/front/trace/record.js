@@ -1,15 +1,12 @@
-// The timeline as a video or a GIF, for slides: the Explorer is drawn on a canvas while it plays, and recorded.
+// The timeline as a video, for slides: the Explorer is drawn on a canvas while it plays, and recorded.
 
-import { Gif } from "../common/gif.js";
 import { make } from "../common/util.js";
 
-const FRAMES = { video: 15, GIF: 8 }; // a second
+const FRAMES = 15; // a second
 const LAST_STAYS = 1200; // milliseconds
 const FILM_MARGIN = 12; // pixels around the Explorer
 const TOOLS = "button:not(.ptx-lane), .ptx-header input, .ptx-memory-bar, .ptx-status"; // are not of the film
 const FORMATS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
-
-/** @typedef {{ draw(): void, finish(call: (film: Blob) => void): void }} Recorder */
 
 /** @returns {string} what the browser can write; "" if nothing */
 function format() {
@@ -19,56 +16,35 @@ function format() {
 
 export const canRecord = () => format() !== "";
 
-/** @param {HTMLCanvasElement} canvas @returns {Recorder} */
+/** @param {HTMLCanvasElement} canvas @returns {(call: (film: Blob) => void) => void} what ends the recording */
 function videoRecorder(canvas) {
   const type = format();
-  const recorder = new MediaRecorder(canvas.captureStream(FRAMES.video), {
+  const recorder = new MediaRecorder(canvas.captureStream(FRAMES), {
     mimeType: type,
     videoBitsPerSecond: 6_000_000,
   });
   const chunks = /** @type {Blob[]} */ ([]);
   recorder.ondataavailable = ({ data }) => chunks.push(data);
   recorder.start();
-  return {
-    draw() {},
-    finish(call) {
-      recorder.onstop = () => call(new Blob(chunks, { type }));
-      recorder.stop();
-    },
-  };
-}
-
-// A step lasts as long in it as it should, also where the machine was too busy to be on time.
-/** @param {Timeline} timeline @param {CanvasRenderingContext2D} context @returns {Recorder} */
-function gifRecorder(timeline, context) {
-  const { width, height } = context.canvas;
-  const gif = new Gif(width, height);
-  let [at, hold, since, before] = [0, 0, 0, 0];
-  const time = () => {
-    const now = performance.now();
-    if (timeline.at !== at) [at, hold, since, before] = [timeline.at, timeline.wait, now, before + hold];
-    return before + Math.min(now - since, hold);
-  };
-  return {
-    draw: () => gif.add(context.getImageData(0, 0, width, height), time()),
-    finish: (call) => call(gif.finish(before + hold + LAST_STAYS)),
+  return (call) => {
+    recorder.onstop = () => call(new Blob(chunks, { type }));
+    recorder.stop();
   };
 }
 
 // Plays the whole timeline once; the file is offered when it ends. Pausing ends it earlier.
-/** @param {Timeline} timeline @param {HTMLButtonElement} button @param {"video" | "GIF"} kind */
-export function recordTimeline(timeline, button, kind) {
-  const { app, films } = timeline;
+/** @param {Timeline} timeline @param {HTMLButtonElement} button */
+export function recordTimeline(timeline, button) {
+  const { app } = timeline;
   const { root } = app;
-  const isGif = kind === "GIF";
   const canvas = document.createElement("canvas");
   const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
-  const scale = isGif ? 1 : Math.min(2, 1920 / root.clientWidth); // a GIF has the pixels of the page
-  const context = canvas.getContext("2d", { willReadFrequently: isGif });
+  const scale = Math.min(2, 1920 / root.clientWidth);
+  const context = canvas.getContext("2d");
   const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * FILM_MARGIN;
   canvas.width = 2 * Math.round(((root.clientWidth + 2 * FILM_MARGIN) * scale) / 2); // codecs want even numbers
   canvas.height = 2 * Math.round((height * scale) / 2);
-  if (!context || films.some((each) => each.disabled)) return;
+  if (!context || button.disabled) return;
   const draw = () => {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.fillStyle = app.ink.paper;
@@ -77,13 +53,12 @@ export function recordTimeline(timeline, button, kind) {
     const origin = new DOMRect(left - FILM_MARGIN, top - FILM_MARGIN);
     for (const node of [...shown, ...(timeline.flight ? [timeline.flight] : [])])
       drawNode(context, node, origin);
-    recorder.draw();
   };
-  for (const each of films) each.disabled = true;
+  button.disabled = true;
   button.textContent = "recording";
   timeline.pause();
   timeline.go(0);
-  const recorder = isGif ? gifRecorder(timeline, context) : videoRecorder(canvas);
+  const finish = videoRecorder(canvas);
   draw();
   timeline.play();
   let ended = 0;
@@ -93,15 +68,15 @@ export function recordTimeline(timeline, button, kind) {
     ended ||= performance.now();
     if (performance.now() - ended < LAST_STAYS) return;
     window.clearInterval(clock);
-    recorder.finish((film) => {
-      for (const each of films) each.disabled = false;
-      button.textContent = kind;
+    finish((film) => {
+      button.disabled = false;
+      button.textContent = "video";
       const href = URL.createObjectURL(film);
-      const ending = film.type.replace(/.*\/(\w+).*/, "$1"); // gif, webm or mp4
+      const ending = film.type.replace(/.*\/(\w+).*/, "$1"); // webm or mp4
       make("a", "", null, { href, download: `${app.instruction.mnemonic}.${ending}` }).click();
       window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
     });
-  }, 1000 / FRAMES[kind]);
+  }, 1000 / FRAMES);
 }
 
 // A node as the page shows it: its colours, its border, its text, and what its canvases hold.

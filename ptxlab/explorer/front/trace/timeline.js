@@ -47,18 +47,11 @@ export class Timeline extends Player {
     });
     app.root.addEventListener("keydown", (event) => this.escape(event), true);
     const films = make("span", "ptx-films", node);
-    /** @param {"video" | "GIF"} kind @param {string} title */
-    const makeFilm = (kind, title) => {
-      const press = () => recordTimeline(this, button, kind);
-      const label = `save the timeline as a ${kind}`;
-      const button = makeButton(films, "ptx-tool ptx-film", kind, press, { title, "aria-label": label });
-      return button;
-    };
-    this.films = [
-      makeFilm("video", "Play it once and save it as a video (WebM), for slides"),
-      makeFilm("GIF", "Play it once and save it as a GIF, for slides that take no WebM"),
-    ];
-    this.films[0].hidden = !canRecord();
+    const film = makeButton(films, "ptx-tool ptx-film", "video", () => recordTimeline(this, film), {
+      title: "Play it once and save it as a video (WebM), for slides",
+      "aria-label": "save the timeline as a video",
+    });
+    film.hidden = !canRecord();
   }
 
   get last() {

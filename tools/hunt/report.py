@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import PtxlabError
-from ..isa.catalog import Product
-from ..isa.dtypes import DType
-from ..isa.modifiers import Modifiers
-from ..isa.tcgen05 import Tcgen05Mma
-from ..numerics.steps import Trace
-from ..numerics.trace import trace
-from .case import Case
+from ptxlab.differences.case import Case
+from ptxlab.errors import PtxlabError
+from ptxlab.isa.catalog import Product
+from ptxlab.isa.dtypes import DType
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.tcgen05 import Tcgen05Mma
+from ptxlab.numerics.steps import Trace
+from ptxlab.numerics.trace import trace
 
 
 class CaseElement(NamedTuple):
@@ -40,7 +40,7 @@ class Difference:
     `emulator` and `machine` are the two codes; `index` counts the MMAs that agreed before.
 
     >>> import ptxlab
-    >>> from ptxlab.verify.hunt import hunt
+    >>> from tools.hunt import hunt
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
     >>> def reads_minus_one_as_zero(operands):
     ...     codes = ins.a.unpack_codes(operands.a)
@@ -98,7 +98,7 @@ class Report:
     """The outcome of a hunt; print it.
 
     >>> import ptxlab
-    >>> from ptxlab.verify.hunt import hunt
+    >>> from tools.hunt import hunt
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> report = hunt(ins, mmas=500, seed=1, against="sm_80")
     >>> report.found, report.mmas, report.categories
@@ -159,7 +159,7 @@ class Report:
         """The difference as a pytest function, which passes once the emulator gives the machine's code.
 
         >>> import ptxlab
-        >>> from ptxlab.verify.hunt import hunt
+        >>> from tools.hunt import hunt
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
         >>> def reads_minus_one_as_zero(operands):
         ...     codes = ins.a.unpack_codes(operands.a)
@@ -167,7 +167,7 @@ class Report:
         ...     return ins.emulate(a, operands.b, operands.c)
         >>> print(hunt(ins, mmas=100, seed=1, runner=reads_minus_one_as_zero).as_test().split("None:")[1])
         <BLANKLINE>
-            \"\"\"What reads_minus_one_as_zero gave: found by ptxlab hunt, category bits, seed 1.\"\"\"
+            \"\"\"What reads_minus_one_as_zero gave: found by tools.hunt, category bits, seed 1.\"\"\"
             ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
             A = np.zeros(ins.a.shape, dtype=np.uint8)
             B = np.zeros(ins.b.shape, dtype=np.uint8)
@@ -187,7 +187,7 @@ class Report:
         in_memory = "" if ins.a_space == _default_space(ins) else f'.a_from("{ins.a_space}")'
         descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
         body = [
-            f'"""What {self.machine} gave: found by ptxlab hunt, category {difference.category}, '
+            f'"""What {self.machine} gave: found by tools.hunt, category {difference.category}, '
             f'seed {self.seed}."""',
             f'ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){in_memory}',
         ]

@@ -25,6 +25,7 @@ from ptxlab.numerics.arithmetic import exact_product
 from ptxlab.simulator import HazardError
 from tests.cases import refuses
 from tests.sampling import EXHAUSTIVE, some
+from tools.hunt import hunt
 
 from ..gemm.test_matmul import NAMES, problem
 from ..simulator.kernel_cases import CASES, digest
@@ -210,7 +211,7 @@ def test_hunt(executor: Executor) -> None:
     ]
     for name, setting in settings:
         ins = ptxlab.instruction(name)
-        here, there = ptxlab.hunt(ins, **setting), ptxlab.hunt(ins, **setting, executor=executor)
+        here, there = hunt(ins, **setting), hunt(ins, **setting, executor=executor)
         assert here.found == ("runner" in setting or name == F16)
         for attribute in ("chip", "machine", "seed", "categories", "mmas", "model"):
             assert getattr(here, attribute) == getattr(there, attribute)
@@ -225,9 +226,9 @@ def test_hunt(executor: Executor) -> None:
 @pytest.mark.slow
 @on_some
 def test_errors_of_workers_arrive_as_they_are(executor: Executor) -> None:
-    refuses("has no model|unknown", ptxlab.hunt, ptxlab.instruction(S4), against="sm_1", executor=executor)
+    refuses("has no model|unknown", hunt, ptxlab.instruction(S4), against="sm_1", executor=executor)
     with pytest.raises(ZeroDivisionError):
-        ptxlab.hunt(ptxlab.instruction(S4), runner=divide_by_zero, executor=executor)
+        hunt(ptxlab.instruction(S4), runner=divide_by_zero, executor=executor)
 
 
 def divide_by_zero(operands: Operation) -> Any:
@@ -245,7 +246,7 @@ def test_a_worker_that_dies() -> None:
         ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
         pytest.raises(ptxlab.PtxlabError, match="a worker ended before its task was done"),
     ):
-        ptxlab.hunt(ptxlab.instruction(S4), runner=end_process, executor=pool)
+        hunt(ptxlab.instruction(S4), runner=end_process, executor=pool)
 
 
 class Manual(Executor):
@@ -298,7 +299,7 @@ def test_what_is_no_executor(executor: object) -> None:
     sentence = "executor: found .*; it takes one of concurrent.futures"
     refuses(sentence, ptxlab.matmul, A, B, C, instruction=ins, executor=executor)
     refuses(sentence, ins.emulate, *registers, executor=executor)
-    refuses(sentence, ptxlab.hunt, ins, against="sm_80", executor=executor)
+    refuses(sentence, hunt, ins, against="sm_80", executor=executor)
 
 
 # -- what is sent ------------------------------------------------------------------------------------------

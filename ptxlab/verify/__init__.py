@@ -1,1 +1,0 @@
-"""Inputs on which emulator and GPU may differ, and the search for such differences."""
