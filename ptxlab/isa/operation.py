@@ -20,7 +20,6 @@ from .._util.arguments import as_array, as_index, as_int, broadcast, check_room,
 from .._util.display import display
 from ..errors import PtxlabError, listing, quoted
 from .layout import Layout
-from .mma import MmaForm
 from .modifiers import Modifiers
 from .operand import Operand
 from .product_form import ProductForm
@@ -28,6 +27,7 @@ from .product_form import ProductForm
 if TYPE_CHECKING:
     from ..explorer import Explorer
     from .form import Form
+    from .mma import MmaForm
     from .tensor_memory import TensorOperand
 
 _READ_ONLY = "D is the result and cannot be changed; change A, B or C"
@@ -198,6 +198,8 @@ class Operation(AnyOperation):
     @property
     def mma(self) -> MmaForm:
         """The instruction, for code that handles only warps and warpgroups; tcgen05.mma is an error."""
+        from .mma import MmaForm
+
         if not isinstance(self.ins, MmaForm):
             raise PtxlabError(f"{self.ins.mnemonic}: this needs mma, mma.sp, wmma, wgmma or wgmma.sp")
         return self.ins

@@ -15,6 +15,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, quoted
 from .form import Form
 from .modifiers import Modifiers
+from .operation import Operation
 from .product_form import ProductForm
 
 if TYPE_CHECKING:
@@ -150,10 +151,8 @@ class MatrixInstruction(ShownForm, ProductForm):
         (`selector`, `scale_d`, `enable_input_d`, ...) are those of `ptxlab.isa.modifiers.Modifiers`.
         """
         from ..numerics.emulate import emulate
-        from .operation import Operation
 
-        chosen = Modifiers.from_keywords(modifiers)
-        operation = Operation.of(self, a, b, c, e, scale_a, scale_b, chosen)
+        operation = Operation.of(self, a, b, c, e, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return emulate(operation, model=model, executor=executor)
 
     def run(
@@ -181,7 +180,6 @@ class MatrixInstruction(ShownForm, ProductForm):
         """
         from ..gpu import run
         from ..gpu.runner import run_arrays
-        from .operation import Operation
 
         arrays = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
         chosen = Modifiers.from_keywords(modifiers)
@@ -222,8 +220,6 @@ class MatrixInstruction(ShownForm, ProductForm):
                 from ..gemm.matmul import multiply_on_gpu
 
                 return multiply_on_gpu(self, A, B, C, scale_a, scale_b, modifiers)
-        from .operation import Operation
-
         chosen = Modifiers.from_keywords(modifiers)
         operation = Operation.from_matrices(self, A, B, C, scale_a, scale_b, chosen)
         if on == "gpu":
@@ -232,7 +228,8 @@ class MatrixInstruction(ShownForm, ProductForm):
             return self.d.unpack(run(operation))
         from ..numerics.emulate import emulate
 
-        return self.d.dtype.decode_array(self.d.from_registers(emulate(operation, model=model)))
+        d = emulate(operation, model=model)
+        return self.d.dtype.decode_array(self.d.from_registers(d))
 
     def trace(
         self,
@@ -258,7 +255,6 @@ class MatrixInstruction(ShownForm, ProductForm):
         (-3, -28, '0x40999000')
         """
         from ..numerics.trace import trace
-        from .operation import Operation
 
         chosen = Modifiers.from_keywords(modifiers)
         operation = Operation.from_matrices(self, A, B, C, scale_a, scale_b, chosen)

@@ -149,9 +149,9 @@ def _lowest_set_bit(value: Fraction) -> int:
     return whole.bit_length() - value.denominator.bit_length()
 
 
-def _lowest_bit(value: Fraction, result_type: DType) -> int:
+def _lowest_bit(value: Fraction, d_type: DType) -> int:
     """The power of two of the last bit that the type has for a number of this size."""
-    return max(leading(value), 1 - result_type.bias) - result_type.fraction_bits
+    return max(leading(value), 1 - d_type.bias) - d_type.fraction_bits
 
 
 def _term_rows(trace: Trace, step: Step) -> list[_BitRow]:
@@ -208,10 +208,10 @@ def _tooltip(trace: Trace, term: Term) -> str:
 
 def _result_rows(trace: Trace, step: Step, final: bool) -> list[_BitRow]:
     """The sum, the result, and after the last step what it is compared with."""
-    result_type, value = dtype(step.dtype), step.value
+    d_type, value = dtype(step.dtype), step.value
     lowest_bit = step.last
     if isinstance(value, Fraction) and value:
-        lowest_bit = _lowest_bit(value, result_type)
+        lowest_bit = _lowest_bit(value, d_type)
     bit_rows = [
         _number_row("sum", step.total, "sum", step.grain, cut=step.last, all_bits=True),
         _number_row(f"D {step.code_text}" if final else "result", value, "result", lowest_bit),
@@ -222,7 +222,7 @@ def _result_rows(trace: Trace, step: Step, final: bool) -> list[_BitRow]:
     bit_rows.append(_number_row("exact", trace.exact, "exact", lowest_bit, all_bits=True))
     if trace.fma32 is not None:
         chain = Fraction(trace.fma32) if np.isfinite(trace.fma32) else trace.fma32
-        if result_type.name != "f16":
+        if d_type.name != "f16":
             lowest_bit = None
             if isinstance(chain, Fraction) and chain:
                 lowest_bit = _lowest_bit(chain, dtype("f32"))
@@ -506,26 +506,26 @@ def _integer_grid(trace: Trace, step: Step, title: str) -> Grid:
 
 def _register_grid(step: Step) -> Grid:
     """The bits of D as they stand in its register: sign, exponent and fraction."""
-    result_type = dtype(step.dtype)
+    d_type = dtype(step.dtype)
     # role, bits, heading, tooltip
     parts: list[tuple[Role, int, str, str]] = [
         ("sign", 1, "s", "sign"),
-        ("exponent", result_type.exponent_bits, _exponent_meaning(step.code, result_type), "exponent"),
-        ("result", result_type.fraction_bits, "fraction", "fraction"),
+        ("exponent", d_type.exponent_bits, _exponent_meaning(step.code, d_type), "exponent"),
+        ("result", d_type.fraction_bits, "fraction", "fraction"),
     ]
     cells, heads, start = [], [], 0
-    hover = np.full((1, result_type.bits), "", dtype=object)
+    hover = np.full((1, d_type.bits), "", dtype=object)
     for role, size, heading, tooltip in parts:
         for column in range(start, start + size):
-            digit = str(step.code >> (result_type.bits - 1 - column) & 1)
+            digit = str(step.code >> (d_type.bits - 1 - column) & 1)
             cells.append(Cell(0, column, 1, 1, (digit,), role=role))
         hover[0, start : start + size] = tooltip
         heads.append(Header(start, size, (heading if len(heading) <= 2 * size else "",)))
         start += size
     rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),), names=("D",)),)
-    title = f"the bits of D: {result_type}"
+    title = f"the bits of D: {d_type}"
     return Grid(
-        shape=(1, result_type.bits),
+        shape=(1, d_type.bits),
         cells=tuple(cells),
         hover=hover,
         rows=rows,
@@ -536,12 +536,12 @@ def _register_grid(step: Step) -> Grid:
     )
 
 
-def _exponent_meaning(code: int, result_type: DType) -> str:
+def _exponent_meaning(code: int, d_type: DType) -> str:
     """The exponent of a code, as the field and the bias."""
-    field = code >> result_type.fraction_bits & ((1 << result_type.exponent_bits) - 1)
-    fraction = code & ((1 << result_type.fraction_bits) - 1)
-    if field == (1 << result_type.exponent_bits) - 1:
+    field = code >> d_type.fraction_bits & ((1 << d_type.exponent_bits) - 1)
+    fraction = code & ((1 << d_type.fraction_bits) - 1)
+    if field == (1 << d_type.exponent_bits) - 1:
         return "infinity or NaN"
     if field:
-        return f"{field} - {result_type.bias}"
+        return f"{field} - {d_type.bias}"
     return "0: subnormal" if fraction else "0"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -17,9 +19,11 @@ from ptxlab.isa.form import Form
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operation import Operation
 from ptxlab.numerics.steps import Trace
+from ptxlab.simulation import Simulation
 from ptxlab.simulator import Result
 from ptxlab.simulator.timing.launch_profile import LaunchProfile
 from ptxlab.tcgen05_instruction import TensorControl, TensorInstruction, TensorTransfer
+from tests.contract.surface import PTX
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -51,14 +55,30 @@ def test_the_catalogue_gives_instructions_and_transfers() -> None:
 
 
 def test_what_shows_data_is_there() -> None:
-    """Each class of the table, and the function that answers for it."""
-    classes = {cls.__name__: cls for cls in (ptxlab.Kernel, LaunchProfile, Operation, Result, Trace)}
-    assert DISPLAYS.keys() == classes.keys()
-    for name, asked in DISPLAYS.items():
-        assert ("html" in asked) == issubclass(classes[name], Displayed)
+    """Each class that a notebook shows is in the table, and each function of the table exists."""
+    shown = {cls.__name__ for cls in (ptxlab.Kernel, LaunchProfile, Result, Trace)}
+    assert shown <= {cls.__name__ for cls in Displayed.__subclasses__()}
+    assert all("html" in DISPLAYS[cls.__name__] for cls in Displayed.__subclasses__())
+    assert shown | {Operation.__name__} <= DISPLAYS.keys()
+    for asked in DISPLAYS.values():
         for place in asked.values():
             module, function = place.split(":")
             assert inspect.getdoc(getattr(importlib.import_module(module), function)), place
+
+
+def test_what_users_hold_pickles_and_keeps_its_class() -> None:
+    ins = mma_instruction(F16)
+    kernel = ptxlab.kernel(PTX)
+    result = kernel.simulate(1, 32, np.zeros(32, np.float32), 0.5, trace=True)
+    operands = Operation.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8)))
+    trace = ins.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
+    one_of_each = {type(form): form for form in ptxlab.catalog()}.values()
+    for held in (*one_of_each, kernel, result, operands, trace):
+        again = pickle.loads(pickle.dumps(held))
+        assert type(again) is type(held) and repr(again) == repr(held)
+        assert copy.copy(held).__class__ is type(held)
+    assert isinstance(kernel, ptxlab.Kernel) and isinstance(result, Simulation)
+    assert pickle.loads(pickle.dumps(result))._repr_html_() == result._repr_html_()
 
 
 def test_an_instruction_is_found_once() -> None:

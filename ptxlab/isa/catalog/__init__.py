@@ -20,6 +20,7 @@ from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
 from ..tcgen05 import AnyTcgen05
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
+from ..verbs import MatrixInstruction
 from . import mma, transfer
 
 if TYPE_CHECKING:
@@ -32,18 +33,11 @@ __all__ = [
 
 #: A row of the catalogue.
 AnyForm: TypeAlias = "MmaForm | TransferForm | AnyTcgen05"
+#: A row that multiplies matrices, with D in registers or in tensor memory.
 if TYPE_CHECKING:
-    #: A row that multiplies matrices, with D in registers or in tensor memory.
     Product: TypeAlias = MmaForm | Tcgen05Mma
-
-
-def __getattr__(name: str) -> object:
-    """`Product` loads tcgen05 at first use."""
-    if name != "Product":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ..tcgen05 import Tcgen05Mma
-
-    return MmaForm | Tcgen05Mma
+else:
+    Product = MatrixInstruction
 
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {

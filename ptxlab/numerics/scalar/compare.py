@@ -105,7 +105,7 @@ def set_value(op: Opcode) -> Function:
     """set: all ones or 1.0 for true, 0 for false."""
     relation, combine = _relation(op, op.type), _combine(op)
     if op.type.endswith("x2"):
-        name = op.result_type.removesuffix("x2")
+        name = op.d_type.removesuffix("x2")
         true = np.uint32(_TRUE[name] if name in ("f16", "bf16") else 0xFFFF)
 
         def both(a: Array, b: Array, *c: Array) -> Array:
@@ -116,8 +116,8 @@ def set_value(op: Opcode) -> Function:
             )
 
         return both
-    dtype = unsigned(16 if op.result_type in ("u16", "s16", "f16", "bf16") else 32)
-    yes, no = dtype.type(_TRUE[op.result_type]), dtype.type(0)
+    dtype = unsigned(16 if op.d_type in ("u16", "s16", "f16", "bf16") else 32)
+    yes, no = dtype.type(_TRUE[op.d_type]), dtype.type(0)
     return lambda a, b, *c: np.where(combine(relation(a, b), c), yes, no)
 
 

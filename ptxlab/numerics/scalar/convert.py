@@ -25,7 +25,7 @@ def _reader(type_name: str) -> np.dtype[Any]:
 
 def convert(op: Opcode) -> Function:
     """cvt; a result has the width of its type, so the caller extends it to a wider register."""
-    target, source = op.result_type, op.type
+    target, source = op.d_type, op.type
     if op.rounding == "rs":
         return _round_stochastically(op)
     if "x2" in target or "x2" in source:
@@ -38,7 +38,7 @@ def convert(op: Opcode) -> Function:
 
 
 def _integer_to_integer(op: Opcode) -> Function:
-    read, to = _reader(op.type), _reader(op.result_type)
+    read, to = _reader(op.type), _reader(op.d_type)
     raw, limits, source_limits = unsigned(8 * to.itemsize), np.iinfo(to), np.iinfo(read)
     low = read.type(max(limits.min, source_limits.min))
     high = read.type(min(limits.max, source_limits.max))
@@ -54,7 +54,7 @@ def _integer_to_integer(op: Opcode) -> Function:
 
 def _float_to_integer(op: Opcode) -> Function:
     form, whole, flush = FORMATS[op.type], _WHOLE[op.rounding], "ftz" in op
-    to = _reader(op.result_type)
+    to = _reader(op.d_type)
     bits = 8 * to.itemsize
     raw, limits = unsigned(bits), np.iinfo(to)
     for_nan = raw.type(1 << bits - 1 if form.name == "f64" or bits == 64 else 0)
@@ -78,7 +78,7 @@ def _float_to_integer(op: Opcode) -> Function:
 
 
 def _integer_to_float(op: Opcode) -> Function:
-    read, form = _reader(op.type), FORMATS[op.result_type]
+    read, form = _reader(op.type), FORMATS[op.d_type]
     after, rounding = finish(op, form), op.rounding
 
     def to_float(a: Array) -> Array:
@@ -194,7 +194,7 @@ def _round_to_finite_tf32(a: Array) -> Array:
 
 def _convert_packed(op: Opcode) -> Function:
     """cvt of two values: a and b, or the halves of a, give the upper and the lower half of the result."""
-    source, target = op.type, op.result_type
+    source, target = op.type, op.d_type
     if target == "ue8m0x2":
         return _pack_halves(op, _to_power_of_two(op, source))
     if source == "ue8m0x2":
@@ -205,7 +205,7 @@ def _convert_packed(op: Opcode) -> Function:
 
 def _pack_halves(op: Opcode, lane: Function) -> Function:
     """A conversion of two values from the conversion of one, `lane`."""
-    source, target = op.type, op.result_type
+    source, target = op.type, op.d_type
     out_bits, raw = width_of(target) // 2, unsigned(width_of(target))
     in_bits = width_of(source) // 2
     in_lane, in_raw = unsigned(max(in_bits, 8)), unsigned(width_of(source))
@@ -226,10 +226,10 @@ def _pack_halves(op: Opcode, lane: Function) -> Function:
 
 def _round_stochastically(op: Opcode) -> Function:
     """cvt.rs: f32 sources and a word of random bits, the first source in the highest bits of the result."""
-    name, _, lanes = op.result_type.partition("x")
+    name, _, lanes = op.d_type.partition("x")
     form, finite, after = FORMATS[name], "satfinite" in op, finish(op, FORMATS[name])
-    raw = unsigned(width_of(op.result_type))
-    shift = raw.type(width_of(op.result_type) // int(lanes))
+    raw = unsigned(width_of(op.d_type))
+    shift = raw.type(width_of(op.d_type) // int(lanes))
     random_bits = {"f16": 13, "e2m1": 8}.get(name, 16)
 
     def convert(*sources: Array) -> Array:
@@ -272,7 +272,7 @@ def _reversed(halves: Array) -> Array:
 
 def convert_pack(op: Opcode) -> Function:
     """cvt.pack: two integers saturated and packed below the bits of c."""
-    name = op.result_type
+    name = op.d_type
     bits = int(name[1:])
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
     mask = np.uint32((1 << bits) - 1)

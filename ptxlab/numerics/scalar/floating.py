@@ -44,7 +44,7 @@ def finish(op: Opcode, form: Format) -> Function | None:
 
 def arithmetic(op: Opcode) -> Function:
     """add, sub, mul, fma, mad, div, rcp, sqrt of floating-point types, rounded once."""
-    form, _ = lane_format(op.result_type)
+    form, _ = lane_format(op.d_type)
     compute = _double(op, form) if form.name == "f64" else _narrow(op, form)
     after, oob, sign = finish(op, form), "oob" in op, form.dtype.type(form.sign)
 

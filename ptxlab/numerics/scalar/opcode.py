@@ -81,7 +81,7 @@ class Opcode:
         return self.types[-1] if self.types else "pred"
 
     @property
-    def result_type(self) -> str:
+    def d_type(self) -> str:
         """The type of the result: the first one."""
         return self.types[0] if self.types else "pred"
 
@@ -118,7 +118,7 @@ class Row:
     def types(self, opcode: Opcode, words: str) -> tuple[str, ...]:
         """The types that `sources` or `results` mean for an opcode."""
         twice = f"{opcode.type[0]}{2 * opcode.bits}"
-        named = {"t": opcode.type, "d": opcode.result_type, "w": twice, "p": "pred", "i": "b32"}
+        named = {"t": opcode.type, "d": opcode.d_type, "w": twice, "p": "pred", "i": "b32"}
         return tuple(named.get(word, word) for word in words.replace("?", "").split())
 
     def integers(self, words: str) -> tuple[bool, ...]:

@@ -30,7 +30,7 @@ def simd(op: Opcode) -> Function:
     a_read, b_read = (_lane_dtype(type_name, bits) for type_name in op.types[-2:])
     lane = np.dtype(f"u{bits // 8}")
     function = _comparison(op) if name == "vset" else _OPERATIONS[name]
-    is_signed = op.result_type == "s32"
+    is_signed = op.d_type == "s32"
 
     def run(a: Array, b: Array, c: Array) -> Array:
         x = np.ascontiguousarray(a)[..., np.newaxis].view(a_read).astype(np.int32)
