@@ -22,13 +22,13 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..memory import Tile
 from ..memory.tcgen05_tiles import shared_tile
 from ..numerics import models as all_models
 from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
-from ..views.places import shared_elements, shared_operand, tensor_elements, with_mn_major
+from ..views.location import shared_operand, thread_words
 from ..views.tile_pictures import operand_tile
 from . import output
 from .arguments import find_operand, form_of, names_tcgen05, operand_name
@@ -155,7 +155,7 @@ def _abridge(line: str) -> str:
 
 def _holder_name(name: str, form: Form) -> str:
     """``thread`` instead of ``lane`` for a warpgroup, 0 to 127: a lane is one of 32."""
-    if isinstance(form, Tcgen05Form) or all(op.holder == "lane" for op in form.operands.values()):
+    if all(op.holder == "lane" for op in form.operands.values()):
         return name
     return {"lane": "thread", "lanes": "threads"}.get(name, name)
 
@@ -169,10 +169,10 @@ def where(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
     name, in_tensors = operand_name(form, args.operand), isinstance(form, Tcgen05Form)
     element = f"{args.operand.upper()}[{args.row}][{args.column}]"
-    if args.explain and not isinstance(form, Tcgen05Form):
+    if args.explain and not in_tensors:
         return _explain(form, name, args, style)
     place = (args.row, args.column, args.swizzle, args.transposed)
-    sparse = name == "A" and isinstance(form, Product) and form.sparse
+    sparse = name == "A" and form.sparse
     if sparse and not args.stored and isinstance(form, Product):
         places = views.sparse_where(form, *place)
         if args.json:
@@ -181,7 +181,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
         places = replace(places, nibble=nibble, places=stored)
         return sparse_places_text(element, _title(form), places, style)
     title = f"stored {element}" if sparse else element
-    if args.explain and isinstance(form, Tcgen05Form):
+    if args.explain and in_tensors:
         if name != "D":
             raise PtxlabError(f"--explain is for an element of D, found {name}")
         table = tensor_explain(form, *place)
@@ -198,7 +198,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
 
 def _title(form: Form) -> str:
     """The mnemonic; for tcgen05.mma, with the shape from its descriptor."""
-    return f"{form.mnemonic}, {form.shape}" if isinstance(form, Tcgen05Mma) else form.mnemonic
+    return f"{form.mnemonic}, {form.shape}" if form.descriptor else form.mnemonic
 
 
 def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> str:
@@ -345,11 +345,11 @@ def _tensor_layout(form: Tcgen05Form, args: argparse.Namespace, style: Style) ->
         if not rows:
             form.tensor(name)  # says what there is
         return str(rows[0][3])
-    if args.format == "csv":
-        return as_csv(tensor_elements(form, name))
-    if args.format == "json":
-        elements = tensor_elements(form, name)
-        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    if args.format in ("csv", "json"):
+        op = form.find(name)
+        if isinstance(form, Tcgen05Transfer) and op.holds_words:
+            return _all_places(form, name, thread_words(form), args)
+        return _all_places(form, name, views.layout(op), args)
     picture = views.fragment(form, name, lane=args.lane)
     in_tensors = name in form.tensors
     table = views.tensor_blocks(form, name) if in_tensors else views.grid_table(picture.grids[0])
@@ -359,24 +359,25 @@ def _tensor_layout(form: Tcgen05Form, args: argparse.Namespace, style: Style) ->
 def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: Style) -> str:
     """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
     operand = form.operands[name]
-    if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
-    if args.transposed:
-        form = with_mn_major(form, operand)
-    memory = shared_tile(form, operand, args.swizzle)
-    operand = shared_operand(form, operand)
+    if args.transposed and isinstance(form, Tcgen05Mma):
+        form = form.with_mn_major(name)
+    memory = shared_tile(form.operands[name], args.swizzle)
+    operand = shared_operand(operand)
     if args.format in ("cute", "formula"):
         return memory.cute
     if args.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
         return svg(operand_tile(form, form.operands[name], args.swizzle), args)
-    if args.format == "csv":
-        return as_csv(shared_elements(form, name, args.swizzle))
-    if args.format == "json":
-        elements = shared_elements(form, name, args.swizzle)
-        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    if args.format in ("csv", "json"):
+        return _all_places(form, name, views.layout(form.operands[name], args.swizzle), args)
     return _tile_text(form, operand, memory, args, style)
+
+
+def _all_places(form: Form, name: str, elements: views.Table, args: argparse.Namespace) -> str:
+    if args.format == "csv":
+        return as_csv(elements)
+    return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
 
 
 def _tile_text(
@@ -396,11 +397,11 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
     form, table = form_of(args), None
     if not isinstance(form, Product) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
-    if isinstance(form, Tcgen05Mma):
+    if form.d.space == "tensor":
         if args.selector:
             form = form.with_descriptor(selector=args.selector)
         picture, table = views.tensor_memory(form, "E"), views.tensor_blocks(form, "E")
-        nibbles = tensor_elements(form, "E")
+        nibbles = views.layout(form.tensor("E"))
     else:
         picture = views.metadata(form, selector=args.selector)
         nibbles = views.grid_table(picture.grids[0])

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.files import notebooks
-from ..isa.operand import Operand, Place
+from ..isa.location import Place
+from ..isa.operand import Operand
 from .answers import Unanswered, WrongForm, plain, raised, within_time_limit
 
 #: The sign, the words and the colour of each state of a verdict.

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index, as_text
 from ..errors import PtxlabError, counted, listing, quoted
 from ..isa.dtypes import DType
+from ..isa.location import Place
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand, Place
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.operand import Operand
 from ..views.labels import index_range
-from ..views.places import selected_by
 from .instruction_info import bit_parts
 from .parse_cell import format_value, parse
 from .state import ExplorerState
@@ -310,12 +309,10 @@ def element_letter(name: str) -> str:
 
 def in_registers(state: ExplorerState) -> tuple[str, ...]:
     """Matrices in registers, without C, which has the layout of D."""
-    if isinstance(state.ins, Tcgen05Mma):
-        return ()
     return tuple(
         name for name in ("A", "B", "D", "E", "SFA", "SFB")
         if name in state.operation.names
-        and state.operation.operand(held_name(state, name)).layout is not None
+        and state.operation.operand(held_name(state, name)).space == "register"
     )  # fmt: skip
 
 
@@ -326,7 +323,7 @@ def held_name(state: ExplorerState, name: str) -> str:
 
 def operand_in_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.operation.operand(name)
-    if not isinstance(operand, Operand):
+    if operand.space == "tensor":
         raise PtxlabError(f"{_label(name)} is in tensor memory: no lane holds it")
     if operand.layout is None:
         raise PtxlabError(f"{_label(name)} is in shared memory: no lane holds it")
@@ -368,7 +365,7 @@ def draw_held(state: ExplorerState, random: np.random.Generator, name: str) -> N
 
 def selected_words(state: ExplorerState, name: str) -> str:
     operand = operand_in_registers(state, held_name(state, name))
-    selected = selected_by(state.ins, operand, state.operation.copy_index(name))
+    selected = operand.read_with(state.operation.copy_index(name))
     return f" for {selected}" if selected else ""
 
 
@@ -486,7 +483,7 @@ def nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple[
     ins = state.ins
     changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
                   if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
     if ins.scale_vec or ins.bit_op or changed:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._util.arguments import as_index, as_text
 from ..errors import PtxlabError, listing, located, quoted
-from ..isa.operand import Place
+from ..isa.location import Place
 from ..isa.operation import Operation
 from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d

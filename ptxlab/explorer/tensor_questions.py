@@ -12,8 +12,9 @@ import numpy as np
 from .._util.arguments import as_index, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
+from ..isa.location import TensorPlace
 from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import LANES, TensorOperand, TensorPlace
+from ..isa.tensor_memory import LANES, TensorOperand
 from .question import (
     CellQuestion,
     MatrixQuestion,

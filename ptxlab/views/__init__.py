@@ -19,10 +19,10 @@ from .grid import Cell, Grid, Header
 from .highlight import source
 from .launch_profile import roofline
 from .layout_pictures import named_layout
+from .location import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
-from .places import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales
