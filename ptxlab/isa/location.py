@@ -6,10 +6,7 @@ what holds its elements.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from .operand import MatrixOperand
+from typing import NamedTuple, Protocol, TypeAlias
 
 #: What a table says of a place, by heading.
 Cells: TypeAlias = dict[str, int | str]
@@ -23,6 +20,17 @@ def bit_span(low: int, high: int) -> str:
 def bit_range(low: int, high: int) -> str:
     """The same in brackets, as in PTX: ``[7..4]``, or ``[7]``."""
     return f"[{bit_span(low, high)}]"
+
+
+class Named(Protocol):
+    """What a place asks its operand: its name, what holds its elements, and how many CTAs do."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def holder(self) -> str: ...
+    @property
+    def ctas(self) -> int: ...
 
 
 class Place(NamedTuple):
@@ -52,11 +60,11 @@ class Place(NamedTuple):
         """``[23..20]``."""
         return bit_range(self.low, self.high)
 
-    def words(self, operand: MatrixOperand) -> str:
+    def words(self, operand: Named) -> str:
         """``lane 4, register 3, bits [23..20]``; of a warpgroup ``thread 100, ...``."""
         return f"{operand.holder} {self.lane}, register {self.register}, bits {self.bits}"
 
-    def cells(self, operand: MatrixOperand) -> Cells:
+    def cells(self, operand: Named) -> Cells:
         """What a table says."""
         element = f"{operand.name.lower()}{self.element}"
         return {"lane": self.lane, "element": element, "register": self.register, "bits": self.bits}
@@ -118,12 +126,12 @@ class TensorPlace(NamedTuple):
         """``[31..0]``."""
         return bit_range(self.low, self.high)
 
-    def words(self, operand: MatrixOperand) -> str:
+    def words(self, operand: Named) -> str:
         """``lane 67, column 2, bits [31..0]``; in a pair of CTAs with the CTA before it."""
         cta = f"CTA {self.cta}, " if operand.ctas > 1 else ""
         return f"{cta}lane {self.lane}, column {self.column}, bits {self.bits}"
 
-    def cells(self, operand: MatrixOperand) -> Cells:
+    def cells(self, operand: Named) -> Cells:
         """What a table says."""
         return {
             "cta": self.cta,

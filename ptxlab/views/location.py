@@ -719,9 +719,9 @@ def holds(ins: Form | str, name: str, lane: int, register: int | None = None, ct
 
 
 def layout(op: AnyOperand, swizzle: int = 0, transposed: bool = False) -> Table:
-    """Every element in every lane, one row each; in tensor and in shared memory, every place of every element.
+    """Every element in every lane, one row each; in tensor and in shared memory, the places of every element.
 
-    Of an operand that a pair of CTAs shares in shared memory, the part of the first.
+    Of an operand that a pair of CTAs has in shared memory, the part of the first.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
