@@ -24,7 +24,6 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace, style: Style) -> str:
         raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MAX_MMAS:,}")
     if args.on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
-    if isinstance(form, Tcgen05Mma) and args.selector:
+    if form.d.space == "tensor" and args.selector:
         form = form.with_descriptor(selector=args.selector)
     else:
         form.check_modifiers(Modifiers(selector=args.selector))
@@ -86,7 +85,7 @@ def _run_batch(form: Product, args: argparse.Namespace) -> tuple[dict[str, NDArr
         for number, start in enumerate(range(0, args.batch, size)):
             count = min(size, args.batch - start)
             seed = args.seed + (number << 64)
-            selector = 0 if isinstance(form, Tcgen05Mma) else args.selector
+            selector = 0 if form.descriptor else args.selector
             operands = inputs.make(form, _default_category(form), count, seed, selector)
             results = _results(form, operands, args.on)
             first = first or {name: registers[0] for name, registers in results.items()}

@@ -414,19 +414,20 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
 
 def cute(args: argparse.Namespace, style: Style) -> str:
     form = form_of(args)
-    if isinstance(form, Tcgen05Form):
+    in_tensors = isinstance(form, Tcgen05Form)
+    if in_tensors:
         table = _tensor_cute(form, args.operand)
     else:
         table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
     if args.json:
         return as_json({"instruction": form.mnemonic, "operands": table})
-    if args.operand and not isinstance(form, Tcgen05Form):
+    if args.operand and not in_tensors:
         ((_, strides, sizes),) = table.rows
         return f"{strides}  // {sizes}"
     return as_text(table, style)
 
 
-def _tensor_cute(form: Tcgen05Form, operand: str | None) -> views.Table:
+def _tensor_cute(form: Form, operand: str | None) -> views.Table:
     table = views.tensor_layouts(form)
     if not table.rows:
         raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")
