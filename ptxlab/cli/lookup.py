@@ -24,11 +24,11 @@ from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..memory import Tile
-from ..memory.tcgen05_tiles import shared_tile
+from ..memory.tcgen05_tiles import shared_tile, stored_operand
 from ..numerics import models as all_models
 from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
-from ..views.location import shared_operand, thread_words
+from ..views.location import thread_words
 from ..views.tile_pictures import operand_tile
 from . import output
 from .arguments import find_operand, form_of, names_tcgen05, operand_name
@@ -362,7 +362,7 @@ def _tensor_tile(form: Tcgen05Form, name: str, args: argparse.Namespace, style: 
     if args.transposed and isinstance(form, Tcgen05Mma):
         form = form.with_mn_major(name)
     memory = shared_tile(form.operands[name], args.swizzle)
-    operand = shared_operand(operand)
+    operand = stored_operand(operand)
     if args.format in ("cute", "formula"):
         return memory.cute
     if args.format == "svg":

@@ -82,19 +82,14 @@ class Slot(NamedTuple):
     low: int
     high: int
 
-    @property
-    def bits(self) -> str:
-        """``[31..0]``."""
-        return bit_range(self.low, self.high)
-
     def words(self) -> str:
         """``thread 37, register 0, bits [31..0]``."""
-        return f"thread {self.thread}, register {self.register}, bits {self.bits}"
+        return f"thread {self.thread}, register {self.register}, bits {bit_range(self.low, self.high)}"
 
     def cells(self) -> Cells:
         """What a table says."""
-        warp = self.thread // 32
-        return {"thread": self.thread, "warp": warp, "register": self.register, "bits": self.bits}
+        bits = bit_range(self.low, self.high)
+        return {"thread": self.thread, "warp": self.thread // 32, "register": self.register, "bits": bits}
 
 
 class TensorPlace(NamedTuple):

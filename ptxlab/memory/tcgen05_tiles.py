@@ -17,6 +17,7 @@ in each 32 lanes, as `tcgen05.cp.32x128b.warpx4` copies them; indices and values
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..errors import PtxlabError, quoted
 from ..isa.location import SharedPlace
 from ..isa.operand import Operand, Packing
 from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES
 from .tile import Tile
 
@@ -193,14 +195,7 @@ def shared_tile(operand: Operand, swizzle: int = 0) -> Tile:
     packing = operand.packing
     if packing is None:
         return Tile.of(operand, swizzle)
-    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
-    rows, bits = lines // packing.ctas, operand.dtype.bits
-    if packing.indexed:
-        bits, k = 8, COLUMN_BYTES
-    elif packing.padded:
-        bits = 8
-    elif bits == 6:
-        bits, k = 8, k * 6 // 8
+    bits, rows, k = _stored_size(operand)
     if packing.mn_major:
         if bits == 32:
             return Tile(bits, -(-rows // 32) * 32, k, "MN", 128, chunk=32)
@@ -215,6 +210,37 @@ def shared_tile(operand: Operand, swizzle: int = 0) -> Tile:
             f"reads them from one atom; take a wider one or none"
         )
     return tile
+
+
+def _stored_size(operand: Operand) -> tuple[int, int, int]:
+    """Bits, lines in one CTA, and depth of what lies in shared memory: bytes, where not whole elements do."""
+    packing, bits = operand.packing or Packing(), operand.dtype.bits
+    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
+    if packing.indexed:
+        bits, k = 8, COLUMN_BYTES
+    elif packing.padded:
+        bits = 8
+    elif bits == 6:
+        bits, k = 8, k * 6 // 8
+    return bits, lines // packing.ctas, k
+
+
+def stored_operand(operand: Operand) -> Operand:
+    """A or B of tcgen05.mma as its bytes lie in the shared memory of one CTA.
+
+    Each CTA of a pair has half of the rows of A, or half of the columns of B. Elements of 6 and 4 bits are
+    stored 16 to each 16 bytes, followed by padding, unless the instruction takes them without padding
+    ("Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory").
+
+    >>> import ptxlab
+    >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
+    >>> stored_operand(pair.b).describe()
+    'B 32x128 b8, in shared memory'
+    """
+    bits, lines, k = _stored_size(operand)
+    whole = bits == operand.dtype.bits and not (operand.packing and operand.packing.indexed)
+    shape = (lines, k) if operand.name == "A" else (k, lines)
+    return replace(operand, dtype=operand.dtype if whole else TYPES["b8"], shape=shape)
 
 
 def shared_places(

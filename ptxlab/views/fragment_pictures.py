@@ -17,6 +17,7 @@ from ..isa.form import Form
 from ..isa.location import bit_range
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
@@ -25,7 +26,6 @@ from .colours import TileColour, lane_colour_notes
 from .grid import Box, Cell, Grid, Header, State, headers, tooltips
 from .labels import element_names, index_range, layout_note
 from .location import (
-    AnyOperand,
     Holders,
     figures_of,
     holders_of,

@@ -21,18 +21,15 @@ from ..isa.form import Form
 from ..isa.layout import Layout
 from ..isa.location import Cells, Place, SharedPlace, TensorPlace
 from ..isa.operand import Operand, as_operand
+from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any, parse_product
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory import Tile
-from ..memory.tcgen05_tiles import COLUMN_BYTES, shared_places, shared_source
+from ..memory.tcgen05_tiles import shared_places, shared_source
 from .grid import Header, tooltips
 from .labels import index_range
 from .table import Table, Value
-
-#: A matrix of an instruction: in lanes, in shared memory, in tensor memory.
-AnyOperand = Operand | TensorOperand
 
 _WARP = 32
 
@@ -555,32 +552,6 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False, tile: Tile 
     return Table(heads, tuple(rows), tuple(cores))
 
 
-def shared_operand(operand: Operand) -> Operand:
-    """A or B of tcgen05.mma as its bytes lie in the shared memory of one CTA.
-
-    Each CTA of a pair has half of the rows of A, or half of the columns of B. Elements of 6 and 4 bits are
-    stored 16 to each 16 bytes, followed by padding, unless the instruction takes them without padding
-    ("Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory").
-
-    >>> import ptxlab
-    >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
-    >>> shared_operand(pair.b).describe()
-    'B 32x128 b8, in shared memory'
-    """
-    rows, columns = operand.shape
-    rows, columns = (
-        (rows // operand.ctas, columns) if operand.name == "A" else (rows, columns // operand.ctas)
-    )
-    if operand.packing and operand.packing.padded:
-        return replace(operand, dtype=TYPES["b8"], shape=(rows, columns))
-    if operand.packing and operand.packing.indexed:
-        return replace(operand, dtype=TYPES["b8"], shape=(COLUMN_BYTES, columns))
-    if operand.dtype.bits == 6:  # bytes: an element may begin in one and end in the next
-        along = (rows, columns * 6 // 8) if operand.name == "A" else (rows * 6 // 8, columns)
-        return replace(operand, dtype=TYPES["b8"], shape=along)
-    return replace(operand, shape=(rows, columns))
-
-
 # -- sparse A --------------------------------------------------------------------------------------------
 
 _NOT_STORED = "not stored: counts as 0"
@@ -776,7 +747,7 @@ def _tensor(form: Form, op: AnyOperand) -> TensorOperand:
     )
 
 
-def tensor_layouts(form: Tcgen05Form | str) -> Table:
+def tensor_layouts(form: Form | str) -> Table:
     """Where each operand of a form is, and its layout in CuTe's notation.
 
     >>> import ptxlab

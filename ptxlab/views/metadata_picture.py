@@ -14,13 +14,14 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.form import Form
 from ..isa.location import bit_range
+from ..isa.operation import AnyOperand
 from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
 from .labels import index_range
-from .location import AnyOperand, Holders, as_product, holders_of, k_headings, warp_notes
+from .location import Holders, as_product, holders_of, k_headings, warp_notes
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
