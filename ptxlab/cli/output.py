@@ -21,7 +21,7 @@ from typing import TextIO
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
 from ..views import Picture, Table, palette
-from ..views.location import SparsePlaces
+from ..views.element_location import SparsePlaces
 
 _MAX_MESSAGE = 1500  # characters; sentences are far shorter, but what they repeat may not be
 _LONG_WORD = re.compile(r"(\S{60})\S{100,}")  # longer than any mnemonic, which has up to 120 characters

@@ -23,9 +23,7 @@ from ..isa.sparsity import Structure
 from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
 from ..isa.tensor_memory import LANES
 from .colours import TileColour, lane_colour_notes
-from .grid import Box, Cell, Grid, Header, State, headers, tooltips
-from .labels import element_names, index_range, layout_note
-from .location import (
+from .element_location import (
     Holders,
     figures_of,
     holders_of,
@@ -35,6 +33,8 @@ from .location import (
     product_operand,
     warp_notes,
 )
+from .grid import Box, Cell, Grid, Header, State, headers, tooltips
+from .labels import element_names, index_range, layout_note
 from .metadata_picture import metadata
 from .picture import Picture
 from .scale_pictures import scales

@@ -11,10 +11,10 @@ from ..isa.parse import parse_any
 from ..memory import BANKS, SharedLayout
 from ..memory.triton_layouts import TritonLayout, is_triton_layout
 from .colours import bank_key, bank_tint, lane_colour_notes
+from .element_location import lane_runs
 from .fragment_pictures import lane_cells
 from .grid import Entry, Grid, headers, tooltips, uniform_grid
 from .labels import index_range
-from .location import lane_runs
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 

@@ -16,9 +16,9 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
 from ..isa.operation import AnyOperand
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
+from .element_location import Holders, as_product, holders_of, product_operand, warp_notes
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
 from .labels import index_range, number_text
-from .location import Holders, as_product, holders_of, product_operand, warp_notes
 from .metadata_picture import metadata
 from .picture import Picture
 from .tile_pictures import k_major_chunks

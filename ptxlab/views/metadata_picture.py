@@ -19,9 +19,9 @@ from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
+from .element_location import Holders, as_product, holders_of, k_headings, warp_notes
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
 from .labels import index_range
-from .location import Holders, as_product, holders_of, k_headings, warp_notes
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 

@@ -21,10 +21,10 @@ from ..isa.operation import Operation
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
+from .element_location import as_product, holders_of, product_operand
 from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, Part, as_element, as_part, headers
 from .labels import index_range
-from .location import as_product, holders_of, product_operand
 from .matrix_pictures import (
     NOT_STORED,
     MatrixStyle,

@@ -24,10 +24,10 @@ from ..isa.repack import Repack
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
+from .element_location import as_product, figures_of, joined_runs, product_operand
 from .fragment_pictures import operand_notes
 from .grid import Cell, Grid, Header, State, as_part, numbered_grid, tooltips
 from .labels import index_range, number_text
-from .location import as_product, figures_of, joined_runs, product_operand
 from .picture import Picture
 
 _MAX_REGISTERS = 8  # of an operand in a picture of a lane

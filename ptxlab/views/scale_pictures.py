@@ -21,9 +21,9 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
+from .element_location import Holders, as_product, holders_of, k_headings, one_matrix
 from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, tooltips, uniform_grid
 from .labels import index_range, number_text
-from .location import Holders, as_product, holders_of, k_headings, one_matrix
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
