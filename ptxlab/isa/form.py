@@ -195,21 +195,6 @@ class Form(ABC):
             )
         return operand
 
-    def tensor(self, name: str) -> TensorOperand:
-        """The matrix of that name in tensor memory, in either case.
-
-        >>> import ptxlab
-        >>> ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32").tensor("D").ctas
-        2
-        """
-        tensor = self.tensors.get(name.upper()) if is_a(name, str) else None
-        if tensor is None:
-            raise PtxlabError(
-                f"{self.mnemonic} has no {quoted(name)} in tensor memory; it has "
-                f"{listing(self.tensors) if self.tensors else 'no matrix of its own there'}"
-            )
-        return tensor
-
     def find(self, name: str) -> Operand | TensorOperand:
         """The matrix of that name, in either case, wherever it is."""
         return self.operand(name)

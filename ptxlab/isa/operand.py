@@ -349,10 +349,7 @@ class Operand(MatrixOperand):
         """
         layout = self._layout_of_lanes()
         lane = as_index(lane, self.holder, layout.lanes, f"operand {self.name}: ")
-        return self.place_of(lane, as_index(element, "element", layout.elements, f"operand {self.name}: "))
-
-    def place_of(self, lane: int, element: int) -> Place:
-        """Like `place`, for a lane and an element that exist."""
+        element = as_index(element, "element", layout.elements, f"operand {self.name}: ")
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
         return Place(lane, element, register, low, low + self.dtype.bits - 1)
@@ -395,6 +392,7 @@ class Operand(MatrixOperand):
         >>> ptxlab.instruction(f"mma.sync.aligned.{scaled}").scale_b.read_with(3)
         'byte-id 2, thread-id 1'
         """
+        copy = as_int(copy, "copy")
         if self.name == "E":
             return f"selector {copy}"
         if "block" in self.axes:

@@ -173,8 +173,7 @@ class TensorOperand(MatrixOperand):
 
     # -- where things are ------------------------------------------------------------------------------------
 
-    def places_of(self, lane: int, element: int) -> list[TensorPlace]:
-        """Where an element of a lane is, one of 256 in a pair of CTAs; of 6 bits it may be in two columns."""
+    def _places(self, lane: int, element: int) -> list[TensorPlace]:
         column, low = divmod(element * self.width, _WORD)
         low += self.padding
         high = low + self.dtype.bits - 1
@@ -194,17 +193,18 @@ class TensorOperand(MatrixOperand):
         row = as_index(row, "row", self.shape[0], f"operand {self.name}: ")
         col = as_index(col, "column", self.shape[1], f"operand {self.name}: ")
         holders = self.layout.holders(row + self.start[0], col + self.start[1])
-        return [place for lane, element in holders for place in self.places_of(lane, element)]
+        return [place for lane, element in holders for place in self._places(lane, element)]
 
     def held_by(self, lane: int) -> Iterator[tuple[TensorPlace, int, int]]:
         """(place, row, column) of the elements in a lane, one of 256 in a pair of CTAs, copy by copy.
 
         An element of 6 bits may be in two neighbouring columns, its lower bits first.
         """
+        lane = as_index(lane, "lane", self.lanes, f"operand {self.name}: ")
         (row, col), (rows, columns) = self.start, self.shape
         at = self.layout._coords[:, row : row + rows, col : col + columns]
         for copy, m, n in np.argwhere(at[..., 0] == lane).tolist():
-            for place in self.places_of(lane, int(at[copy, m, n, 1])):
+            for place in self._places(lane, int(at[copy, m, n, 1])):
                 yield place, m, n
 
     def holds(self, lane: int, column: int, cta: int = 0) -> list[tuple[int, int]]:

@@ -282,8 +282,8 @@ class _InRegisters(Holders):
     def _element_texts(self) -> dict[int, tuple[str, str]]:
         """Name, and register and bits, of every element of a lane."""
         letter, texts = self.operand.name.lower(), {}
-        for element in np.unique(self.elements).tolist():
-            place = self.operand.place_of(0, element)
+        for element in np.unique(self.elements[self.elements >= 0]).tolist():
+            place = self.operand.place(0, element)
             texts[element] = f"{letter}{element}", f"register {place.register}, bits {place.bits}"
         return texts
 
@@ -440,7 +440,7 @@ def _lanes_text(lanes: tuple[int, ...], ctas: int) -> str:
 
 def _word(element: int, operand: TensorOperand) -> str:
     """Column, and the bits of it where they are not all; of 6-bit elements that may be two columns."""
-    places = operand.places_of(0, element)
+    places = operand._places(0, element)
     if operand.dtype.bits == 32:
         return f"column {places[0].column}"
     return ", and ".join(f"column {place.column}, bits {place.bits}" for place in places)

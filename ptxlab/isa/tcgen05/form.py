@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._util.arguments import as_text
+from ..._util.arguments import as_text, is_a
+from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..form import Form
 from ..operand import Operand
@@ -102,6 +103,21 @@ class Tcgen05Form(Form):
     def usual_target(self) -> str:
         """The target to compile for where none is named, or the first of its own if that lacks it."""
         return "sm_100a" if self.supports("sm_100a") else self.targets[0]
+
+    def tensor(self, name: str) -> TensorOperand:
+        """The matrix of that name in tensor memory, in either case.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32").tensor("D").ctas
+        2
+        """
+        tensor = self.tensors.get(name.upper()) if is_a(name, str) else None
+        if tensor is None:
+            raise PtxlabError(
+                f"{self.mnemonic} has no {quoted(name)} in tensor memory; it has "
+                f"{listing(self.tensors) if self.tensors else 'no matrix of its own there'}"
+            )
+        return tensor
 
     def find(self, name: str) -> Operand | TensorOperand:
         """The matrix of that name, in either case, wherever it is."""

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.arguments import is_a, is_name
+from ..._util.arguments import as_flag, as_text, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..instruction_descriptor import (
@@ -375,7 +375,8 @@ class Tcgen05Mma(Tcgen05Form, ProductForm):
         >>> form.with_mn_major("B").descriptor.transpose_b
         True
         """
-        return self.with_descriptor(None, **{f"transpose_{name.lower()}": mn_major})
+        field = f"transpose_{as_text(name, 'name').lower()}"
+        return self.with_descriptor(None, **{field: as_flag(mn_major, "mn_major")})
 
     def supports(self, target: str) -> bool:
         """Whether a target has this instruction with this descriptor; an unknown target is an error."""
