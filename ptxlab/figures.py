@@ -40,8 +40,6 @@ from .isa.form import Form
 from .isa.modifiers import Modifiers
 from .isa.operation import Operation
 from .isa.parse import parse_any
-from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from .isa.transfer import TransferForm
 from .numerics.trace import trace as trace_operands
 from .views.charts import LineChart
 from .views.drawing import Drawing, svg_document
@@ -230,7 +228,7 @@ def form_picture(ins: Form | str, what: str | None = None, **options: Any) -> Pi
         )
     name = what
     if name is None:
-        name = "D" if isinstance(form, Tcgen05Mma) else names[0]
+        name = "D" if "D" in form.tensors else names[0]
     if not is_name(name, names):
         raise PtxlabError(f"no figure {quoted(what)} of {form.mnemonic}; there are {listing(names, 14)}")
     view, arguments, defaults = _view(form, name, has_numbers=bool(_NUMBERS & options.keys()))
@@ -254,15 +252,14 @@ def form_picture(ins: Form | str, what: str | None = None, **options: Any) -> Pi
 def _names(form: Form) -> list[str]:
     """The names of all pictures of an instruction."""
     if not isinstance(form, Product):
-        tensors = list(form.tensors) if isinstance(form, Tcgen05Form) else []
-        return [*tensors, *form.operands, "lane"] if form.operands else tensors
+        return [*form.tensors, *form.operands, "lane"] if form.operands else [*form.tensors]
     names = ["product", "A", "B", "C", "D"]
     if form.sparse:
         names += ["stored", "metadata"]
     if form.scale_a is not None:
         names.append("scales")
     names += ["lane", "trace"]
-    if not isinstance(form, Tcgen05Mma):
+    if form.descriptor is None:
         return names
     return [*names, *(name for name in form.tensors if name not in names), "descriptor"]
 
@@ -276,11 +273,11 @@ def _view(form: Form, name: str, *, has_numbers: bool) -> _View:
     if not isinstance(form, Product):
         if name == "lane":
             return views.lane, {"ins": form, "operand": next(iter(form.operands))}, {"lane": 0}
-        if isinstance(form, TransferForm):
-            return views.fragment, {"ins": form, "operand": name}, {}
-        if isinstance(form, Tcgen05Transfer) and name == "R":
+        if name in form.tensors:
+            return views.tensor_memory, {"ins": form, "operand": name}, {}
+        if form.operand(name).holds_words:
             return views.tensor_registers, {"move": form}, {}
-        return views.tensor_memory, {"ins": form, "operand": name}, {}
+        return views.fragment, {"ins": form, "operand": name}, {}
     match name:
         case "product":
             return views.product, {"ins": form}, {}
@@ -296,7 +293,7 @@ def _view(form: Form, name: str, *, has_numbers: bool) -> _View:
             return views.instruction_descriptor, {"descriptor": form}, {}
     if has_numbers:
         return views.values, {"ins": form, "operand": name}, {}
-    if isinstance(form, Tcgen05Mma):
+    if form.tensors:
         operand = {"C": "D", "stored": "A"}.get(name, name)
         if operand in form.tensors:
             return views.tensor_memory, {"ins": form, "operand": operand}, {}

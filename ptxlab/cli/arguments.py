@@ -74,7 +74,7 @@ def operand_name(form: Form, text: str) -> str:
     if not isinstance(form, Tcgen05Form):
         return find_operand(form, text).name
     name = _ALIASES.get(text.upper().replace("-", "_"), text.upper())
-    return "D" if name == "C" and isinstance(form, Tcgen05Mma) else name
+    return "D" if name == "C" and "D" in form.tensors else name
 
 
 def form_of(instruction: str, tcgen05: Tcgen05) -> MmaForm | TransferForm | Tcgen05Form:

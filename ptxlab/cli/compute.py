@@ -23,7 +23,6 @@ from ..isa.catalog import Product
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
@@ -65,7 +64,7 @@ def run(
         raise PtxlabError(f"--batch {batch}: run at least one and at most {_MAX_MMAS:,}")
     if on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
-    if isinstance(form, Tcgen05Mma) and selector:
+    if form.d.space == "tensor" and selector:
         form = form.with_descriptor(selector=selector)
     else:
         form.check_modifiers(Modifiers(selector=selector))
@@ -102,7 +101,7 @@ def _run_batch(
     with bar(batch, "MMAs") as tick:
         for number, start in enumerate(range(0, batch, size)):
             count = min(size, batch - start)
-            copy = 0 if isinstance(form, Tcgen05Mma) else selector
+            copy = 0 if form.descriptor else selector
             operands = inputs.make(form, _default_category(form), count, seed + (number << 64), copy)
             results = _results(form, operands, on)
             first = first or {name: registers[0] for name, registers in results.items()}

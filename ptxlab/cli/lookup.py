@@ -21,13 +21,13 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_all, parse_every
 from ..isa.targets import CHIPS, GENERATIONS
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
 from ..memory import Tile
-from ..memory.tcgen05_tiles import shared_tile
+from ..memory.tcgen05_tiles import shared_tile, stored_operand
 from ..numerics import models as all_models
+from ..views.element_location import thread_words
 from ..views.explanation import tensor_explain
 from ..views.fragment_pictures import Label
-from ..views.places import shared_elements, shared_operand, tensor_elements, with_mn_major
 from ..views.tile_pictures import operand_tile
 from . import output
 from .arguments import Tcgen05, find_operand, form_of, names_tcgen05, operand_name
@@ -198,7 +198,7 @@ def _abridge(line: str) -> str:
 
 def _holder_name(name: str, form: Form) -> str:
     """``thread`` instead of ``lane`` for a warpgroup, 0 to 127: a lane is one of 32."""
-    if isinstance(form, Tcgen05Form) or all(op.holder == "lane" for op in form.operands.values()):
+    if all(op.holder == "lane" for op in form.operands.values()):
         return name
     return {"lane": "thread", "lanes": "threads"}.get(name, name)
 
@@ -237,9 +237,9 @@ def where(
     name, in_tensors = operand_name(form, operand), isinstance(form, Tcgen05Form)
     element = f"{operand.upper()}[{row}][{column}]"
     place = (row, column, swizzle, transposed)
-    if explain and not isinstance(form, Tcgen05Form):
+    if explain and not in_tensors:
         return _explain(form, name, place, json, style)
-    sparse = name == "A" and isinstance(form, Product) and form.sparse
+    sparse = name == "A" and form.sparse
     if sparse and not stored and isinstance(form, Product):
         places = views.sparse_where(form, *place)
         if json:
@@ -248,7 +248,7 @@ def where(
         places = replace(places, nibble=nibble, places=found)
         return sparse_places_text(element, _title(form), places, style)
     title = f"stored {element}" if sparse else element
-    if explain and isinstance(form, Tcgen05Form):
+    if explain and in_tensors:
         if name != "D":
             raise PtxlabError(f"--explain is for an element of D, found {name}")
         table = tensor_explain(form, *place)
@@ -265,7 +265,7 @@ def where(
 
 def _title(form: Form) -> str:
     """The mnemonic; for tcgen05.mma, with the shape from its descriptor."""
-    return f"{form.mnemonic}, {form.shape}" if isinstance(form, Tcgen05Mma) else form.mnemonic
+    return f"{form.mnemonic}, {form.shape}" if form.descriptor else form.mnemonic
 
 
 def _explain(form: Form, name: str, place: tuple[int, int, int, bool], json: bool, style: Style) -> str:
@@ -452,11 +452,11 @@ def _tensor_layout(form: Tcgen05Form, name: str, lane: int | None, printed: Prin
         if not rows:
             form.tensor(name)  # says what there is
         return str(rows[0][3])
-    if printed.format == "csv":
-        return as_csv(tensor_elements(form, name))
-    if printed.format == "json":
-        elements = tensor_elements(form, name)
-        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    if printed.format in ("csv", "json"):
+        op = form.find(name)
+        if isinstance(form, Tcgen05Transfer) and op.holds_words:
+            return _all_places(form, name, thread_words(form), printed)
+        return _all_places(form, name, views.layout(op), printed)
     picture = views.fragment(form, name, lane=lane)
     in_tensors = name in form.tensors
     table = views.tensor_blocks(form, name) if in_tensors else views.grid_table(picture.grids[0])
@@ -468,24 +468,25 @@ def _tensor_tile(
 ) -> str:
     """The tile of A or B in shared memory, in the formats that a tile of wgmma has."""
     operand = form.operands[name]
-    if not isinstance(form, Tcgen05Mma):
-        raise PtxlabError(f"{form.mnemonic} has no tile in shared memory; tcgen05.mma has")
-    if transposed:
-        form = with_mn_major(form, operand)
-    memory = shared_tile(form, operand, swizzle)
-    operand = shared_operand(form, operand)
+    if transposed and isinstance(form, Tcgen05Mma):
+        form = form.with_mn_major(name)
+    memory = shared_tile(form.operands[name], swizzle)
+    operand = stored_operand(operand)
     if printed.format in ("cute", "formula"):
         return memory.cute
     if printed.format == "svg":
         if memory.major == "MN":
             raise PtxlabError("--svg: a picture has K-major tiles; without it there is a table")
         return printed.svg(operand_tile(form, form.operands[name], swizzle))
-    if printed.format == "csv":
-        return as_csv(shared_elements(form, name, swizzle))
-    if printed.format == "json":
-        elements = shared_elements(form, name, swizzle)
-        return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
+    if printed.format in ("csv", "json"):
+        return _all_places(form, name, views.layout(form.operands[name], swizzle), printed)
     return _tile_text(form, operand, memory, printed, style)
+
+
+def _all_places(form: Form, name: str, elements: views.Table, printed: Printed) -> str:
+    if printed.format == "csv":
+        return as_csv(elements)
+    return as_json({"instruction": form.mnemonic, "operand": name, "elements": elements})
 
 
 def _tile_text(form: Form, operand: Operand, tile: Tile, printed: Printed, style: Style, *facts: str) -> str:
@@ -517,11 +518,11 @@ def metadata(
     form, table = form_of(instruction, tcgen05), None
     if not isinstance(form, Product) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
-    if isinstance(form, Tcgen05Mma):
+    if form.d.space == "tensor":
         if selector:
             form = form.with_descriptor(selector=selector)
         picture, table = views.tensor_memory(form, "E"), views.tensor_blocks(form, "E")
-        nibbles = tensor_elements(form, "E")
+        nibbles = views.layout(form.tensor("E"))
     else:
         picture = views.metadata(form, selector=selector)
         nibbles = views.grid_table(picture.grids[0])
@@ -547,19 +548,20 @@ def cute(
       ptxlab cute mma.m16n8k64.s4 A
     """
     form = form_of(instruction, tcgen05)
-    if isinstance(form, Tcgen05Form):
+    in_tensors = isinstance(form, Tcgen05Form)
+    if in_tensors:
         table = _tensor_cute(form, operand)
     else:
         table = views.cute(form, find_operand(form, operand).name if operand else None)
     if json:
         return as_json({"instruction": form.mnemonic, "operands": table})
-    if operand and not isinstance(form, Tcgen05Form):
+    if operand and not in_tensors:
         ((_, strides, sizes),) = table.rows
         return f"{strides}  // {sizes}"
     return as_text(table, style)
 
 
-def _tensor_cute(form: Tcgen05Form, operand: str | None) -> views.Table:
+def _tensor_cute(form: Form, operand: str | None) -> views.Table:
     table = views.tensor_layouts(form)
     if not table.rows:
         raise PtxlabError(f"{form.mnemonic} has no matrix, and so no layout")

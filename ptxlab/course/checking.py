@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.files import notebooks
-from ..isa.operand import Operand, Place
+from ..isa.location import Place
+from ..isa.operand import Operand
 from ..question import Question, Reply, Unanswered, Verdict
 from .answers import WrongForm, plain, raised, within_time_limit
 

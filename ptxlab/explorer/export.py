@@ -16,7 +16,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..figures import form_picture
 from ..isa.modifiers import Modifiers
-from ..isa.operand import MatrixOperand, Operand
+from ..isa.operand import MatrixOperand
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from ..numerics.steps import Trace
@@ -72,9 +72,9 @@ def python_code(state: ExplorerState) -> str:
     if by_model:
         arguments.append(f'model="{chip}"')
     method = "emulate" if by_model else "run"
-    usual = "shared" if isinstance(ins, Tcgen05Mma) else "register"
+    usual = "shared" if ins.descriptor else "register"
     space = "" if ins.a_space == usual else f'.a_from("{ins.a_space}")'
-    descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if isinstance(ins, Tcgen05Mma) else ""
+    descriptor = f", descriptor=0x{ins.descriptor.code:08x}" if ins.descriptor else ""
     return _program(
         [
             f'ins = ptxlab.instruction("{ins.mnemonic}"{descriptor}){space}',
@@ -306,7 +306,7 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     ('product', 'A', 'stored', 'metadata', 'B', 'C', 'D', 'lane', 'trace')
     """
     ins = state.ins
-    if isinstance(ins, Tcgen05Mma):
+    if ins.tensors:
         others = [name for name in state.operation.names if name not in (*ins.tensors, "stored")]
         scales = ("scales",) if ins.scale_a is not None else ()
         return ("product", *others, *ins.tensors, *scales, "lane", "load", "trace")
@@ -347,8 +347,7 @@ def check_figure(state: ExplorerState, what: str, options: Mapping[str, Any]) ->
     """Refuse a figure that does not exist, or an option that it does not have."""
     if not is_name(what, figure_names(state)):
         raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
-    tensor = isinstance(state.ins, Tcgen05Mma) and what in state.ins.tensors
-    check_figure_options(what, options, tensor=tensor)
+    check_figure_options(what, options, tensor=what in state.ins.tensors)
 
 
 def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> str:
@@ -359,7 +358,7 @@ def figure_of_selection(state: ExplorerState, selected: Mapping[str, Any]) -> st
     >>> figure_of_selection(state, {"name": "E", "row": 3, "column": 1}), figure_of_selection(state, {})
     ('metadata', 'product')
     """
-    if isinstance(state.ins, Tcgen05Mma):
+    if state.ins.tensors:
         name = str(selected.get("name", "D")).replace("stored", "A")
         return name if name in state.ins.tensors else "D"
     name = str(selected.get("name", "product"))
@@ -393,12 +392,12 @@ def picture(
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))
-    if isinstance(ins, Tcgen05Mma) and (what == "load" or what in ins.tensors):
+    if ins.d.space == "tensor" and (what == "load" or what in ins.tensors):
         return _tensor_picture(state, ins, what, chosen_lane, options)
     if what == "lane":
-        names = [name for name, operand in ins.operands.items() if operand.layout is not None]
-        if isinstance(ins, Tcgen05Mma):
-            names = [name for name in ins.tensors if name != "D" or state.chip_choice.has_result]
+        names = [name for name, operand in ins.located.items() if operand.layout is not None]
+        if ins.tensors and not state.chip_choice.has_result:
+            names.remove("D")
         registers = {name: state.registers(name) for name in names}
         return views.registers(ins, **{"lane": chosen_lane, "held": registers, **options})
     if what == "metadata":
@@ -458,8 +457,7 @@ def _tensor_picture(
 def _in_shared_memory(state: ExplorerState, what: str) -> bool:
     """Whether a matrix, or one of the product, is in shared memory."""
     names = state.operation.names if what == "product" else (what,)
-    operands = (state.operation.operand(name) for name in names)
-    return any(isinstance(operand, Operand) and operand.space == "shared" for operand in operands)
+    return any(state.operation.operand(name).space == "shared" for name in names)
 
 
 def gpu_note(state: ExplorerState, trace: Trace) -> str:

@@ -15,14 +15,12 @@ from ..isa.dtypes import DType
 from ..isa.layout import Layout
 from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
-from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import TensorOperand
 from ..numerics.rules.base import zero_columns
 from ..views import Grid, palette
 from ..views.bit_field_pictures import bit_fields
 from ..views.colours import bank_key, bank_tint, colour_key, colour_keys, core_matrix_tint
+from ..views.element_location import copies_note
 from ..views.labels import layout_note
-from ..views.places import copies_note, selected_by
 from .fills import patterns
 from .masks import disabled_lanes, mask_text
 from .matrix_transfer import register_maps
@@ -57,7 +55,7 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
 
 def _accumulates_in_place(ins: Product) -> bool:
     """Whether D is also the accumulator: wgmma and tcgen05.mma have no operand C."""
-    return isinstance(ins, Tcgen05Mma) or ins.family.startswith("wgmma")
+    return ins.family.startswith(("wgmma", "tcgen05"))
 
 
 def accumulator_label(ins: Product) -> str:
@@ -81,7 +79,7 @@ def lane_colours() -> dict[str, list[list[str]]]:
 
 def _tensor_parts(state: ExplorerState, ins: Product) -> dict[str, Any]:
     """For tcgen05.mma: shape and types, the places of its matrices, masks and the descriptor."""
-    if not isinstance(ins, Tcgen05Mma):
+    if ins.d.space != "tensor":
         return {}
     modifiers = state.operation.modifiers
     a_space = ", A in tensor memory" if ins.a_space == "tensor" else ""
@@ -103,7 +101,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
     info = matrix_info(name, label, operand.shape, operand.dtype, letter, has_memory_view(ins, name))
     if name == "D" and not state.chip_choice.has_result:
         info["unknown"] = f"D is empty: {state.chip_choice.why_no_model}"
-    if isinstance(operand, TensorOperand):
+    if operand.space == "tensor":
         info["note"] = f"layout by {operand.source}" if "assumed" in operand.source else ""
         return info
     if ins.mma_count > 1:
@@ -154,7 +152,7 @@ def _register_info(state: ExplorerState, name: str, operand: Operand, layout: La
 def _note(state: ExplorerState, name: str, operand: Operand) -> str:
     """Which copy the instruction reads, or where other copies are."""
     copies = operand.layout.copies if operand.layout else 1
-    selector = selected_by(state.ins, operand, state.operation.copy_index(name))
+    selector = operand.read_with(state.operation.copy_index(name))
     if selector:
         return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
     return "; ".join(note for note in (copies_note(operand), layout_note(state.ins, operand)) if note)

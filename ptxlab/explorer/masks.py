@@ -21,7 +21,7 @@ def mask_names(ins: ProductForm) -> tuple[str, ...]:
     >>> mask_names(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16"))
     ('disable_output_lane',)
     """
-    if not isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is None:
         return ()
     return tuple(name for name in MASKS if name not in ins.modifiers)
 

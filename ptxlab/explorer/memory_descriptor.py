@@ -16,12 +16,10 @@ from ..isa.catalog import Product
 from ..isa.chips import MAX_SHARED
 from ..isa.instruction_descriptor import BitField
 from ..isa.operand import Operand
-from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tcgen05Descriptor, Tile
 from ..memory import descriptor as decode
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from ..memory.fragment_access import Placement, core_matrix_access, place_tile
-from ..memory.tcgen05_tiles import is_index, is_padded
 from .parse_cell import parse_descriptor_bits
 
 _IN_BYTES = ("address", "leading", "stride")
@@ -45,10 +43,10 @@ class SharedTile:
         return self.descriptor == _whole_tile(self.ins, self.tile)
 
 
-def has_tile(ins: Tcgen05Mma, name: str) -> bool:
+def has_tile(ins: Product, name: str) -> bool:
     """Whether an operand of tcgen05.mma is a tile in shared memory without padding."""
     operand = ins.operands.get(name)
-    if operand is None or is_padded(ins, operand) or is_index(ins, operand):
+    if operand is None or operand.packing is None or operand.packing.padded or operand.packing.indexed:
         return False  # narrow elements are padded to 16 bytes; indices are no elements
     return operand.dtype.bits in (4, 8, 16, 32)
 
@@ -65,7 +63,7 @@ def shown_tile(
     >>> shown_tile(ins, ins.b, swizzle=32)
     Tile(bits=16, rows=64, k=16, major='K', swizzle=32)
     """
-    if not isinstance(ins, Tcgen05Mma):
+    if operand.packing is None:
         return Tile.of(operand, swizzle, transposed)
     if not has_tile(ins, operand.name):
         raise PtxlabError(
@@ -86,7 +84,7 @@ def shown_tile(
 
 def _whole_tile(ins: Product, tile: Tile) -> Descriptor:
     descriptor = tile.slice(0)
-    return descriptor.tcgen05() if isinstance(ins, Tcgen05Mma) else descriptor
+    return descriptor.tcgen05() if ins.descriptor else descriptor
 
 
 # -- a descriptor, and where it says the elements are ------------------------------------------------------
@@ -122,7 +120,7 @@ def place_shared(
 
 def _parse(ins: Product, text: str) -> Descriptor:
     code = parse_descriptor_bits(text, "the matrix descriptor", 64, 0x4000004000010040)
-    family: Literal["wgmma", "tcgen05"] = "tcgen05" if isinstance(ins, Tcgen05Mma) else "wgmma"
+    family: Literal["wgmma", "tcgen05"] = "tcgen05" if ins.descriptor else "wgmma"
     return decode(code, family=family)
 
 
@@ -150,7 +148,7 @@ def _check_disjoint(
 
 def _swizzle_names(ins: Product) -> dict[str, int]:
     """The codes of the swizzle field by name."""
-    if not isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is None:
         return {f"{swizzle}B" if swizzle else "none": code for swizzle, code in sorted(SWIZZLES.items())}
     return {
         ("none" if not swizzle else f"{swizzle}B") + ("_BASE32B" if chunk == 32 else ""): code
@@ -251,7 +249,7 @@ def _problems(shared: SharedTile) -> list[str]:
     """What the instruction does not accept, and a base offset that does not match the start address."""
     ins, descriptor, tile = shared.ins, shared.descriptor, shared.tile
     problems: list[str] = []
-    if isinstance(ins, Tcgen05Mma) and isinstance(descriptor, Tcgen05Descriptor):
+    if ins.d.space == "tensor" and isinstance(descriptor, Tcgen05Descriptor):
         problems += descriptor.faults(ins, "A" if shared.operand.name == "A" else "B")
     base = (descriptor.address >> 7) % (tile.alignment // 128) if descriptor.swizzle else 0
     if descriptor.swizzle and descriptor.base_offset != base:

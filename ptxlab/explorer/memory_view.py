@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, counted, listing, quoted, refusal
 from ..isa.catalog import Product
 from ..isa.operand import Operand
-from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES, Conflicts
 from ..memory.fragment_access import (
     FragmentAccess,
@@ -78,7 +77,7 @@ class MemoryLayout:
 def has_memory_view(ins: Product, name: str) -> bool:
     """Whether a matrix can be shown in memory; the dense A of a sparse instruction is never stored."""
     own_a = "stored" if ins.sparse else "A"
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         return name in (own_a, "B") and has_tile(ins, "A" if name == "stored" else name)
     return ins.mma_count == 1 and name in (own_a, "B", "C", "D")
 
@@ -86,14 +85,14 @@ def has_memory_view(ins: Product, name: str) -> bool:
 def is_transposed(state: ExplorerState, name: str) -> bool:
     """Whether A or B has m or n contiguous in shared memory, by a modifier or the instruction descriptor."""
     ins, modifiers = state.ins, state.operation.modifiers
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         return ins.descriptor.transpose_a if name == "A" else ins.descriptor.transpose_b
     return bool(modifiers.imm_trans_a if name == "A" else modifiers.imm_trans_b)
 
 
 def _movers(ins: Product, operand: Operand) -> tuple[str, ...]:
     """The instructions that can move an operand, the usual one first."""
-    if isinstance(ins, Tcgen05Mma):
+    if operand.packing is not None:
         return ("tcgen05.mma",)
     if operand.space == "shared":
         return ("wgmma",)
@@ -116,7 +115,7 @@ def _majors(ins: Product, operand: Operand, transposed: bool) -> dict[Major, str
     """Which index may be contiguous, the usual one first, each with why it may not, or ""."""
     is_column = operand.axes == ("k", "n")
     obstacle = ""
-    if isinstance(ins, Tcgen05Mma):
+    if ins.d.space == "tensor":
         is_column ^= transposed
         obstacle = f"transpose_{operand.name.lower()} of the descriptor says so"
     elif ins.family == "wmma" and operand.name in "AB":

@@ -8,14 +8,21 @@ its mnemonic, with the shape and types of its plainest descriptor; its words nam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from typing import Any
 
-from ..isa.catalog import Product, mma_forms, tcgen05_forms, transfer_forms
+from ..isa.catalog import (
+    Product,
+    mma_forms,
+    tcgen05_forms,
+    tcgen05_products,
+    tcgen05_transfers,
+    transfer_forms,
+)
+from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.targets import PRODUCTS, TARGETS, generation
 from ..isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tcgen05.form import TRANSFER_FAMILIES
 from ..isa.transfer import TransferForm
 from .forms import AnyTransfer, Explorable
 
@@ -40,7 +47,7 @@ def _product_words(target: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _tensor_forms() -> tuple[Tcgen05Mma, ...]:
     """Every tcgen05.mma, by its mnemonic."""
-    return tuple(form for form in tcgen05_forms() if isinstance(form, Tcgen05Mma))
+    return tcgen05_products()
 
 
 @lru_cache(maxsize=1)
@@ -52,8 +59,7 @@ def _other_forms() -> tuple[Tcgen05Control, ...]:
 @lru_cache(maxsize=1)
 def _transfer_forms() -> tuple[AnyTransfer, ...]:
     """Every tcgen05.ld, .st, .cp and .shift; ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store."""
-    forms = (form for family in TRANSFER_FAMILIES for form in tcgen05_forms(family))
-    return (*(form for form in forms if isinstance(form, Tcgen05Transfer)), *transfer_forms())
+    return (*tcgen05_transfers(), *transfer_forms())
 
 
 def everyday_words(ins: Explorable) -> tuple[str, ...]:
@@ -70,13 +76,10 @@ def everyday_words(ins: Explorable) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
 
 
-def _words_with_parts(ins: Explorable) -> Iterator[tuple[str, str]]:
-    """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
-    if isinstance(ins, TransferForm):
-        return _matrix_words(ins)
-    if isinstance(ins, Tcgen05Transfer):
-        return _transfer_words(ins)
-    return _tensor_words(ins) if isinstance(ins, Tcgen05Mma) else _mma_words(ins)
+@singledispatch
+def _words_with_parts(ins: Form) -> Iterator[tuple[str, str]]:
+    """Everyday words, each with the part of the mnemonic that it stands for, or ""; see below."""
+    raise NotImplementedError(ins)
 
 
 #: What each transfer does, in one word.
@@ -87,7 +90,8 @@ _MOVES = {
 }  # fmt: skip
 
 
-def _matrix_words(ins: TransferForm) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(TransferForm)
+def _(ins: TransferForm) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves a matrix to or from the registers of a warp."""
     yield _MOVES[ins.family], ins.family.removeprefix("wmma.")
     yield from (("move", ""), ("registers", ""), ("warp", ""))
@@ -102,7 +106,8 @@ def _matrix_words(ins: TransferForm) -> Iterator[tuple[str, str]]:
         yield "decompress", ins.source
 
 
-def _transfer_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(Tcgen05Transfer)
+def _(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction that moves words to or from tensor memory."""
     yield _MOVES[ins.family], ins.family.removeprefix("tcgen05.")
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("move", "tcgen05"))
@@ -120,7 +125,8 @@ def _transfer_words(ins: Tcgen05Transfer) -> Iterator[tuple[str, str]]:
         yield from (("compress", "spcompress"), ("2:4", "sp::2:4"))
 
 
-def _tensor_words(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(Tcgen05Mma)
+def _(ins: Tcgen05Mma) -> Iterator[tuple[str, str]]:
     """Everyday words of a tcgen05.mma; its types are those that a descriptor can name."""
     yield from _density_words(ins)
     yield from (("tensor", "tcgen05"), ("memory", "tcgen05"), ("asynchronous", "tcgen05"))
@@ -147,7 +153,8 @@ def _density_words(ins: Product) -> Iterator[tuple[str, str]]:
     return ((name, "") for name in names)
 
 
-def _mma_words(ins: MmaForm) -> Iterator[tuple[str, str]]:
+@_words_with_parts.register(MmaForm)
+def _(ins: MmaForm) -> Iterator[tuple[str, str]]:
     """Everyday words of an instruction whose operands are in registers."""
     yield from _density_words(ins)
     yield ("warpgroup", "wgmma") if ins.lanes == 128 else ("warp", "")
@@ -234,8 +241,6 @@ def _transfer_qualifiers(ins: AnyTransfer) -> str:
 
 
 def _types(ins: Product) -> str:
-    if isinstance(ins, Tcgen05Mma):
-        return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.d_type}"
     return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
 
 

@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index
 from ..errors import PtxlabError, counted, listing, located, quoted
 from ..isa.dtypes import DType
+from ..isa.location import Place
 from ..isa.modifiers import Modifiers
-from ..isa.operand import Operand, Place
+from ..isa.operand import Operand
 from ..isa.sparsity import Structure
-from ..isa.tcgen05 import Tcgen05Mma
 from ..numerics.emulate import codes_of_d
 from ..numerics.trace import disabled_lane
 from ..question import Reply
 from ..views.labels import index_range
-from ..views.places import selected_by
 from .instruction_info import accumulator_label, bit_parts
 from .parse_cell import format_value, parse
 from .quiz_question import (
@@ -70,7 +69,7 @@ def ask_where(state: ExplorerState, target: str) -> QuizQuestion:
     places = operand.where(held.row, held.column)  # several where a fragment holds copies
     if cell.name in _SELECTED:
         places = [places[copy]]
-    selected = selected_by(state.ins, operand, copy)
+    selected = operand.read_with(copy)
     letter, holder = _element_letter(cell.name), _short_lane(state, 0).split()[0]
     reason = _place_words(state, held, places)
     if held != cell:
@@ -165,12 +164,10 @@ column right of that.
 
 def in_registers(state: ExplorerState) -> tuple[str, ...]:
     """Matrices in registers, without C, which has the layout of D."""
-    if isinstance(state.ins, Tcgen05Mma):
-        return ()
     return tuple(
         name for name in ("A", "B", "D", "E", "SFA", "SFB")
         if name in state.operation.names
-        and state.operation.operand(_held_name(state, name)).layout is not None
+        and state.operation.operand(_held_name(state, name)).space == "register"
     )  # fmt: skip
 
 
@@ -193,7 +190,7 @@ def _held_name(state: ExplorerState, name: str) -> str:
 
 def _operand_in_registers(state: ExplorerState, name: str) -> Operand:
     operand = state.operation.operand(name)
-    if not isinstance(operand, Operand):
+    if operand.space == "tensor":
         raise PtxlabError(f"{matrix_label(name)} is in tensor memory: no lane holds it")
     if operand.layout is None:
         raise PtxlabError(f"{matrix_label(name)} is in shared memory: no lane holds it")
@@ -468,7 +465,7 @@ def _nonzero_products(state: ExplorerState, row: int, column: int) -> list[tuple
     ins = state.ins
     changed = any(value != getattr(Modifiers, name) for name, value in state.options.items()
                   if name.startswith(("scale_d", "imm_scale", "zero_column")))  # fmt: skip
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         changed |= ins.descriptor.negate_a or ins.descriptor.negate_b
     if ins.scale_vec or ins.bit_op or changed:
         return None

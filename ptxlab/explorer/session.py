@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from ..errors import PtxlabError, listing, located, quoted
 from ..isa.form import Form
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Transfer
 from . import edits
 from .edits import Edit, MatrixName, Message, SetValues, make_edits
 from .export import python_code
@@ -351,7 +351,7 @@ class PageSession:
         view_values = {name: value for name, value in values.items() if value != self._first_view[name]}
         if state.memory is not None:
             view_values["memory"] = _without_none(state.memory)
-        if state.load != LoadRequest() and isinstance(state.form, Tcgen05Mma):
+        if state.load != LoadRequest() and state.form.descriptor is not None:
             view_values["load"] = _without_none(state.load)
         return share_link(state, view_values)
 
@@ -384,7 +384,7 @@ class PageSession:
     def show_load(self, request: LoadRequest) -> None:
         """Show the registers of a thread after a tcgen05.ld."""
         ins = self.state.ins
-        if not isinstance(ins, Tcgen05Mma):
+        if ins.descriptor is None:
             raise PtxlabError(f"{ins.mnemonic} leaves D in registers; tcgen05.ld loads that of tcgen05.mma")
         self.presenter.load.request(request)
 

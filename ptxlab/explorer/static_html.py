@@ -22,7 +22,6 @@ from .._util.arguments import as_text
 from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tcgen05.transfer import LOAD_SHAPES
 from .bundle import script, style
 from .links import page_address
@@ -164,7 +163,7 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
 def _loads(state: ExplorerState) -> list[dict[str, Any]]:
     """The shown tcgen05.ld, and the default one of every other shape and lane."""
     ins, loads = state.ins, list[dict[str, Any]]()
-    if not isinstance(ins, Tcgen05Mma):
+    if ins.d.space != "tensor":
         return loads
     usual = (LoadRequest(shape, lane=lane) for shape in LOAD_SHAPES for lane in (0, 16))
     for request in (state.load, *usual):

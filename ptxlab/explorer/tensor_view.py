@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._util.arguments import is_name
 from ..errors import PtxlabError, counted, listing, quoted, refusal
-from ..isa.catalog import tcgen05_forms
+from ..isa.catalog import tcgen05_transfers
 from ..isa.instruction_descriptor import BitField, InstructionDescriptor
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import LOAD_SHAPES
@@ -179,10 +179,9 @@ def _lanes(shape: str) -> tuple[int, ...]:
 @lru_cache(maxsize=16)
 def _counts(shape: str, pack: bool) -> Mapping[int, Tcgen05Transfer]:
     """The plain loads of a shape, by their .num."""
-    forms = (form for form in tcgen05_forms("tcgen05.ld") if isinstance(form, Tcgen05Transfer))
     return {
         form.count: form
-        for form in forms
+        for form in tcgen05_transfers("tcgen05.ld")
         if form.shape == shape and form.pack == pack and not (form.reduction or form.compresses)
     }
 
@@ -196,7 +195,7 @@ def thread_of(state: ExplorerState, name: str, row: int, column: int) -> int | N
     37
     """
     ins = state.ins
-    if not isinstance(ins, Tcgen05Mma) or name not in ("C", "D"):
+    if ins.d.space != "tensor" or name not in ("C", "D"):
         return None
     slot = slot_of(ins, find_load(ins, state.load), row, column)
     return slot[0] if slot else None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import tcgen05_forms, transfer_forms
+from ..isa.catalog import tcgen05_transfers, transfer_forms
 from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.transfer import TransferForm
 from .forms import AnyTransfer
@@ -69,7 +69,7 @@ PARTS: dict[str, Mapping[str, Callable[[Any], str]]] = {
 @lru_cache(maxsize=None)
 def _forms(family: str) -> tuple[AnyTransfer, ...]:
     if family.startswith("tcgen05"):
-        return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer))
+        return tcgen05_transfers(family)
     return transfer_forms(family)
 
 

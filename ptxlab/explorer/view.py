@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from .._util.arguments import as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
-from ..isa.tcgen05 import Tcgen05Mma
 from ..views import Grid, Picture
 from .instruction_info import DISPLAY_CONTROLS
 from .parse_cell import format_values
@@ -396,7 +395,7 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[dict[str
     >>> register_fields(state, "A", lane=4)[3]["fields"][2]   # the third from the top of register 3
     {'element': 29, 'row': 9, 'column': 37, 'low': 20, 'bits': '1101', 'text': '-3'}
     """
-    if isinstance(state.ins, Tcgen05Mma):
+    if state.ins.tensors:
         return []  # threads hold nothing before tcgen05.ld
     operand = state.ins.operand(name)
     if operand.layout is None:
@@ -426,7 +425,7 @@ def lane_registers(state: ExplorerState, lane: int, known: KnownRegisters | None
 
     `known` caches them: they are taken from there as long as the array is the same.
     """
-    if isinstance(state.ins, Tcgen05Mma):
+    if state.ins.tensors:
         return {}
     known = {} if known is None else known
     for name in state.ins.operands:

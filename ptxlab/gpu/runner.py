@@ -18,7 +18,7 @@ from ..isa.operation import Operation
 from ..isa.product_form import ProductForm
 from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
 from ..isa.tcgen05.transfer import check_inputs
-from ..isa.tensor_memory import LANES, TensorOperand
+from ..isa.tensor_memory import LANES
 from ..isa.transfer import TransferForm
 from ..memory.descriptors import Descriptor, descriptor
 from ..memory.tcgen05_tiles import pack_lookup
@@ -80,7 +80,7 @@ def _inputs(operands: Operation) -> list[NDArray[Any]]:
 
 def _blocks(ins: ProductForm, count: int) -> int:
     """Blocks of 128 threads for `count` instructions: a block has four warps, a warpgroup, or one CTA."""
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         return tensor_blocks(ins.cta_group, count)
     blocks = count if ins.lanes == 128 else -(-count // 4)
     return min(blocks, _MAX_BLOCKS)
@@ -162,8 +162,7 @@ def _registers_of(operand: MatrixOperand) -> tuple[tuple[int, int], str, tuple[s
     if not (isinstance(operand, Operand) and operand.layout is None):
         shape = operand.stored_shape
         name = np.dtype(operand.register_type).name
-        unit = "columns" if isinstance(operand, TensorOperand) else "registers"
-        takes = f"[..., {shape[0]} {operand.holder}s, {shape[1]} {unit}]"
+        takes = f"[..., {shape[0]} {operand.holder}s, {shape[1]} {operand.word}s]"
         return shape, takes, (name, name.removeprefix("u"))
     name = np.dtype(operand.dtype.code_type).name
     names = [name, name.removeprefix("u")]

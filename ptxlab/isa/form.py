@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from .._util.arguments import is_a
 from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
 from .targets import TARGET_VERSIONS, PtxVersion, check_target
+
+if TYPE_CHECKING:
+    from .instruction_descriptor import InstructionDescriptor
+    from .sparsity import Structure
+    from .tensor_memory import TensorOperand
 
 
 class Form(ABC):
@@ -24,6 +30,10 @@ class Form(ABC):
 
     family: str
     targets: tuple[str, ...]
+    #: Where the mnemonic leaves shape and types open (tcgen05.mma), what says them.
+    descriptor: InstructionDescriptor | None = None
+    #: CTAs that execute it together.
+    cta_group: int = 1
 
     @property
     @abstractmethod
@@ -36,6 +46,36 @@ class Form(ABC):
         """The instruction in PTX's spelling, without its operand list."""
 
     @property
+    def full_name(self) -> str:
+        """The mnemonic, and the shape where a descriptor says it.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).full_name
+        'tcgen05.mma.cta_group::1.kind::f16 m64n32k16'
+        """
+        return f"{self.mnemonic} {self.shape}" if self.descriptor else self.mnemonic
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """All shapes that it may have: one, unless a descriptor says it."""
+        return (self.shape,)
+
+    @property
+    @abstractmethod
+    def element_types(self) -> tuple[str, ...]:
+        """The types of A, B and D, or of a transfer in registers and in memory; () without elements."""
+
+    @property
+    def usual_target(self) -> str:
+        """The target to compile for where none is named, or the first of its own if that lacks it."""
+        return "sm_90a" if "sm_90a" in self.targets else self.targets[0]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed where the PTX ISA leaves its behaviour open."""
+        return ()
+
+    @property
     @abstractmethod
     def lanes(self) -> int:
         """Lanes that execute it together: 32 for a warp, 128 for a warpgroup."""
@@ -43,7 +83,23 @@ class Form(ABC):
     @property
     @abstractmethod
     def operands(self) -> dict[str, Operand]:
-        """Its matrix operands by name."""
+        """Its matrices in registers and in shared memory by name."""
+
+    @property
+    def tensors(self) -> dict[str, TensorOperand]:
+        """Its matrices in tensor memory by name."""
+        return {}
+
+    @property
+    def located(self) -> dict[str, Operand | TensorOperand]:
+        """All of its matrices by name, wherever they are.
+
+        >>> import ptxlab
+        >>> mma = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+        >>> {name: operand.space for name, operand in mma.located.items()}
+        {'A': 'shared', 'B': 'shared', 'D': 'tensor'}
+        """
+        return {**self.operands, **self.tensors}
 
     @property
     @abstractmethod
@@ -54,6 +110,16 @@ class Form(ABC):
     def sparse(self) -> bool:
         """Whether A is structured sparse."""
         return False
+
+    @property
+    def structure(self) -> Structure | None:
+        """The sparsity that A must have; None for a dense instruction, and one without an A."""
+        return None
+
+    @property
+    def mma_count(self) -> int:
+        """How many independent products it computes on stacked matrices."""
+        return 1
 
     @property
     def selectors(self) -> tuple[int, ...]:
@@ -112,3 +178,7 @@ class Form(ABC):
                 f"{self.mnemonic} has no operand {quoted(name)}; it has {listing(self.operands)}"
             )
         return operand
+
+    def find(self, name: str) -> Operand | TensorOperand:
+        """The matrix of that name, in either case, wherever it is."""
+        return self.operand(name)

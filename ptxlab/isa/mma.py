@@ -74,6 +74,11 @@ class Instruction(MatrixInstruction):
     def _identity(self) -> tuple[str, ...]:
         return (self.mnemonic, self.a_space)
 
+    @property
+    def element_types(self) -> tuple[str, ...]:
+        """The types of A, B and D."""
+        return self.a_type, self.b_type, self.d_type
+
     def __repr__(self) -> str:
         return (
             f"<{self.mnemonic}>" if self.a_space == "register" else f"<{self.mnemonic}, A in shared memory>"

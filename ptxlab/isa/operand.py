@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from .._util.arguments import as_array, as_index, as_int, as_text
 from ..errors import PtxlabError, counted, quoted
 from .dtypes import DType
 from .layout import Layout
+from .location import Place, TensorPlace
 
 
 class MatrixOperand(ABC):
@@ -33,6 +34,35 @@ class MatrixOperand(ABC):
     dtype: DType
     shape: tuple[int, int]
     axes: tuple[str, str]
+    word: ClassVar[str]  # what a lane has its elements in: a register, or a column of tensor memory
+
+    @property
+    @abstractmethod
+    def lanes(self) -> int:
+        """Lanes that hold it, of one warp or several, or of tensor memory; 0 in shared memory."""
+
+    @property
+    @abstractmethod
+    def ctas(self) -> int:
+        """CTAs that hold it: 1, or 2 where a pair of them executes the instruction."""
+
+    @property
+    @abstractmethod
+    def word_count(self) -> int:
+        """How many registers, or columns, that takes; 0 in shared memory."""
+
+    @abstractmethod
+    def where(self, row: int, col: int) -> Sequence[Place | TensorPlace]:
+        """Every place that holds this row and column."""
+
+    @abstractmethod
+    def held_by(self, lane: int) -> Iterator[tuple[Place | TensorPlace, int, int]]:
+        """(place, row, column) of the elements in a lane; of a CTA pair, in one of 256."""
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether its elements are words of tensor memory, as those of R of tcgen05.ld and .st are."""
+        return self.axes == ("lane", "column")
 
     @property
     @abstractmethod
@@ -193,19 +223,20 @@ def _values_by_word(bits: int, table: bytes, number: str) -> NDArray[Any]:
     return np.asarray(values[words & np.uint32((1 << bits) - 1)])
 
 
-class Place(NamedTuple):
-    """Where one element sits: lane, element index, register, and its lowest and highest bit there.
+@dataclass(frozen=True)
+class Packing:
+    """How tcgen05.mma reads A or B from shared memory, which its type and shape alone do not say.
 
     >>> import ptxlab
-    >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
-    [Place(lane=4, element=29, register=3, low=20, high=23)]
+    >>> ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1").a.packing
+    Packing(ctas=2, mn_major=False, padded=True, indexed=False, shifted=False)
     """
 
-    lane: int
-    element: int
-    register: int
-    low: int
-    high: int
+    ctas: int = 1  # that share it: each has a part of the rows of A, or of the columns of B
+    mn_major: bool = False
+    padded: bool = False  # 16 elements share 16 bytes, with padding behind them
+    indexed: bool = False  # indices into a table are there instead of elements
+    shifted: bool = False  # it has more columns than N, of which a mask selects some
 
 
 @dataclass(frozen=True)
@@ -235,6 +266,18 @@ class Operand(MatrixOperand):
     axes: tuple[str, str] = ("row", "column")
     container: int = 0  # bits that an element takes up in a register, if more than its own
     padding: int = 0  # bits of the container that lie below the element
+    packing: Packing | None = field(default=None, repr=False)  # in shared memory, for tcgen05.mma
+    word: ClassVar[str] = "register"
+
+    @property
+    def ctas(self) -> int:
+        """CTAs that hold it: 1, or 2 where a pair of them shares it in shared memory."""
+        return self.packing.ctas if self.packing else 1
+
+    @property
+    def word_count(self) -> int:
+        """The registers of a lane."""
+        return self.registers
 
     @cached_property
     def register_bits(self) -> int:
@@ -340,6 +383,27 @@ class Operand(MatrixOperand):
             place = self.place(lane, element)
             if register in (None, place.register):
                 yield place, row, column
+
+    def read_with(self, copy: int) -> str:
+        """The modifiers with which an instruction reads this copy; "" if there is only one to read.
+
+        >>> import ptxlab
+        >>> scaled = "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+        >>> ptxlab.instruction(f"mma.sync.aligned.{scaled}").scale_b.read_with(3)
+        'byte-id 2, thread-id 1'
+        """
+        copy = as_int(copy, "copy")
+        if self.name == "E":
+            return f"selector {copy}"
+        if "block" in self.axes:
+            blocks = self.shape[self.axes.index("block")]
+            thread, byte = divmod(copy, 4 // blocks)
+            return f"byte-id {byte * blocks}, thread-id {thread}"
+        return ""
+
+    def held_by(self, lane: int) -> Iterator[tuple[Place, int, int]]:
+        """(place, row, column) of the elements in a lane."""
+        return self.holds(lane)
 
     def _layout_of_lanes(self) -> Layout:
         """The layout, or an error for an operand in shared memory."""

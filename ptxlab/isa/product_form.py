@@ -125,11 +125,6 @@ class ProductForm(Form):
         }
         return {name: operand for name, operand in matrices.items() if operand is not None}
 
-    @property
-    def mma_count(self) -> int:
-        """How many independent products it computes."""
-        return 1
-
     def column_of_b(self, row: int, col: int) -> int:
         """The column of B that goes into D[row][col]: `col`, unless matrices are stacked (m8n8k4).
 

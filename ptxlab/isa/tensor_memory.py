@@ -13,9 +13,10 @@ differ, or one is silent, `source` of the operand says so.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from ..errors import PtxlabError, counted, quoted
 from .cute import cute_text
 from .dtypes import DType
 from .layout import Mode, mode_offsets
+from .location import TensorPlace
 from .operand import MatrixOperand
 
 LANES, COLUMNS = 128, 512
@@ -98,25 +100,6 @@ class TensorLayout:
         return cute_text(row, column)
 
 
-class TensorPlace(NamedTuple):
-    """Where an element lies: the CTA of the pair, lane, column, and its lowest and highest bit there.
-
-    >>> TensorPlace(cta=0, lane=67, column=2, low=0, high=31).address   # lane in the upper 16 bits
-    4390914
-    """
-
-    cta: int
-    lane: int
-    column: int
-    low: int
-    high: int
-
-    @property
-    def address(self) -> int:
-        """The tensor-memory address of its word, counted from that of the matrix."""
-        return self.lane << 16 | self.column
-
-
 @dataclass(frozen=True)
 class TensorOperand(MatrixOperand):
     """A matrix operand in tensor memory: values <-> codes <-> words of 128 lanes.
@@ -144,6 +127,8 @@ class TensorOperand(MatrixOperand):
     padding: int = 0  # bits of the container that lie below the element
     start: tuple[int, int] = (0, 0)  # its first row and column in the layout
     source: str = "PTX ISA and CUTLASS"
+    space: ClassVar[Literal["tensor"]] = "tensor"
+    word: ClassVar[str] = "column"
 
     @property
     def width(self) -> int:
@@ -156,6 +141,16 @@ class TensorOperand(MatrixOperand):
         return self.layout.ctas
 
     @property
+    def lanes(self) -> int:
+        """Lanes of tensor memory, 128 of each CTA; the matrix may leave some free."""
+        return LANES * self.ctas
+
+    @property
+    def word_count(self) -> int:
+        """The same as `columns`."""
+        return self.columns
+
+    @property
     def columns(self) -> int:
         """Columns of tensor memory from its address on, with all that its ids choose from."""
         return -(-self.layout.elements * self.width // _WORD)
@@ -163,7 +158,7 @@ class TensorOperand(MatrixOperand):
     @property
     def stored_shape(self) -> tuple[int, int]:
         """Lanes (256 for a CTA pair) and columns."""
-        return LANES * self.ctas, self.columns
+        return self.lanes, self.columns
 
     @property
     def register_type(self) -> type[np.unsignedinteger[Any]]:
@@ -199,6 +194,18 @@ class TensorOperand(MatrixOperand):
         col = as_index(col, "column", self.shape[1], f"operand {self.name}: ")
         holders = self.layout.holders(row + self.start[0], col + self.start[1])
         return [place for lane, element in holders for place in self._places(lane, element)]
+
+    def held_by(self, lane: int) -> Iterator[tuple[TensorPlace, int, int]]:
+        """(place, row, column) of the elements in a lane, one of 256 in a pair of CTAs, copy by copy.
+
+        An element of 6 bits may be in two neighbouring columns, its lower bits first.
+        """
+        lane = as_index(lane, "lane", self.lanes, f"operand {self.name}: ")
+        (row, col), (rows, columns) = self.start, self.shape
+        at = self.layout._coords[:, row : row + rows, col : col + columns]
+        for copy, m, n in np.argwhere(at[..., 0] == lane).tolist():
+            for place in self._places(lane, int(at[copy, m, n, 1])):
+                yield place, m, n
 
     def holds(self, lane: int, column: int, cta: int = 0) -> list[tuple[int, int]]:
         """(row, column) of the elements in a word, from its lowest bits on; [] if the matrix leaves it free.

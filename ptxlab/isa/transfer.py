@@ -157,6 +157,11 @@ class Transfer(ShownForm):
         return f"{self.family}.sync.aligned.{self.shape}{num}{trans}{space}.{types}"
 
     @property
+    def element_types(self) -> tuple[str, ...]:
+        """The types of its elements, in registers and, where they differ, in memory."""
+        return (self.type,) if self.source is None else (self.type, self.source)
+
+    @property
     def section(self) -> str:
         """The title of the manual's section about it."""
         return _SECTIONS[self.family]

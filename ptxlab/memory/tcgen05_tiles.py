@@ -17,15 +17,18 @@ in each 32 lanes, as `tcgen05.cp.32x128b.warpx4` copies them; indices and values
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index, as_int, as_integers, broadcast
 from ..errors import PtxlabError, quoted
-from ..isa.operand import Operand
+from ..isa.location import SharedPlace
+from ..isa.operand import Operand, Packing
 from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.tcgen05.form import TYPES
 from ..isa.tensor_memory import LANES
 from .tile import Tile
 
@@ -133,106 +136,70 @@ def _sized(array: ArrayLike, name: str, shape: tuple[int, int], size: int) -> ND
 _PER_CHUNK = 16  # narrow elements in 16 bytes, with padding after them
 
 
-class SharedPlace(NamedTuple):
-    """Where an element is in the shared memory of a CTA; `byte` counts from the start of the tile."""
-
-    cta: int
-    byte: int
-    low: int
-    high: int  # from 8 on in the bytes that follow
-    line: int  # of K, or if transposed of M or N
-    byte_in_line: int
-
-
-def is_transposed(form: Tcgen05Mma, operand: Operand) -> bool:
-    """Whether the instruction descriptor says that A or B is MN-major."""
-    return form.descriptor.transpose_a if operand.name == "A" else form.descriptor.transpose_b
-
-
-def is_index(form: Tcgen05Mma, operand: Operand) -> bool:
-    """Whether shared memory holds indices into a table instead of it: B with .decompress::lut::b."""
-    return form.decompress and operand.name == "B"
-
-
-def stored_bits(form: Tcgen05Mma, operand: Operand) -> int:
+def stored_bits(operand: Operand) -> int:
     """Bits of an element of A or B in shared memory, without padding.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b")
-    >>> stored_bits(form, form.a), stored_bits(form, form.b)
+    >>> stored_bits(form.a), stored_bits(form.b)
     (8, 3)
     """
-    return INDEX_BITS if is_index(form, operand) else operand.dtype.bits
+    return INDEX_BITS if operand.packing and operand.packing.indexed else operand.dtype.bits
 
 
-def is_padded(form: Tcgen05Mma, operand: Operand) -> bool:
-    """Whether 16 elements of A or B share 16 bytes, with padding behind them.
-
-    >>> import ptxlab
-    >>> forms = [ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", b="e2m1", k=k)
-    ...          for k in (32, 64)]
-    >>> [is_padded(form, form.b) for form in forms]
-    [True, False]
-    """
-    narrow = form.kind in ("f8f6f4", "mxf8f6f4") and operand.dtype.bits < 8
-    return narrow and form.k == form.descriptor.depths[0]
-
-
-def shared_source(form: Tcgen05Mma, operand: Operand) -> str:
+def shared_source(operand: Operand) -> str:
     """The source for how the elements of A or B lie in shared memory.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
-    >>> shared_source(form, form.a), shared_source(form, form.b)
+    >>> shared_source(form.a), shared_source(form.b)
     ('assumed: from the lowest bit on, without padding; a picture in the PTX ISA', 'PTX ISA')
     """
-    if is_index(form, operand):
+    packing = operand.packing or Packing()
+    if packing.indexed:
         return "assumed: indices from the lowest bit on; a picture in the PTX ISA"
-    if operand.dtype.bits == 6 and not is_padded(form, operand):
+    if operand.dtype.bits == 6 and not packing.padded:
         return "assumed: from the lowest bit on, without padding; a picture in the PTX ISA"
     return "PTX ISA"
 
 
-def line_bits(form: Tcgen05Mma, operand: Operand, count: int) -> NDArray[np.int64]:
+def line_bits(operand: Operand, count: int) -> NDArray[np.int64]:
     """The first bit in its line (along K, or M or N if transposed) of each of the first `count` elements.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
-    >>> line_bits(form, form.a, 4), line_bits(form, form.b, 4)
+    >>> line_bits(form.a, 4), line_bits(form.b, 4)
     (array([ 0,  6, 12, 18]), array([ 0,  8, 16, 24]))
     """
     index = np.arange(as_int(count, "count"))
-    if is_padded(form, operand):
+    if operand.packing and operand.packing.padded:
         return index // _PER_CHUNK * 128 + index % _PER_CHUNK * operand.dtype.bits
-    return index * stored_bits(form, operand)
+    return index * stored_bits(operand)
 
 
-def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
+def shared_tile(operand: Operand, swizzle: int = 0) -> Tile:
     """The tile of A or B in the shared memory of one CTA: K-major, or MN-major if the descriptor transposes.
 
-    A pair of CTAs shares the rows of A and the columns of B. Elements with padding, those of 6 bits, and
-    indices into a table are a tile of bytes. MN-major tf32 has a swizzle of its own.
+    For wgmma it is that of `Tile.of`. For tcgen05.mma, a pair of CTAs shares the rows of A and the columns of
+    B. Elements with padding, those of 6 bits, and indices into a table are a tile of bytes. MN-major tf32 has
+    a swizzle of its own.
 
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16", m=256, n=64)
-    >>> shared_tile(form, form.b, swizzle=32)
+    >>> shared_tile(form.b, swizzle=32)
     Tile(bits=16, rows=32, k=16, major='K', swizzle=32)
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e3m2", k=64)
-    >>> shared_tile(form, form.a)   # 64 elements of 6 bits
+    >>> shared_tile(form.a)   # 64 elements of 6 bits
     Tile(bits=8, rows=128, k=48, major='K', swizzle=0)
     """
-    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
-    rows, bits = lines // form.cta_group, operand.dtype.bits
-    if is_index(form, operand):
-        bits, k = 8, COLUMN_BYTES
-    elif is_padded(form, operand):
-        bits = 8
-    elif bits == 6:
-        bits, k = 8, k * 6 // 8
-    if is_transposed(form, operand):
+    packing = operand.packing
+    if packing is None:
+        return Tile.of(operand, swizzle)
+    bits, rows, k = _stored_size(operand)
+    if packing.mn_major:
         if bits == 32:
             return Tile(bits, -(-rows // 32) * 32, k, "MN", 128, chunk=32)
-        if operand.name == "B" and form.descriptor.max_shift:  # columns beyond N may end inside an atom
+        if packing.shifted:  # columns beyond N may end inside an atom
             width = 128 // bits * max(as_int(swizzle, "swizzle") // 16, 1)
             rows = -(-rows // width) * width
         return Tile(bits, rows, k, "MN", swizzle)
@@ -245,28 +212,62 @@ def shared_tile(form: Tcgen05Mma, operand: Operand, swizzle: int = 0) -> Tile:
     return tile
 
 
+def _stored_size(operand: Operand) -> tuple[int, int, int]:
+    """Bits, lines in one CTA, and depth of what lies in shared memory: bytes, where not whole elements do."""
+    packing, bits = operand.packing or Packing(), operand.dtype.bits
+    lines, k = operand.shape if operand.name == "A" else operand.shape[::-1]
+    if packing.indexed:
+        bits, k = 8, COLUMN_BYTES
+    elif packing.padded:
+        bits = 8
+    elif bits == 6:
+        bits, k = 8, k * 6 // 8
+    return bits, lines // packing.ctas, k
+
+
+def stored_operand(operand: Operand) -> Operand:
+    """A or B of tcgen05.mma as its bytes lie in the shared memory of one CTA.
+
+    Each CTA of a pair has half of the rows of A, or half of the columns of B. Elements of 6 and 4 bits are
+    stored 16 to each 16 bytes, followed by padding, unless the instruction takes them without padding
+    ("Packing format used for matrix A and B by .kind::mxf8f6f4 in Shared Memory").
+
+    >>> import ptxlab
+    >>> pair = ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f8f6f4", a="e2m1", b="e2m1")
+    >>> stored_operand(pair.b).describe()
+    'B 32x128 b8, in shared memory'
+    """
+    bits, lines, k = _stored_size(operand)
+    whole = bits == operand.dtype.bits and not (operand.packing and operand.packing.indexed)
+    shape = (lines, k) if operand.name == "A" else (k, lines)
+    return replace(operand, dtype=operand.dtype if whole else TYPES["b8"], shape=shape)
+
+
 def shared_places(
-    form: Tcgen05Mma, operand: Operand, row: int, col: int, swizzle: int = 0
+    operand: Operand, row: int, col: int, swizzle: int = 0, transposed: bool = False
 ) -> list[SharedPlace]:
     """Where an element of A or B is; in two places if its bits do not follow each other.
 
+    `transposed` says that B of wgmma is MN-major; of tcgen05.mma the descriptor says it.
+
     >>> import ptxlab
     >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e3m2", k=64)
-    >>> [place[1:4] for place in shared_places(form, form.a, 0, 20)]
+    >>> [place[1:4] for place in shared_places(form.a, 0, 20)]
     [(15, 0, 5)]
-    >>> [place[1:4] for place in shared_places(form, form.a, 0, 21)]   # 16 bytes end in it
+    >>> [place[1:4] for place in shared_places(form.a, 0, 21)]   # 16 bytes end in it
     [(15, 6, 7), (128, 0, 3)]
     """
     row = as_index(row, "row", operand.shape[0], f"operand {operand.name}: ")
     col = as_index(col, "column", operand.shape[1], f"operand {operand.name}: ")
-    tile = shared_tile(form, operand, swizzle)
+    tile = Tile.of(operand, swizzle, transposed) if operand.packing is None else shared_tile(operand, swizzle)
     outer, along = (row, col) if operand.name == "A" else (col, row)
-    lines = operand.shape[0 if operand.name == "A" else 1] // form.cta_group
+    lines = operand.shape[0 if operand.name == "A" else 1] // operand.ctas
     cta, outer = divmod(outer, lines)
     by_k = tile.major == "K"
     line, index = (outer, along) if by_k else (along, outer)
-    first, low = divmod(int(line_bits(form, operand, index + 1)[index]), 8)
-    high = low + stored_bits(form, operand) - 1
+    first, low = divmod(int(line_bits(operand, index + 1)[index]), 8)
+    high = low + stored_bits(operand) - 1
+    cores = (tile.row_bytes if by_k else tile.rows * tile.bits // 8) // 16  # side by side in a line
 
     def byte(number: int) -> int:
         """The offset of a byte of the line."""
@@ -274,9 +275,10 @@ def shared_places(
         where = (line, element) if by_k else (element, line)
         return int(tile.offset(*where)) + rest // 8
 
+    def place(number: int, low: int, high: int) -> SharedPlace:
+        core = line // 8 * cores + number // 16
+        return SharedPlace(cta, byte(number), low, high, core, line % 8, number % 16, tile.swizzle)
+
     if high < 8 or byte(first + high // 8) == byte(first) + high // 8:
-        return [SharedPlace(cta, byte(first), low, high, line, first)]
-    return [
-        SharedPlace(cta, byte(first), low, 7, line, first),
-        SharedPlace(cta, byte(first + 1), 0, high - 8, line, first + 1),
-    ]
+        return [place(first, low, high)]
+    return [place(first, low, 7), place(first + 1, 0, high - 8)]

@@ -280,7 +280,7 @@ def has(ins: ProductForm | str, chip: str) -> bool:
         raise PtxlabError(f"unknown model {quoted(chip)}; there are {listing(GENERATIONS)}")
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         return any(_tensor_chip(target) == chip for target in ins.targets if ins.supports(target))
     return ins.supports(CHIPS.get(chip, chip))
 
@@ -313,7 +313,7 @@ def find_model(ins: ProductForm, chip: str) -> Model:
         raise PtxlabError(
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
-    if isinstance(ins, Tcgen05Mma) and model.evidence != "assumed":
+    if ins.descriptor is not None and model.evidence != "assumed":
         # nothing is published of sm_107
         is_published = any(target not in SM_107 and ins.supports(target) for target in ins.targets)
         if not is_published:

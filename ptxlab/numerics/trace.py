@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
+from ..isa.location import TensorPlace
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .emulate import model_of
 from .rules.base import Element
@@ -23,9 +23,9 @@ from .steps import Term, Trace, add_up, number
 def disabled_lane(operation: Operation, row: int, col: int) -> int | None:
     """The lane of D[row][col] if disable-output-lane names it, else None; lanes of CTA 1 start at 128."""
     ins, mask = operation.ins, operation.modifiers.disable_output_lane
-    if not mask or not isinstance(ins, Tcgen05Mma):
+    place = ins.d.where(row, col)[0] if mask else None
+    if not isinstance(place, TensorPlace):
         return None
-    place = ins.d.where(row, col)[0]
     lane = LANES * place.cta + place.lane
     return lane if mask >> lane & 1 else None
 

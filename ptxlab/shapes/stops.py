@@ -141,14 +141,10 @@ class Stop:
     @property
     def in_registers(self) -> dict[str, Operand]:
         """Operands that lanes hold. R of a transfer is listed as T (tensor memory) or S (shared memory)."""
-        form = self.form
-        if isinstance(form, Tcgen05Mma):
-            return {}
-        letter = "T" if isinstance(form, Tcgen05Transfer) else "S"
-        operands = {name: form.operand(name) for name in getattr(form, "operands", ())}
+        letters = {True: "T", False: "S"}
         return {
-            letter if name == "R" else name: operand
-            for name, operand in operands.items()
+            letters[operand.holds_words] if name == "R" else name: operand
+            for name, operand in self.form.operands.items()
             if operand.layout is not None
         }
 
@@ -173,8 +169,7 @@ class Stop:
     @property
     def in_tensor_memory(self) -> dict[str, TensorOperand]:
         """Matrices of tcgen05.mma that are in tensor memory; what tcgen05.cp writes there."""
-        form = self.form
-        return dict(form.tensors) if isinstance(form, (Tcgen05Mma, Tcgen05Transfer)) else {}
+        return self.form.tensors
 
     @cached_property
     def formulas(self) -> dict[str, str]:
@@ -440,7 +435,7 @@ def _growth(before: Form, form: Form) -> str:
 
 def _other_tensors(before: Form, form: Tcgen05Mma) -> str:
     """What else is in tensor memory now but was not before."""
-    known = before.tensors if isinstance(before, Tcgen05Mma) else {}
+    known = before.tensors
     new = [name for name in form.tensors if name not in known]
     words = {"SFA": "scale factors of A", "SFB": "scale factors of B", "E": "metadata"}
     return f"; tensor memory also has {listing([words.get(name, name) for name in new])}" if new else ""

@@ -13,6 +13,7 @@ Functions return plain data (`Table`, `Picture`), which a notebook, the command 
 from ..numerics.steps import Trace as TraceView
 from .bit_field_pictures import descriptor, formats, instruction_descriptor
 from .catalog_tables import counts, forms, types
+from .element_location import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .explanation import explain
 from .facts import cpp, cute, evidence, facts, model_table, model_words, rule_words, target_of
 from .fragment_pictures import fragment, runs, tensor_registers
@@ -23,7 +24,6 @@ from .layout_pictures import named_layout
 from .matrix_pictures import values
 from .metadata_picture import metadata, nibble
 from .picture import Picture
-from .places import copies_note, holds, layout, offsets, sparse_where, tensor_layouts, where
 from .product_picture import product
 from .register_pictures import lane, registers, repack
 from .scale_pictures import scale_tile, scales

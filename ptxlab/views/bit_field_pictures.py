@@ -13,12 +13,12 @@ from .._util.arguments import as_int
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DTYPES, DType, dtype
 from ..isa.instruction_descriptor import InstructionDescriptor
+from ..isa.location import bit_span
 from ..isa.parse import parse_any
 from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import SWIZZLES
 from ..memory.descriptors import TCGEN05_SWIZZLES
 from .grid import Cell, FieldRole, FloatField, Grid, Header, Role, State
-from .labels import bit_span
 from .picture import Picture
 
 
@@ -225,7 +225,7 @@ def instruction_descriptor(
     """
     if not isinstance(descriptor, InstructionDescriptor):
         form = parse_any(descriptor)
-        if not isinstance(form, Tcgen05Mma):
+        if form.descriptor is None:
             raise PtxlabError(f"{form.mnemonic} has no instruction descriptor; tcgen05.mma has")
         descriptor = form.descriptor
     notes = (

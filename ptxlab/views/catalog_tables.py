@@ -9,12 +9,11 @@ from collections.abc import Iterable
 
 from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError, listing, quoted
-from ..isa.catalog import FAMILIES, Product, catalog
+from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
-from ..isa.mma import MmaForm
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Transfer
 from .table import Table
 
 _ORDER = ("f64", "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1")
@@ -49,24 +48,19 @@ def forms(
         ins
         for ins in every
         if (element_type is None or element_type in types(ins))
-        and (shape is None or any(fnmatch.fnmatchcase(name, shape) for name in _shapes(ins)))
-        and (sparse is None or sparse == (isinstance(ins, Product) and ins.sparse))
+        and (shape is None or any(fnmatch.fnmatchcase(name, shape) for name in ins.shapes))
+        and (sparse is None or sparse == ins.sparse)
     )
     counts = Counter(str(ins.family) for ins in fitting)
     return fitting, {name: counts[name] for name in FAMILIES if counts[name]}
 
 
 def _check_shape(pattern: str) -> None:
-    shapes = dict.fromkeys(shape for ins in catalog() for shape in _shapes(ins) if shape)
+    shapes = dict.fromkeys(shape for ins in catalog() for shape in ins.shapes if shape)
     if not fnmatch.filter(shapes, pattern):
         near = difflib.get_close_matches(pattern, shapes, 3, 0.5)
         hint = f"did you mean {listing(near)}?" if near else "a shape is spelt m16n8k64"
         raise PtxlabError(f"no instruction has the shape {quoted(pattern)}; {hint}")
-
-
-def _shapes(ins: Form) -> tuple[str, ...]:
-    """The shape; for tcgen05.mma, the shapes of all descriptors."""
-    return ins.shapes if isinstance(ins, Tcgen05Mma) else (ins.shape,)
 
 
 def types(ins: Form | str) -> tuple[str, ...]:
@@ -79,18 +73,7 @@ def types(ins: Form | str) -> tuple[str, ...]:
     >>> types("tcgen05.mma.cta_group::1.kind::f16")
     ('f16', 'f16', 'f32', 'bf16')
     """
-    ins = parse_any(ins)
-    if isinstance(ins, MmaForm):
-        return ins.a_type, ins.b_type, ins.d_type
-    if isinstance(ins, Tcgen05Mma):
-        first = (ins.a_type, ins.b_type, ins.d_type)
-        every = dict.fromkeys((*ins.traits.types, *ins.traits.results, *ins.traits.scales))
-        return (*first, *(name for name in every if name not in first))
-    if isinstance(ins, Tcgen05Transfer):
-        return (ins.type,) if ins.registers else tuple(name for name in (ins.source,) if name)
-    if isinstance(ins, Tcgen05Form):
-        return ()
-    return tuple(name for name in (ins.type, ins.source) if name)
+    return parse_any(ins).element_types
 
 
 def counts(instructions: Iterable[Form | str]) -> Table:
@@ -117,10 +100,9 @@ def counts(instructions: Iterable[Form | str]) -> Table:
 
 def _type_of_a(ins: Form) -> str:
     """The type that an instruction is counted under: of A, or of a transfer's elements; "-" for none."""
-    if isinstance(ins, Tcgen05Form) and not isinstance(ins, Tcgen05Mma):
+    if isinstance(ins, Tcgen05Transfer) or not ins.element_types:
         return "-"
-    names = types(ins)
-    return names[0] if names else "-"
+    return ins.element_types[0]
 
 
 def _parsed(instructions: Iterable[Form | str]) -> list[Form]:

@@ -10,13 +10,14 @@ from typing import Any
 from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError
 from ..isa.form import Form
+from ..isa.location import bit_range
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import TensorOperand
-from .labels import bit_range, index_range
-from .places import memory_place, selected_by, tile_places
+from .element_location import tile_places
+from .labels import index_range
 from .table import Table, Value
 
 
@@ -165,7 +166,7 @@ def explain(
     b_column = ins.column_of_b(row, column)
     terms = []
     for term in _a_terms(ins, row, swizzle):
-        terms.append(replace(term, b=_places(ins.b, term.k, b_column, swizzle, transposed)))
+        terms.append(replace(term, b=_places(ins, ins.b, term.k, b_column, swizzle, transposed)))
     return Explanation(
         instruction=ins.mnemonic,
         row=row,
@@ -190,13 +191,15 @@ def _formula(ins: MmaForm, row: int, column: int, b_column: int) -> str:
 
 
 def _places(
-    op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
+    ins: MmaForm, op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> tuple[RegisterPlace | BytePlace, ...]:
     """Every place of an element: in registers, or its byte in shared memory."""
     if op.layout is not None:
         return _register_places(op, row, column)
-    place = memory_place(op, row, column, swizzle, transposed)
-    return (BytePlace(place.byte, place.bits),)
+    return tuple(
+        BytePlace(place.byte, (place.low, place.high) if op.dtype.bits < 8 else None)
+        for place in tile_places(ins, op, row, column, swizzle, transposed)
+    )
 
 
 def _register_places(op: Operand, row: int, column: int) -> tuple[RegisterPlace, ...]:
@@ -211,7 +214,7 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
     """A term with the places of A for every k; a sparse A has one for each possible place."""
     structure = ins.structure
     if structure is None:
-        return [ProductTerm(k, None, None, None, _places(ins.a, row, k, swizzle)) for k in range(ins.k)]
+        return [ProductTerm(k, None, None, None, _places(ins, ins.a, row, k, swizzle)) for k in range(ins.k)]
     terms = []
     for k in range(ins.k):
         chunk, inside = divmod(k, structure.chunk)
@@ -220,7 +223,7 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[ProductTerm]:
             nibbles = [nibble for nibble, kept in ins.nibbles.items() if kept[slot] == group]
             if nibbles:
                 stored = (chunk * structure.keep + slot) * structure.group + offset
-                places = _places(ins.a, row, stored, swizzle)
+                places = _places(ins, ins.a, row, stored, swizzle)
                 terms.append(ProductTerm(k, chunk, _common_bits(nibbles), stored, places))
     return terms
 
@@ -242,7 +245,7 @@ def _selected(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[
     for index in range(count):
         at = (row, index) if by_row else (index, column)
         places = tuple(
-            replace(place, read_with=selected_by(ins, op, copy))
+            replace(place, read_with=op.read_with(copy))
             for copy, place in enumerate(_register_places(op, *at))
         )
         entries.append(SelectedPlaces(index, (index * length, (index + 1) * length - 1), places))
@@ -290,9 +293,7 @@ def _selected_table(noun: str, entries: tuple[SelectedPlaces, ...]) -> Table:
 # -- tcgen05 ---------------------------------------------------------------------------------------------
 
 
-def tensor_explain(
-    form: Tcgen05Form, row: int, col: int, swizzle: int = 0, transposed: bool = False
-) -> Table:
+def tensor_explain(form: Form, row: int, col: int, swizzle: int = 0, transposed: bool = False) -> Table:
     """The inputs of an element of D of a tcgen05.mma, and where they are.
 
     >>> import ptxlab
@@ -304,7 +305,7 @@ def tensor_explain(
         raise PtxlabError(f"{form.mnemonic} computes nothing; tcgen05.mma does")
     form.d.where(row, col)  # refuses an element that D does not have
     rows: list[tuple[int | str, ...]] = []
-    for name, matrix in {"D": form.d, **form.operands, **form.tensors}.items():
+    for name, matrix in {"D": form.d, **form.located}.items():
         lines, length = matrix.shape
         by_row = matrix.axes[0] == "m"
         if name == "D":
@@ -317,16 +318,16 @@ def tensor_explain(
         text = f"[{first[0]}][{index_range(first[1], last[1] - first[1] + 1)}]"
         if not by_row:
             text = f"[{index_range(first[0], last[0] - first[0] + 1)}][{first[1]}]"
-        if isinstance(matrix, TensorOperand):
+        if matrix.space == "tensor":
             where = _places_text(matrix, elements)
         else:
-            ctas_and_places = [
+            places = [
                 place
                 for element in elements
-                for place in tile_places(form, form.operands[name], *element, swizzle, transposed)
+                for place in tile_places(form, matrix, *element, swizzle, transposed)
             ]
-            pieces = dict.fromkeys(place.byte // 16 * 16 for _, place in ctas_and_places)
-            pair = f" of CTA {ctas_and_places[0][0]}" if form.cta_group == 2 else ""
+            pieces = dict.fromkeys(place.byte // 16 * 16 for place in places)
+            pair = f" of CTA {places[0].cta}" if form.cta_group == 2 else ""
             where = f"shared memory{pair}, 16 bytes from {', '.join(f'0x{byte:04x}' for byte in pieces)} on"
         rows.append((name, text, where))
     return Table(("operand", "elements", "where"), tuple(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 from .._util.arguments import as_flag
 from ..errors import PtxlabError, listing, quoted
@@ -17,8 +18,8 @@ from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transf
 from ..isa.transfer import TransferForm
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from ..numerics.emulate import model_of
+from .element_location import copies_note, tensor_layouts
 from .labels import layout_note
-from .places import copies_note, tensor_layouts
 from .table import Table
 
 #: A fact is a text or a number, several of them, a table, or the values that each modifier takes.
@@ -63,7 +64,7 @@ def _register_facts(ins: MmaForm | TransferForm, target: str | None) -> dict[str
     notes += [f"{op.name}: {copies}" for op in ins.operands.values() if (copies := copies_note(op))]
     if notes:
         topics["note"] = notes
-    topics |= _mma_facts(ins) if isinstance(ins, MmaForm) else _memory_facts(ins)
+    topics |= _own_facts(ins)
     topics["PTX ISA"] = _version_fact(ins, target)
     topics["targets"] = list(ins.targets)
     topics["missing on"] = [name for name in TARGETS if name not in ins.targets]
@@ -87,7 +88,14 @@ def _operand_table(ins: Form) -> Table:
     return Table(("operand", "shape", "type", "registers", "lanes", "layout"), tuple(rows))
 
 
-def _mma_facts(ins: MmaForm) -> dict[str, Fact]:
+@singledispatch
+def _own_facts(form: Form) -> dict[str, Fact]:
+    """What is declared of one kind of forms alone."""
+    return {}
+
+
+@_own_facts.register(MmaForm)
+def _(ins: MmaForm) -> dict[str, Fact]:
     """Stacked MMAs, sparsity, selectors and other modifiers."""
     topics: dict[str, Fact] = {}
     if ins.mma_count > 1:
@@ -111,7 +119,8 @@ def _mma_facts(ins: MmaForm) -> dict[str, Fact]:
     return topics
 
 
-def _memory_facts(ins: TransferForm) -> dict[str, Fact]:
+@_own_facts.register(TransferForm)
+def _(ins: TransferForm) -> dict[str, Fact]:
     """The addresses and state spaces that a transfer takes."""
     if ins.family == "movmatrix":
         return {}
@@ -222,9 +231,7 @@ def cpp(ins: Form | str) -> dict[str, list[str]]:
 
 def target_of(ins: Form | str) -> str:
     """The default target: sm_90a, or sm_100a for tcgen05, or the first that has the instruction."""
-    form = parse_any(ins)
-    usual = "sm_100a" if isinstance(form, Tcgen05Form) else "sm_90a"
-    return usual if form.supports(usual) else form.targets[0]
+    return parse_any(ins).usual_target
 
 
 def machine_code(ins: Form, target: str | None = None) -> str:
@@ -370,28 +377,39 @@ def _restrictions(model: Model) -> str:
 
 def _tensor_facts(form: Tcgen05Form) -> dict[str, Fact]:
     """What is declared about a form of tcgen05."""
-    facts: dict[str, Fact] = {"syntax": form.syntax}
-    if isinstance(form, Tcgen05Mma):
-        facts["descriptor"] = f"0x{form.descriptor.code:08x}: {form.descriptor}"
-        facts["shapes"] = _shapes(form)
-        facts["layout"] = f"{form.path.name} ({form.path.source})"
-        facts["arguments"] = [
-            f"{name}: {'on every target' if targets == form.targets else listing(targets, 12)}"
-            for name, targets in form.arguments.items()
-        ]
-    elif isinstance(form, Tcgen05Control):
-        facts["purpose"] = form.purpose
-    elif isinstance(form, Tcgen05Transfer):
-        facts["columns"] = str(form.columns)
-        if form.registers:
-            facts["registers"] = f"{form.registers} of each thread"
-    if isinstance(form, Tcgen05Mma | Tcgen05Transfer) and form.assumptions:
+    facts: dict[str, Fact] = {"syntax": form.syntax, **_own_facts(form)}
+    if form.assumptions:
         facts["assumed"] = list(form.assumptions)
-    if form.operands or form.tensors:
+    if form.located:
         facts["operands"] = tensor_layouts(form)
     facts["targets"] = listing(form.targets, 30)
     facts["PTX ISA"] = f"{form.ptx_version} and later"
     return facts
+
+
+@_own_facts.register(Tcgen05Mma)
+def _(form: Tcgen05Mma) -> dict[str, Fact]:
+    arguments = [
+        f"{name}: {'on every target' if targets == form.targets else listing(targets, 12)}"
+        for name, targets in form.arguments.items()
+    ]
+    return {
+        "descriptor": f"0x{form.descriptor.code:08x}: {form.descriptor}",
+        "shapes": _shapes(form),
+        "layout": f"{form.path.name} ({form.path.source})",
+        "arguments": arguments,
+    }
+
+
+@_own_facts.register(Tcgen05Control)
+def _(form: Tcgen05Control) -> dict[str, Fact]:
+    return {"purpose": form.purpose}
+
+
+@_own_facts.register(Tcgen05Transfer)
+def _(form: Tcgen05Transfer) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"columns": str(form.columns)}
+    return facts | ({"registers": f"{form.registers} of each thread"} if form.registers else {})
 
 
 def _shapes(form: Tcgen05Mma) -> list[str]:

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_flag, as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, counted, listing, quoted
+from ..isa.catalog import Product
 from ..isa.form import Form
+from ..isa.location import bit_range
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.operation import AnyOperand
 from ..isa.parse import parse_any
 from ..isa.sparsity import Structure
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
-from ..isa.tensor_memory import LANES, TensorOperand
-from ..isa.transfer import TransferForm
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Transfer
+from ..isa.tensor_memory import LANES
 from .colours import TileColour, lane_colour_notes
-from .grid import Box, Cell, Grid, Header, State, headers, tooltips
-from .holders import (
-    AnyOperand,
+from .element_location import (
     Holders,
     figures_of,
     holders_of,
@@ -33,7 +33,8 @@ from .holders import (
     product_operand,
     warp_notes,
 )
-from .labels import bit_range, element_names, index_range, layout_note
+from .grid import Box, Cell, Grid, Header, State, headers, tooltips
+from .labels import element_names, index_range, layout_note
 from .metadata_picture import metadata
 from .picture import Picture
 from .scale_pictures import scales
@@ -83,18 +84,18 @@ def fragment(
         operand, {*form.operands, *map(str.lower, form.operands)}
     ):
         return tensor_memory(form, operand, title=title)
-    if isinstance(form, Tcgen05Transfer):
-        return tensor_registers(form, lane, warp=0 if warp is None else warp, title=title)
     op = form.operand(operand)
+    if op.holds_words:
+        return tensor_registers(form, lane, warp=0 if warp is None else warp, title=title)
     whose = f"{op.name} of {form.mnemonic}"
     if colour != "auto" and op.layout is not None:
         raise PtxlabError(
             f"colour={quoted(colour)}: {whose} lives in registers, which are coloured by "
             "lane; core matrices and banks are of shared memory"
         )
-    if isinstance(form, MmaForm) and op.name == "E":
+    if op.name == "E":
         return metadata(form, warp=warp, title=title)
-    if isinstance(form, MmaForm) and op.name in ("SFA", "SFB"):
+    if "block" in op.axes:
         return scales(form, title=title)
     if dense and not _is_compressed(form, op):
         raise PtxlabError(
@@ -131,8 +132,8 @@ def _holds_rows_in_fours(op: Operand) -> bool:
 
 
 def _is_compressed(ins: Form, op: Operand) -> bool:
-    """Whether the operand is the A of a sparse instruction."""
-    return isinstance(ins, MmaForm) and ins.sparse and op.name == "A"
+    """Whether the operand is the A of a sparse instruction, other than tcgen05.mma."""
+    return ins.sparse and op.name == "A" and op.packing is None
 
 
 def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range, dense: bool) -> Grid:
@@ -196,7 +197,7 @@ def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
     """Rows above which a new warp, or a new quad pair of mma.m8n8k4, begins."""
     if op.lanes > 32:
         return tuple(range(16, op.shape[0], 16))
-    if isinstance(ins, MmaForm) and ins.mma_count > 1 and op.name != "B":  # those of B are side by side
+    if ins.mma_count > 1 and op.name != "B":  # those of B are side by side
         return tuple(range(8, op.shape[0], 8))
     return ()
 
@@ -205,10 +206,10 @@ def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...
     """Notes on an operand: its size and type, where it is held, and remarks on its layout."""
     note = layout_note(ins, op)
     notes = (note,) if note else ()
-    if not isinstance(ins, MmaForm) or op.name != "A" or ins.structure is None:
+    if op.name != "A" or ins.structure is None:
         return (op.describe(), *notes)
     if dense:
-        what = f"logical (dense) A {ins.m}x{ins.k}, {ins.structure.title} sparse"
+        what = f"logical (dense) A {op.shape[0]}x{2 * op.shape[1]}, {ins.structure.title} sparse"
         return (f"{what}: a cell is a chunk and the stored elements it becomes",)
     return (op.describe("compressed A"), *notes)
 
@@ -252,7 +253,7 @@ def _dense_hover(ins: MmaForm, structure: Structure) -> NDArray[Any]:
 
 
 def tensor_registers(
-    move: Tcgen05Transfer | str, thread: int | None = None, *, warp: int = 0, title: bool = True
+    move: Form | str, thread: int | None = None, *, warp: int = 0, title: bool = True
 ) -> Picture:
     """The thread and register that each word of tensor memory goes to or comes from, for tcgen05.ld and .st.
 
@@ -395,13 +396,9 @@ def runs(*instructions: Form | str, operand: str = "A", title: bool = True) -> P
 
 def _row(form: Form, name: str) -> Holders:
     """The holders of the matrix whose first row is drawn."""
-    operand: AnyOperand | None = None
-    if isinstance(form, Tcgen05Transfer | TransferForm) and form.operands:
-        operand = next(iter(form.operands.values()))
-    elif isinstance(form, Tcgen05Mma) and (name != "A" or form.a_space == "tensor"):
-        operand = form.a if name == "A" else product_operand(form, name)
-    elif isinstance(form, MmaForm):
-        operand = form.operand(name)
+    operand: AnyOperand | None = next(iter(form.operands.values()), None)
+    if isinstance(form, Product):
+        operand = form.a if name in ("A", "a") else product_operand(form, name)
     if operand is None or operand.layout is None:
         raise PtxlabError(
             f"runs: {form.mnemonic} has no {name} in lanes of registers or of tensor memory; "
@@ -412,11 +409,11 @@ def _row(form: Form, name: str) -> Holders:
 
 def _instead(form: Form, name: str) -> str:
     """Which figure to use where no lanes hold the matrix."""
-    if isinstance(form, Tcgen05Mma):
+    if not isinstance(form, Product):
+        return figures_of(form)
+    if form.tensors:
         return f"operand='D' draws D, and figures.fragment its {name} in shared memory"
-    if isinstance(form, MmaForm):
-        return f"figures.fragment draws {name} in shared memory"
-    return figures_of(form)
+    return f"figures.fragment draws {name} in shared memory"
 
 
 def _unit(rows: list[Holders]) -> int:
@@ -425,7 +422,7 @@ def _unit(rows: list[Holders]) -> int:
     Rows in registers are cut short instead, since their lanes repeat.
     """
     longest = max(holders.lanes.shape[1] for holders in rows)
-    if longest <= _COLUMNS or not any(isinstance(holders.operand, TensorOperand) for holders in rows):
+    if longest <= _COLUMNS or not any(holders.operand.space == "tensor" for holders in rows):
         return 1
     edges: list[int] = []
     for holders in rows:
@@ -438,19 +435,18 @@ def _unit(rows: list[Holders]) -> int:
 
 def _lane_name(holders: Holders, lane: int) -> str:
     """``T5``, or ``lane 5`` of tensor memory."""
-    if not isinstance(holders.operand, TensorOperand):
+    if holders.operand.space != "tensor":
         return f"T{lane}"
     pair = f"CTA {lane // LANES}, " if holders.operand.ctas > 1 else ""
     return f"{pair}lane {lane % LANES}"
 
 
 def _form_name(form: Form, name: str) -> str:
-    if isinstance(form, MmaForm):
-        operand = form.operand(name)
-        return f"{operand.width}-bit {operand.dtype}, {form.shape}"
-    if isinstance(form, Tcgen05Mma):
-        dtype = product_operand(form, name).dtype
-        return f"{form.family}, layout {form.path.name}, {dtype}, {form.shape}"
+    if isinstance(form, Product):
+        operand = product_operand(form, name)
+        if form.d.space == "tensor":
+            return f"{form.family}, layout {form.path.name}, {operand.dtype}, {form.shape}"
+        return f"{form.operand(name).width}-bit {operand.dtype}, {form.shape}"
     if isinstance(form, Tcgen05Transfer):
         return f"{form.family}, {form.shape}.x{form.count}"
     return f"{form.family}, {form.shape}"
@@ -474,7 +470,7 @@ def _title(rows: list[Holders]) -> str:
 
 
 def _notes(rows: list[Holders], places: int, unit: int) -> tuple[str, ...]:
-    tensor = [isinstance(holders.operand, TensorOperand) for holders in rows]
+    tensor = [holders.operand.space == "tensor" for holders in rows]
     notes = [f"one place: {unit} columns" if unit > 1 else f"the first {places} columns at most"]
     if all(holders.operand.axes == ("lane", "column") for holders in rows):
         notes.append("T0 is thread 0 of a warp")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..isa.form import Form
-from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.transfer import TransferForm
 
@@ -20,16 +19,6 @@ _UNPACKED = {
     "so shift registers left by 2",
     "s4": "elements are s4 in memory, 16 in 8 bytes; each becomes a byte with its sign, as s8 mma takes it",
 }
-
-
-def bit_range(low: int, high: int) -> str:
-    """Bits of a register, highest first as in PTX: ``[7..4]``, or ``[7]`` for a single bit."""
-    return f"[{bit_span(low, high)}]"
-
-
-def bit_span(low: int, high: int) -> str:
-    """The same for headings, without brackets: ``7..4``, or ``7``."""
-    return str(high) if low == high else f"{high}..{low}"
 
 
 def index_range(first: int, size: int) -> str:
@@ -73,7 +62,7 @@ def layout_note(ins: Form, op: Operand) -> str:
         return _UNPACKED[ins.source]
     if ins.family in ("wmma", "wmma.load", "wmma.store"):
         return "observed on sm_90; the ISA leaves WMMA fragments unspecified"
-    if isinstance(ins, MmaForm) and ins.mma_count > 1:
+    if ins.mma_count > 1:
         return "the matrices of four independent MMAs, one for each quad pair of lanes"
     return "each element in a byte of its own" if op.container else ""
 

@@ -8,13 +8,12 @@ from .._util.arguments import as_int, as_shape
 from ..errors import PtxlabError, quoted
 from ..isa.layout import Layout
 from ..isa.parse import parse_any
-from ..isa.tcgen05 import Tcgen05Mma
 from ..memory import BANKS, SharedLayout
 from ..memory.triton_layouts import TritonLayout, is_triton_layout
 from .colours import bank_key, bank_tint, lane_colour_notes
+from .element_location import lane_runs
 from .fragment_pictures import lane_cells
 from .grid import Entry, Grid, headers, tooltips, uniform_grid
-from .holders import lane_runs
 from .labels import index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
@@ -162,7 +161,6 @@ def _tensor(triton_layout: TritonLayout) -> Picture:
     if int(triton_layout.fields.get("colStride", 1)) != 1:
         raise PtxlabError(f"{triton_layout}: elements apart from each other (colStride) are not drawn")
     form = parse_any(f"tcgen05.mma.cta_group::{group}.kind::f16", m=m * group, n=n)
-    assert isinstance(form, Tcgen05Mma)
     picture = tensor_memory(form, "D")
     return Picture(
         f"{triton_layout.role[0]} of {triton_layout.instruction}: {triton_layout} of {m}x{n}",

@@ -14,13 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_integers, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
-from ..isa.operand import Operand
-from ..isa.tcgen05 import Tcgen05Mma
-from ..isa.tensor_memory import TensorOperand
+from ..isa.operation import AnyOperand
 from .colours import Colour, bank_tint, colour_keys, colour_notes, core_matrix_tint, warp_tint
+from .element_location import Holders, as_product, holders_of, product_operand, warp_notes
 from .grid import Box, Cell, Grid, Header, Part, State, as_part, clipped, clipped_groups, headers
-from .holders import AnyOperand, Holders, as_product, form_name, holders_of, product_operand, warp_notes
 from .labels import index_range, number_text
 from .metadata_picture import metadata
 from .picture import Picture
@@ -154,9 +151,9 @@ class ValueMatrix:
     def _memory_tints(self, colour: Colour) -> NDArray[np.int64]:
         """Colours by core matrix or bank of what is in shared memory, K-major and without swizzle."""
         op = self.operand
-        if not isinstance(op, Operand) or op.layout is not None or (self.name == "A" and self.ins.sparse):
+        if op.space != "shared" or (self.name == "A" and self.ins.sparse):
             return np.full(self.codes.shape, -1)  # of a sparse A, the compressed one is there
-        tile, chunks = k_major_chunks(self.ins, op)
+        tile, chunks = k_major_chunks(op)
         along_m = op.axes[0] == "m"
         lines = np.arange(op.shape[0] if along_m else op.shape[1])[:, None] % tile.rows  # anew in each CTA
         if colour == "bank":
@@ -245,7 +242,7 @@ class ValueMatrix:
             texts = ["".join(self.holders.lane_names(self.holders.lanes[row])) for row in part[0]]
             own = np.arange(self.codes.shape[0])[:, None]
             same = (self.holders.lanes == own) | (self.holders.lanes < 0)
-            if isinstance(self.operand, TensorOperand) and same.all():
+            if self.operand.space == "tensor" and same.all():
                 texts = [""] * len(texts)  # lane m holds row m
             named = tuple(
                 replace(head, lines=(f"{text} {head.text:>{digits}}".strip().replace(" ", _NOBREAK),))
@@ -287,8 +284,6 @@ def value_matrix(
         holders = holders_of(ins.a).expanded(positions, ins.k)
     else:
         holders = holders_of(op, copy)
-    if isinstance(ins, Tcgen05Mma) and not holders.present:
-        holders = replace(holders, ctas=ins.cta_group)
     return ValueMatrix(ins, name, holders, codes, op.dtype.decode(codes))
 
 
@@ -358,17 +353,17 @@ def values(
     check_options(shown, colour)
     name = as_text(operand, "operand")
     if name == "stored" and not ins.sparse:
-        raise PtxlabError(f"{form_name(ins)} is dense: its A is not compressed; ask for 'A'")
+        raise PtxlabError(f"{ins.full_name} is dense: its A is not compressed; ask for 'A'")
     if name != "stored":
         name = product_operand(ins, name).name
     if name == "E" and ins.e is not None:
         content = codes if matrix is None else matrix
         if content is None and registers is not None:
-            content = ins.e.unpack_codes(registers, copy if isinstance(ins, MmaForm) else 0)
+            content = ins.e.unpack_codes(registers, copy if ins.e.space == "register" else 0)
         return metadata(ins, content, copy, warp=warp, title=title)
     contents = {"matrix": matrix, "codes": codes, "registers": registers}
     numbers = _matrix_of(ins, name, contents, nibbles, copy)
-    holders, whose = numbers.holders, f"{name} of {form_name(ins)}"
+    holders, whose = numbers.holders, f"{name} of {ins.full_name}"
     if lane is not None:
         lane = holders.check_lane(lane)
     part = _part(numbers, rows, columns, warp, whose)
@@ -382,24 +377,24 @@ def values(
         if labels is None:
             colour = "value"
     if colour in ("core matrix", "bank") and holders.present:
-        where = "tensor memory" if isinstance(holders.operand, TensorOperand) else "registers"
+        where = "tensor memory" if holders.operand.space == "tensor" else "registers"
         raise PtxlabError(
             f"colour={quoted(colour)}: {whose} lives in {where}; core matrices and banks are of shared memory"
         )
     outlined = None if marked is None else as_marks(marked, numbers.codes.shape, whose)
     grid = numbers.grid(labels, MatrixStyle(colour, part, lane, outlined))
     notes = [*_matrix_notes(numbers), *_part_notes(numbers, part, warp)]
-    tensor = isinstance(holders.operand, TensorOperand)
-    if labels is not None and shown == "lane" and isinstance(ins, Tcgen05Mma):
+    tensor = holders.operand.space == "tensor"
+    if labels is not None and shown == "lane" and ins.d.space == "tensor":
         cta = "<CTA>/" if ins.d.ctas > 1 else ""
         notes.append(f"{cta}<lane>:<column> of tensor memory")
     elif labels is not None and shown in _SHOWN_NOTES:
         notes.append(_SHOWN_NOTES[shown])
     return Picture(
-        f"{_TITLES.get(name, name)} of {form_name(ins)}",
-        (*notes, *colour_notes(colour, holders.lane_count, tensor=tensor)),
+        f"{_TITLES.get(name, name)} of {ins.full_name}",
+        (*notes, *colour_notes(colour, holders.operand.lanes, tensor=tensor)),
         (grid,),
-        keys=colour_keys(colour, holders.word_count, holders.lane_count, tensor=tensor),
+        keys=colour_keys(colour, holders.operand.word_count, holders.operand.lanes, tensor=tensor),
     ).with_title(title)
 
 

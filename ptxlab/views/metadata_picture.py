@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_array, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
+from ..isa.form import Form
+from ..isa.location import bit_range
+from ..isa.operation import AnyOperand
 from ..isa.sparsity import STRUCTURES, Structure
 from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES
 from .colours import lanes_read
+from .element_location import Holders, as_product, holders_of, k_headings, warp_notes
 from .grid import Arrow, Cell, Entry, Grid, Header, as_part, uniform_grid
-from .holders import AnyOperand, Holders, as_product, form_name, holders_of, k_headings, warp_notes
-from .labels import bit_range, index_range
+from .labels import index_range
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
@@ -27,7 +29,7 @@ _MAX_LABELS = 300  # with more nibbles, those of tcgen05.mma.sp are not labelled
 
 
 def metadata(
-    ins: Product | str,
+    ins: Form | str,
     nibbles: ArrayLike | None = None,
     selector: int = 0,
     *,
@@ -56,18 +58,18 @@ def metadata(
     selector = as_int(selector, "selector")
     if selector not in ins.selectors:
         raise PtxlabError(f"selector={quoted(selector)}: {ins.mnemonic} takes {listing(ins.selectors)}")
-    if isinstance(ins, Tcgen05Mma) and selector:
+    if ins.d.space == "tensor" and selector:
         ins = ins.with_descriptor(selector=selector)
-    e = ins.tensor("E") if isinstance(ins, Tcgen05Mma) else ins.operand("E")
-    holders = holders_of(e, 0 if isinstance(ins, Tcgen05Mma) else selector)
+    e = ins.find("E")
+    holders = holders_of(e, selector if e.space == "register" else 0)
     if warp is not None and rows is not None:
         raise PtxlabError(f"warp={quoted(warp)}: it says which rows are shown; so does rows")
     part = as_part(rows, "rows", e.shape[0])
     if warp is not None:
-        part = holders.window(warp, f"E of {form_name(ins)}")[0]
+        part = holders.window(warp, f"E of {ins.full_name}")[0]
     codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_array(nibbles, "nibbles"))
-    name = f"Metadata E of {form_name(ins)}"
-    if isinstance(ins, Tcgen05Mma) and len(part) * e.shape[1] > _MAX_LABELS:
+    name = f"Metadata E of {ins.full_name}"
+    if ins.d.space == "tensor" and len(part) * e.shape[1] > _MAX_LABELS:
         return _tensor_metadata(ins, holders, codes, part, name).with_title(title)
     grid = _nibble_grid(ins, structure, holders, codes, selector)
     notes = [
@@ -80,18 +82,18 @@ def metadata(
     if warp is not None:  # a note names it
         grid = replace(grid, row_groups=())
     grids = [grid.part(part, range(e.shape[1]))]
-    if isinstance(ins, MmaForm) and e.layout is not None and e.layout.copies > 1:
+    if e.space == "register" and e.layout is not None and e.layout.copies > 1:
         grids.append(lanes_read(holders.lanes[part.start : part.stop], f"{ins.a.holder}s read"))
     return Picture(name, tuple(notes), tuple(grids)).with_title(title)
 
 
 def _metadata_note(ins: Product, holders: Holders, selector: int) -> str:
     """A note that explains the labels: the place of each nibble."""
-    if isinstance(ins, MmaForm):
+    if holders.operand.space == "register":
         return f"T<{ins.a.holder}>: [bits] of its E register, selector {selector}"
     words = np.unique(holders.words).tolist()
     columns = f"column {words[0]}" if len(words) == 1 else f"columns {listing(words)}"
-    lane = "CTA/lane" if holders.lane_count > LANES else "lane"
+    lane = "CTA/lane" if holders.operand.lanes > LANES else "lane"
     return f"<{lane}>: [bits] of {columns} of tensor memory, selector {selector}"
 
 
@@ -105,7 +107,7 @@ def _nibble_grid(
         lane, low = int(holders.lanes[row, chunk]), 4 * int(holders.elements[row, chunk]) % 32
         bits = bit_range(low, low + 3)
         lines = [f"{holders.lane_label(row, chunk)}: {bits}"]
-        if isinstance(ins, Tcgen05Mma):
+        if ins.d.space == "tensor":
             (where,) = holders.place(row, chunk)
         else:
             where = f"{ins.a.holder} {lane}, bits {bits} of E, selector {selector}"
@@ -114,7 +116,7 @@ def _nibble_grid(
         if codes is not None:
             nibble = int(codes[row, chunk])
             kept = _kept_columns(structure, chunk, ins.nibbles[nibble])
-            lines += [f"{nibble:04b}: {kept}"] if isinstance(ins, Tcgen05Mma) else [f"0b{nibble:04b}", kept]
+            lines += [f"{nibble:04b}: {kept}"] if ins.d.space == "tensor" else [f"0b{nibble:04b}", kept]
             tooltip.append(f"nibble 0b{nibble:04b} keeps columns {kept}")
         return Entry(tuple(lines), lane, "\n".join(tooltip))
 

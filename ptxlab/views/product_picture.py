@@ -15,17 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from .._util.arguments import as_index, as_integers, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.catalog import Product
-from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
 from ..isa.operation import Operation
-from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..numerics.emulate import emulate
 from .colours import Colour, colour_keys, colour_notes, lane_key, warp_tint
+from .element_location import as_product, holders_of, product_operand
 from .fragment_pictures import fragment
 from .grid import Box, Cell, Grid, Header, Part, as_element, as_part, headers
-from .holders import as_product, form_name, holders_of, lane_count, product_operand
 from .labels import index_range
 from .matrix_pictures import (
     NOT_STORED,
@@ -120,7 +118,7 @@ def product(
     style = MatrixStyle(
         colour,
         (as_part(rows, "rows", ins.d.shape[0]), as_part(columns, "columns", ins.d.shape[1])),
-        None if lane is None else as_index(lane, ins.d.holder, lane_count(ins)),
+        None if lane is None else as_index(lane, ins.d.holder, ins.d.lanes),
         None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}"),
     )
     if element is not None:
@@ -168,10 +166,10 @@ def _with_numbers(
     if colour == "auto":
         colour = "lane" if labelled else "value"
     rows, columns = style.part
-    tensor, tall = isinstance(ins, Tcgen05Mma), not labelled and len(rows) > _TALL
-    lanes = lane_count(ins)
+    tensor, tall = ins.d.space == "tensor", not labelled and len(rows) > _TALL
+    lanes = ins.d.lanes
     keys = [lane_key(lanes, tensor=tensor)] if colour == "lane" else []
-    words = max(matrix.holders.word_count for matrix in matrices.values())
+    words = max(matrix.operand.word_count for matrix in matrices.values())
     keys += colour_keys(colour, words, lanes, tensor=tensor)
     grids = [replace(key, spot=(0, 0)) for key in keys]
     for name in _DRAWN:
@@ -192,7 +190,7 @@ def _with_numbers(
         down, across = index_range(rows.start, len(rows)), index_range(columns.start, len(columns))
         notes.append(f"rows {down} and columns {across} of D {ins.m}x{ins.n}")
     notes += colour_notes(colour, lanes, tensor=tensor)
-    return Picture(form_name(ins), tuple(notes), tuple(grids))
+    return Picture(ins.full_name, tuple(notes), tuple(grids))
 
 
 def _made_of(ins: Product, matrix: ValueMatrix, element: tuple[int, int]) -> tuple[Box, ...]:
@@ -328,23 +326,23 @@ def _diagonal(ins: Product, grid: Grid) -> Grid:
 def _without_numbers(ins: Product, lane: int | None) -> Picture:
     """The lanes that hold A, B and D, in place of their numbers."""
     grids = [replace(lane_key(ins.lanes), spot=(0, 0))]
-    if isinstance(ins, Tcgen05Mma):
+    if ins.d.space == "tensor":
         grids = [replace(key, spot=(0, 0)) for key in colour_keys("warp", 0, LANES)]
     for name in ("B", "A", "D"):
         op, title = product_operand(ins, name), name
-        if name == "A" and ins.sparse and isinstance(ins.a, TensorOperand):
+        if name == "A" and ins.sparse and ins.a.space == "tensor":
             op, title = ins.a, _TITLES["stored"]  # what is there of it
         rows, columns = op.shape
-        if isinstance(op, TensorOperand):
+        if op.space == "tensor":
             grid = _tensor_grid(op, lane)
-        elif op.layout is None:
+        elif op.space == "shared":
             grid = _shared_grid(ins, op)
-        elif isinstance(ins, MmaForm):
+        else:
             grid = fragment(ins, name, lane=lane, dense=name == "A" and ins.sparse).grids[0]
         grid = replace(grid, spot=_SPOTS[name], title=f"{title} {rows}x{columns} {op.dtype}")
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name == "D" else grid)
     notes = _notes(ins, True)
-    if isinstance(ins, Tcgen05Mma):
+    if ins.d.space == "tensor":
         notes.append("in the cells: lanes and columns of tensor memory")
         notes += colour_notes("warp", LANES, tensor=True)
         if lane is not None:
@@ -352,13 +350,13 @@ def _without_numbers(ins: Product, lane: int | None) -> Picture:
             notes.append(f"outlined: lane {lane % LANES}{of_cta}")
     else:
         notes += [f"T<{ins.d.holder}>:{{elements}}", *colour_notes("lane", ins.lanes)]
-    return Picture(form_name(ins), tuple(notes), tuple(grids))
+    return Picture(ins.full_name, tuple(notes), tuple(grids))
 
 
 def _shared_grid(ins: Product, op: Operand) -> Grid:
     """A matrix in shared memory; each CTA of a pair has half of the rows of A, and of the columns of B."""
     rows, columns = op.shape
-    halves = ins.cta_group if isinstance(ins, Tcgen05Mma) else 1
+    halves = op.ctas
     tall, wide = (rows // halves, columns) if op.name == "A" else (rows, columns // halves)
     cells, hover = [], np.empty(op.shape, dtype=object)
     name = f"compressed {op.name}" if ins.sparse and op.name == "A" else op.name
@@ -415,7 +413,7 @@ def _tensor_grid(op: TensorOperand, lane: int | None) -> Grid:
 def _notes(ins: Product, with_c: bool) -> list[str]:
     """What the instruction computes, of what size, and where its matrices are."""
     parts = ["D = A B + C" if with_c else "D = A B", ins.shape]
-    if not isinstance(ins, Tcgen05Mma):
+    if ins.d.space != "tensor":
         parts.insert(1, f"{ins.lanes} {ins.d.holder}s")
     if ins.structure is not None:
         parts.append(f"A {ins.structure.title} sparse")
@@ -424,7 +422,7 @@ def _notes(ins: Product, with_c: bool) -> list[str]:
     if ins.mma_count > 1:
         parts.append(f"{ins.mma_count} independent MMAs")
     notes = [", ".join(parts)]
-    if isinstance(ins, Tcgen05Mma):
+    if ins.d.space == "tensor":
         a = (
             "A and B in shared memory"
             if ins.a_space == "shared"

@@ -17,16 +17,17 @@ from ..errors import PtxlabError, counted, quoted
 from ..isa.catalog import Product
 from ..isa.dtypes import DType
 from ..isa.form import Form
+from ..isa.location import Place, Slot, bit_span
 from ..isa.operand import Operand
 from ..isa.parse import parse_any
 from ..isa.repack import Repack
-from ..isa.tcgen05 import Tcgen05Mma, Tcgen05Transfer
+from ..isa.tcgen05 import Tcgen05Transfer
 from ..isa.tensor_memory import LANES, TensorOperand
 from .bit_field_pictures import bit_fields
+from .element_location import as_product, figures_of, joined_runs, product_operand
 from .fragment_pictures import operand_notes
 from .grid import Cell, Grid, Header, State, as_part, numbered_grid, tooltips
-from .holders import as_product, figures_of, form_name, joined_runs, lane_count, product_operand
-from .labels import bit_range, bit_span, index_range, number_text
+from .labels import index_range, number_text
 from .picture import Picture
 
 _MAX_REGISTERS = 8  # of an operand in a picture of a lane
@@ -65,8 +66,8 @@ def lane(
         return _thread(form, operand, lane, registers, columns).with_title(title)
     if isinstance(operand, TensorOperand):
         raise PtxlabError(f"{form.mnemonic}: an operand in tensor memory goes with tcgen05.ld and tcgen05.st")
-    if isinstance(form, Tcgen05Mma):
-        return _tensor_lane(form, operand, lane, registers, columns).with_title(title)
+    if form.tensors:
+        return _tensor_lane(as_product(form), operand, lane, registers, columns).with_title(title)
     if columns is not None:
         raise PtxlabError(
             f"columns={quoted(columns)}: {form.mnemonic} has no tensor memory to show a part of"
@@ -74,7 +75,7 @@ def lane(
     op = form.operand(operand)
     lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
     grid = _word_grid(
-        _words_of_lane(op, lane), None if registers is None else _contents_of_lane(op, lane, registers)
+        _contents(op, lane), None if registers is None else _contents_of_lane(op, lane, registers)
     )
     notes = (*operand_notes(form, op), *_tint_notes([op.dtype]))
     return Picture(f"{op.name} in {op.holder} {lane} of {form.mnemonic}", notes, (grid,)).with_title(title)
@@ -92,21 +93,19 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
     ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
     """
     form = as_product(ins)
-    tensor = isinstance(form, Tcgen05Mma)
-    holder = "lane" if tensor else form.d.holder
-    lane = as_index(lane, holder, lane_count(form))
+    tensor, holder = form.d.space == "tensor", form.d.holder
+    lane = as_index(lane, holder, form.d.lanes)
     if held is not None and not isinstance(held, Mapping):
         raise PtxlabError(
             f"held: found {quoted(held)}; it takes registers by operand, such as {{'A': registers}}"
         )
     grids, notes, dtypes = [], ["highest bit on the left"], []
-    every = [*form.operands.values(), *(form.tensors.values() if isinstance(form, Tcgen05Mma) else ())]
-    for op in every:
+    for op in form.located.values():
         if op.layout is None:
             notes.append(f"{op.name}: in shared memory")
             continue
         contents = (held or {}).get(op.name)
-        words = _words_of_tensor_lane(op, lane) if isinstance(op, TensorOperand) else _words_of_lane(op, lane)
+        words = _contents(op, lane)
         if not words.fields:
             notes.append(f"{op.name}: nothing in this {holder}")
             continue
@@ -120,33 +119,33 @@ def registers(ins: Product | str, lane: int, held: Mapping[str, ArrayLike] | Non
         dtypes.append(op.dtype)
     if not grids:
         raise PtxlabError(
-            f"lane {lane} holds nothing of {form_name(form)}; figures.tensor_memory shows which do"
+            f"lane {lane} holds nothing of {form.full_name}; figures.tensor_memory shows which do"
         )
     notes += _tint_notes(dtypes)
     which = f"{holder.capitalize()} {lane}"
-    if isinstance(form, Tcgen05Mma):
+    if form.d.space == "tensor":
         pair = f"CTA {lane // LANES}, lane" if form.d.ctas > 1 else "Lane"
         which = f"{pair} {lane % LANES} of tensor memory"
-    return Picture(f"{which} of {form_name(form)}", tuple(notes), tuple(grids))
+    return Picture(f"{which} of {form.full_name}", tuple(notes), tuple(grids))
 
 
 # -- tcgen05 ---------------------------------------------------------------------------------------------
 
 
 def _tensor_lane(
-    form: Tcgen05Mma, name: str, lane: int, contents: ArrayLike | None, columns: range | None
+    form: Product, name: str, lane: int, contents: ArrayLike | None, columns: range | None
 ) -> Picture:
     """What a lane of tensor memory has of an operand."""
     op = product_operand(form, "stored" if is_name(name, ("A", "a")) else name)
-    if not isinstance(op, TensorOperand):
+    if op.space != "tensor":
         raise PtxlabError(
-            f"{op.name} of {form_name(form)} is in shared memory, where no lane holds it; figures.fragment "
+            f"{op.name} of {form.full_name} is in shared memory, where no lane holds it; figures.fragment "
             "draws it there"
         )
-    lane = as_index(lane, "lane", LANES * op.ctas)
-    words = _words_of_tensor_lane(op, lane)
+    lane = as_index(lane, "lane", op.lanes)
+    words = _contents(op, lane)
     if not words.fields:
-        raise PtxlabError(f"lane {lane} holds nothing of {op.name} of {form_name(form)}; {_WHICH}")
+        raise PtxlabError(f"lane {lane} holds nothing of {op.name} of {form.full_name}; {_WHICH}")
     grid = _word_grid(words, None if contents is None else _contents_of_lane(op, lane, contents))
     part = as_part(columns, "columns", op.columns)
     notes = [op.describe("compressed A" if op.name == "A" and form.sparse else "")]
@@ -157,7 +156,7 @@ def _tensor_lane(
     notes.append(f"source: {op.source}")
     where = f"CTA {lane // LANES}, lane {lane % LANES}" if op.ctas > 1 else f"lane {lane}"
     return Picture(
-        f"{op.name} in {where} of tensor memory, {form_name(form)}",
+        f"{op.name} in {where} of tensor memory, {form.full_name}",
         (*notes, *_tint_notes([op.dtype])),
         (grid.part(part, range(words.bits)),),
     )
@@ -236,40 +235,20 @@ class _LaneContents:
     fields: tuple[_ElementBits, ...]
 
 
-def _words_of_lane(op: Operand, lane: int) -> _LaneContents:
-    """What a lane of a warp holds of an operand."""
-    prefix = op.name.lower()
-    fields = []
-    for place, row, column in op.holds(lane):
-        name, index = f"{prefix}{place.element}", f"{op.name}[{row}][{column}]"
-        names = (name,) if op.dtype.bits == 1 else (name, index)
-        bits = bit_range(place.low, place.high)
-        tooltip = (f"{name} = {index}", f"{op.holder} {lane}, register {place.register}, bits {bits}")
-        fields.append(_ElementBits(place.register, place.low, place.high, names, tooltip))
-    return _LaneContents(
-        op.name, "register", op.registers, op.register_bits, op.width, op.dtype, lane, tuple(fields)
-    )
-
-
-def _words_of_tensor_lane(op: TensorOperand, lane: int) -> _LaneContents:
-    """What a lane of tensor memory holds of an operand."""
-    cta, number = divmod(lane, LANES)
-    every = op.layout.coords()[
-        :, op.start[0] : op.start[0] + op.shape[0], op.start[1] : op.start[1] + op.shape[1]
-    ]
-    fields = []
-    pair = f"CTA {cta}, " if op.ctas > 1 else ""
-    for copy, row, column in np.argwhere(every[..., 0] == lane).tolist():
-        column_of, low = divmod(int(every[copy, row, column, 1]) * op.width, 32)
-        index, start = f"{op.name}[{row}][{column}]", low + op.padding
-        stop = start + op.dtype.bits - 1
-        pieces = [(column_of, start, min(stop, 31))]
-        if stop > 31:
-            pieces.append((column_of + 1, 0, stop - 32))
-        for word, first, last in pieces:
-            where = f"{pair}lane {number}, column {word}, bits {bit_range(first, last)}"
-            fields.append(_ElementBits(word, first, last, (index,), (index, where)))
-    return _LaneContents(op.name, "column", op.columns, 32, op.width, op.dtype, number, tuple(fields))
+def _contents(op: Operand | TensorOperand, lane: int) -> _LaneContents:
+    """What a lane of a warp, or of tensor memory, holds of an operand."""
+    fields, bits = [], 8 * op.register_type().itemsize
+    for place, row, column in op.held_by(lane):
+        index = f"{op.name}[{row}][{column}]"
+        names, title = [index], index
+        if isinstance(place, Place):
+            name = f"{op.name.lower()}{place.element}"
+            names = [name] if op.dtype.bits == 1 else [name, index]
+            title = f"{name} = {index}"
+        tooltip = (title, place.words(op))
+        fields.append(_ElementBits(place.word, place.low, place.high, tuple(names), tooltip))
+    tint = lane % LANES if op.space == "tensor" else lane
+    return _LaneContents(op.name, op.word, op.word_count, bits, op.width, op.dtype, tint, tuple(fields))
 
 
 def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | None) -> _LaneContents:
@@ -279,17 +258,13 @@ def _words_of_thread(form: Tcgen05Transfer, thread: int, of: TensorOperand | Non
     fields = []
     for element, (row, column) in enumerate(form.layout.coords()[thread % 32].tolist()):
         register, low = divmod(element * bits, 32)
+        slot = Slot(thread, register, low, low + bits - 1)
         lane = 32 * (thread // 32) + row
         where = f"lane {lane}, column {column}"
         names: tuple[str, ...] = (where,)
-        tooltip: tuple[str, ...] = (
-            where,
-            f"thread {thread}, register {register}, bits {bit_range(low, low + bits - 1)}",
-        )
         if of is not None:
             names = (_elements(of, of.holds(lane, column)), where)
-            tooltip = (names[0], *tooltip)
-        fields.append(_ElementBits(register, low, low + bits - 1, names, tooltip))
+        fields.append(_ElementBits(register, low, slot.high, names, (*names, slot.words())))
     if of is not None and of.width == 32 and of.dtype.bits == bits:
         dtype = of.dtype
     return _LaneContents("R", "register", form.registers, 32, bits, dtype, thread, tuple(fields))

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_index
 from ..errors import PtxlabError
-from ..isa.catalog import Product
+from ..isa.form import Form
+from ..isa.location import bit_range
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
@@ -20,9 +21,9 @@ from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import LANES, TensorOperand
 from ..memory.library_formats import scale_offset
 from .colours import lanes_read
+from .element_location import Holders, as_product, holders_of, k_headings, one_matrix
 from .grid import Cell, Entry, Grid, Header, State, as_part, headers, named_headers, tooltips, uniform_grid
-from .holders import Holders, as_product, form_name, holders_of, k_headings, one_matrix
-from .labels import bit_range, index_range, number_text
+from .labels import index_range, number_text
 from .picture import Picture
 from .tensor_pictures import tensor_memory
 
@@ -121,7 +122,7 @@ def _scale_words(marked: int | None) -> Grid:
 
 
 def scales(
-    ins: Product | str,
+    ins: Form | str,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     *,
@@ -152,7 +153,7 @@ def scales(
     """
     ins = as_product(ins)
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
-        raise PtxlabError(f"{form_name(ins)} has no block scales; forms with .block_scale have")
+        raise PtxlabError(f"{ins.full_name} has no block scales; forms with .block_scale have")
     part_a = as_part(rows, "rows", ins.scale_a.shape[0])
     part_b = as_part(columns, "columns", ins.scale_b.shape[1])
     notes = (
@@ -162,7 +163,7 @@ def scales(
     ids = Modifiers(
         byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b
     )
-    if isinstance(ins, Tcgen05Mma):
+    if ins.d.space == "tensor":
         if ids != Modifiers():
             raise PtxlabError(
                 f"{ins.mnemonic}: its ids are in the descriptor, not arguments; "
@@ -235,7 +236,7 @@ def _tensor_scales(
     if ins.cta_group == 2:
         notes.append("each CTA has the scales of its rows of A, and all of B")
     notes.append(f"hues: {_ROWS} rows of A, or columns of B")
-    return Picture(f"Block scales of {form_name(ins)}", tuple(notes), tuple(grids))
+    return Picture(f"Block scales of {ins.full_name}", tuple(notes), tuple(grids))
 
 
 def _memory(ins: Tcgen05Mma, op: TensorOperand) -> list[Grid]:
@@ -298,7 +299,7 @@ def _place_lines(holders: Holders, places: Sequence[tuple[int, int]]) -> list[st
     cta, lane = divmod(int(holders.lanes[first]), LANES)
     low = int(holders.elements[first]) * 8 % 32
     of_a = operand.name == "SFA"
-    lines = [f"CTA {cta}"] if of_a and isinstance(operand, TensorOperand) and operand.ctas > 1 else []
+    lines = [f"CTA {cta}"] if of_a and operand.ctas > 1 else []
     if not others:
         lines.append(f"lane {lane}")
     lines += [f"column {holders.words[first]}", bit_range(low, low + 7)]

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_index, as_int, is_name
 from ..errors import PtxlabError, counted, listing, quoted
-from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ..isa.form import Form
+from ..isa.location import bit_range
+from ..isa.tcgen05 import Tcgen05Mma
 from ..isa.tensor_memory import DATA_PATHS, LANES, DataPath, TensorOperand
+from .element_location import as_tcgen05, holders_of, joined_runs
 from .grid import Box, Cell, Grid, Header, State, as_element, as_part, headers
-from .holders import as_tcgen05, holders_of, joined_runs
-from .labels import bit_range, index_range, number_text
+from .labels import index_range, number_text
 from .picture import Picture
 from .table import Table
 
@@ -35,7 +37,7 @@ _MIN_HEIGHT = 8  # in lanes, of a block with a label
 
 
 def tensor_memory(
-    ins: Tcgen05Form | str,
+    ins: Form | str,
     operand: str = "D",
     *,
     colour: TensorColour = "row",
@@ -59,7 +61,7 @@ def tensor_memory(
     ['m 0..15, n 0..31', 'free', 'm 16..31, n 0..31']
     """
     form = as_tcgen05(ins)
-    if isinstance(form, Tcgen05Transfer) and form.operands:
+    if form.operands and not form.tensors:
         raise PtxlabError(
             f"{form.mnemonic} has no matrix of its own in tensor memory; figures.tensor_registers and "
             "figures.lane draw its registers"
@@ -96,13 +98,11 @@ def tensor_memory(
     if marked is not None:
         (where,) = holders_of(tensor).place(*marked)
         notes.append(f"outlined: {tensor.name}[{marked[0]}][{marked[1]}] in {where}")
-    shape = f" {form.shape}" if isinstance(form, Tcgen05Mma) else ""
-    return Picture(
-        f"{tensor.name} of {form.mnemonic}{shape}", tuple(notes), tuple(window.grid() for window in windows)
-    ).with_title(title)
+    grids = tuple(window.grid() for window in windows)
+    return Picture(f"{tensor.name} of {form.full_name}", tuple(notes), grids).with_title(title)
 
 
-def tensor_blocks(ins: Tcgen05Form | str, operand: str = "D") -> Table:
+def tensor_blocks(ins: Form | str, operand: str = "D") -> Table:
     """The blocks of an operand in tensor memory, as `tensor_memory` draws them: lanes, columns, and elements.
 
     >>> import ptxlab

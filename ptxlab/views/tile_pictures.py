@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from .._util.arguments import as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
-from ..isa.operand import Operand
-from ..isa.tcgen05 import Tcgen05Mma
+from ..isa.operand import Operand, Packing
 from ..memory import BANKS, SWIZZLES, Descriptor, Tile
 from ..memory.swizzle import swizzled
-from ..memory.tcgen05_tiles import is_index, is_padded, line_bits, shared_tile, stored_bits
+from ..memory.tcgen05_tiles import line_bits, shared_tile, stored_bits
 from .colours import (
     BANK_COLOURS,
     CHUNK_HUES,
@@ -49,12 +48,12 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     >>> [head.text for head in operand_tile(ins, ins.a).grids[0].columns]   # 64 bits, then padding
     ['k 0..15', 'k 16..31']
     """
-    memory = shared_tile(ins, op, swizzle) if isinstance(ins, Tcgen05Mma) else Tile.of(op, swizzle)
+    memory = shared_tile(op, swizzle)
     title = f"{op.name} of {ins.mnemonic} in shared memory"
     if memory.major == "MN":
         picture = tile(memory, colour="bank" if colour == "bank" else "core matrix")
         return replace(picture, title=title, notes=(op.describe(), *picture.notes))
-    along_k = _elements_of_chunks(ins, op, memory)
+    along_k = _elements_of_chunks(op, memory)
     outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
     columns, labelled = len(along_k), memory.rows <= 64
 
@@ -76,9 +75,7 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
         for row in range(0, memory.rows, 8)
     )
     width = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
-    notes = [f"{op.describe()}, {memory.size} bytes, {width}"]
-    if isinstance(ins, Tcgen05Mma):
-        notes += _tcgen05_notes(ins, op, memory, line)
+    notes = [f"{op.describe()}, {memory.size} bytes, {width}", *_packing_notes(op, memory, line)]
     notes += [
         "a core matrix is 8 rows of 16 bytes",
         f"leading dimension offset {memory.leading}, stride dimension offset {memory.stride} bytes",
@@ -88,30 +85,27 @@ def operand_tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = 
     return Picture(title, tuple(notes), (replace(grid, row_groups=groups),), keys=keys)
 
 
-def k_major_chunks(ins: Form, op: Operand) -> tuple[Tile, NDArray[np.int64]]:
+def k_major_chunks(op: Operand) -> tuple[Tile, NDArray[np.int64]]:
     """The K-major tile of an operand in shared memory, and the 16-byte chunk in which each k begins.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", a="e2m3", k=64)
-    >>> k_major_chunks(ins, ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
+    >>> k_major_chunks(ins.a)[1][[0, 21, 22]].tolist()   # 128 bits end in the 22nd element of 6 bits
     [0, 0, 1]
     """
-    if not isinstance(ins, Tcgen05Mma):
-        return Tile.of(op), _first_bits(ins, op) // 128
-    memory = shared_tile(ins.with_descriptor(None, **{f"transpose_{op.name.lower()}": False}), op)
-    return memory, _first_bits(ins, op) // 128
+    if op.packing is not None:
+        op = replace(op, packing=replace(op.packing, mn_major=False))
+    return shared_tile(op), _first_bits(op) // 128
 
 
-def _first_bits(ins: Form, op: Operand) -> NDArray[np.int64]:
+def _first_bits(op: Operand) -> NDArray[np.int64]:
     """The bit of its row at which each element along K begins."""
-    depth = op.shape[1] if op.axes[0] == "m" else op.shape[0]
-    return line_bits(ins, op, depth) if isinstance(ins, Tcgen05Mma) else np.arange(depth) * op.dtype.bits
+    return line_bits(op, op.shape[1] if op.axes[0] == "m" else op.shape[0])
 
 
-def _elements_of_chunks(ins: Form, op: Operand, memory: Tile) -> list[str]:
+def _elements_of_chunks(op: Operand, memory: Tile) -> list[str]:
     """The elements along K in each 16 bytes of a row: ``k 0..7``; one of 6 bits may end in the next."""
-    first_bits = _first_bits(ins, op)
-    bits = stored_bits(ins, op) if isinstance(ins, Tcgen05Mma) else op.dtype.bits
+    first_bits, bits = _first_bits(op), stored_bits(op)
     texts = []
     for start in range(0, 8 * memory.row_bytes, 128):
         here = np.flatnonzero((first_bits + bits > start) & (first_bits < start + 128))
@@ -119,15 +113,15 @@ def _elements_of_chunks(ins: Form, op: Operand, memory: Tile) -> list[str]:
     return texts
 
 
-def _tcgen05_notes(ins: Tcgen05Mma, op: Operand, memory: Tile, line: str) -> list[str]:
-    """How tcgen05.mma divides a matrix between CTAs, and packs narrow elements."""
-    notes = []
-    if ins.cta_group == 2:
+def _packing_notes(op: Operand, memory: Tile, line: str) -> list[str]:
+    """How a matrix is divided between CTAs, and its narrow elements packed."""
+    notes, packing = [], op.packing or Packing()
+    if packing.ctas == 2:
         notes.append(f"drawn for CTA 0; CTA 1 has {line}s {index_range(memory.rows, memory.rows)}")
-    if is_padded(ins, op):
+    if packing.padded:
         notes.append("16 elements, then padding, in 16 bytes")
-    if is_index(ins, op):
-        notes.append(f"indices of {stored_bits(ins, op)} bits into a table")
+    if packing.indexed:
+        notes.append(f"indices of {stored_bits(op)} bits into a table")
     return notes
 
 

@@ -196,7 +196,9 @@ def _forms() -> Iterator[Call]:
         yield call("Instruction.run", ins.run, **registers, stream=None, **modifiers)
         yield call("Instruction.__call__", ins, **matrices, **modifiers, **scales)
         yield call("Instruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
-        names = "supports ptx_version_for ptx_module operand sass a_from column_of_b check_modifiers __eq__"
+        names = (
+            "supports ptx_version_for ptx_module operand find sass a_from column_of_b check_modifiers __eq__"
+        )
         yield from calls_of(
             "Instruction", ins, names, target=ins.targets[0], name="A", space="register", row=1, col=2,
             modifiers=Modifiers(), other=ins,
@@ -236,7 +238,7 @@ def _operands() -> Iterator[Call]:
         }  # fmt: skip
         names = "pack unpack pack_codes unpack_codes check_codes check_matrix check_registers describe"
         if op.layout is not None:
-            names += " place where holds"
+            names += " place where holds held_by read_with"
         yield from calls_of("Operand", op, names, **samples)
 
 
@@ -349,14 +351,15 @@ def _tcgen05() -> Iterator[Call]:
     yield call("ptxlab.instruction tcgen05", ptxlab.instruction, text=f16, descriptor=0x8400010)
     yield call("ptxlab.instruction parts", ptxlab.instruction, text=f16, m=64, n=32, a="bf16", d="f32")
     yield from calls_of(
-        "TensorInstruction", ins, "a_from collecting for_target supports ptx_version_for operand faults",
-        space="tensor", a="fill", b="", target="sm_100a", name="B", descriptor=0x8400010,
+        "TensorInstruction", ins,
+        "a_from collecting for_target supports ptx_version_for operand find with_mn_major faults",
+        space="tensor", a="fill", b="", target="sm_100a", name="B", descriptor=0x8400010, mn_major=True,
     )  # fmt: skip
     parts = {"code": None, "m": 64, "n": 24, "transpose_a": True}
     yield call("TensorInstruction.with_descriptor", ins.with_descriptor, **parts)
     move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
     yield from calls_of(
-        "TensorTransfer", move, "locate first_lane check_split slots supports ptx_version_for operand",
+        "TensorTransfer", move, "locate first_lane check_split slots supports ptx_version_for operand find",
         thread=3, register=1, lane=19, column=1, address=16 << 16, split=8, target="sm_100a", name="R",
     )  # fmt: skip
     yield call("TensorInstruction.tensor", ins.tensor, name="D")
@@ -365,7 +368,7 @@ def _tcgen05() -> Iterator[Call]:
     d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
     words = d.pack(np.ones(d.shape))
     yield from calls_of(
-        "TensorOperand", d, "where holds pack pack_codes unpack unpack_codes", row=3, col=20, lane=40,
+        "TensorOperand", d, "where holds held_by pack pack_codes unpack unpack_codes", row=3, col=20, lane=40,
         column=3, cta=0, matrix=np.ones(d.shape), codes=np.ones(d.shape, np.uint32), registers=words, copy=0,
     )  # fmt: skip
     yield from calls_of("TensorLayout", d.layout, "locate holders", row=3, col=20)
@@ -482,7 +485,7 @@ def _transfers() -> Iterator[Call]:
         options: dict[str, Any] = {"stride": None, "offset": 0}
         yield call("Transfer.emulate", form.emulate, **positional, **options)
         yield call("Transfer.run", form.run, **positional, **options)
-        names = "in_space supports ptx_version_for ptx_module operand __eq__"
+        names = "in_space supports ptx_version_for ptx_module operand find __eq__"
         names += " conflicts" * bool(form.address_lanes)
         names += " addresses" * (form.family != "movmatrix")
         yield from calls_of(

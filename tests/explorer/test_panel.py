@@ -18,7 +18,7 @@ from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.trace_data import dot_product_steps
 from ptxlab.explorer.view import lane_registers
 from ptxlab.instruction import mma_instructions
-from ptxlab.views.labels import bit_range
+from ptxlab.isa.location import bit_range
 from tests.cases import each
 
 EVERY = mma_instructions()

@@ -118,7 +118,7 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     """The part of the kernel that fills a tile, simulated; of a pair the second CTA's half."""
     operand = form.a if name == "A" else form.b
     assert isinstance(operand, Operand)
-    tile = shared_tile(form, operand, swizzle)
+    tile = shared_tile(operand, swizzle)
     codes = np.random.default_rng(5).integers(1 << operand.dtype.bits, size=operand.shape)
     codes = codes.astype(operand.dtype.code_type)
     code = _COPY.format(
@@ -145,7 +145,7 @@ def test_operands_lie_in_shared_memory_as_tiles_say(form: Tcgen05Mma, name: str,
     read = fields.load(found, tile.rows, tile.k, bits=tile.bits, major=tile.major)
     assert np.array_equal(read, stored), "what the descriptor reads"
     for row, col in np.argwhere(np.ones(operand.shape))[:: codes.size // 97]:
-        parts = shared_places(form, operand, int(row), int(col), swizzle)
+        parts = shared_places(operand, int(row), int(col), swizzle)
         if parts[0].cta == form.cta_group - 1:
             assert _code_in(found, parts) == codes[row, col], "where it is said to be"
     assert f"0x{fields.code:016x}ull" in codegen.source(form, Modifiers(swizzle=swizzle))

@@ -9,7 +9,10 @@ import numpy as np
 
 from ptxlab import instruction
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.form import Form
+from ptxlab.isa.location import Place
 from ptxlab.isa.operand import Operand
+from ptxlab.isa.tensor_memory import TensorOperand
 from tests.cases import each, refusal, refuses
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -36,7 +39,16 @@ IN_REGISTERS = [operand for operand in OPERANDS if operand.layout]
 IN_MEMORY = [operand for operand in OPERANDS if not operand.layout]
 
 
-def name(operand: Operand) -> str:
+PAIR = instruction("tcgen05.mma.cta_group::2.kind::f16")
+SCALED = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", n=64)
+IN_TENSOR_MEMORY = [
+    tensor
+    for ins in (PAIR, SCALED, instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=64).a_from("tensor"))
+    for tensor in ins.tensors.values()
+]
+
+
+def name(operand: Operand | TensorOperand) -> str:
     return operand.describe().replace(",", "").replace(" ", "-")
 
 
@@ -138,12 +150,40 @@ def test_where_and_holds_by_the_manual() -> None:
     assert WGMMA.b.describe() == "B 64x24 e5m2, in shared memory"
 
 
-@each("operand", IN_REGISTERS, ids=name)
-def test_holds_and_where_agree(operand: Operand) -> None:
-    lane = operand.lanes - 1
-    for place, row, column in operand.holds(lane):
+@each("operand", [*IN_REGISTERS, *IN_TENSOR_MEMORY], ids=name)
+def test_what_a_lane_holds_and_where_elements_are_agree(operand: Operand | TensorOperand) -> None:
+    lane = operand.lanes // 2
+    held = list(operand.held_by(lane))
+    assert held
+    for place, row, column in held:
         assert place in operand.where(row, column)
-        assert operand.place(lane, place.element) == place
+        if isinstance(operand, Operand) and isinstance(place, Place):
+            assert operand.place(lane, place.element) == place
+
+
+@each(
+    "operand, row, column, words",
+    [
+        (S4.a, 9, 37, "lane 4, register 3, bits [23..20]"),
+        (WGMMA.d, 33, 3, "thread 69, register 0, bits [31..16]"),
+        (PAIR.d, 130, 7, "CTA 1, lane 2, column 7, bits [31..0]"),
+        (SCALED.scale_a, 37, 1, "lane 5, column 1, bits [15..8]"),
+    ],
+)
+def test_a_place_is_said_as_its_operand_names_lanes(
+    operand: Operand | TensorOperand, row: int, column: int, words: str
+) -> None:
+    assert operand.where(row, column)[0].words(operand) == words
+
+
+@each("form", [S4, WGMMA, PAIR, SCALED, instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32")], ids=str)
+def test_every_matrix_is_found_by_its_name_wherever_it_is(form: Form) -> None:
+    assert list(form.located) == [*form.operands, *form.tensors]
+    for label, operand in form.located.items():
+        assert form.find(label.lower()) is operand
+        assert (operand.space == "tensor") == (label in form.tensors)
+        assert (operand.space == "register") == (operand.lanes > 0 and label in form.operands)
+    refuses("'Q'", form.find, "Q")
 
 
 WORDS = np.zeros((32, 4), np.uint32)

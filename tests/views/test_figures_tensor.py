@@ -14,7 +14,7 @@ import ptxlab
 from ptxlab import PtxlabError, figures, views
 from ptxlab.isa.tensor_memory import LANES
 from ptxlab.memory.tcgen05_tiles import shared_places
-from ptxlab.views.holders import product_operand
+from ptxlab.views.element_location import product_operand
 from tests.cases import each, refuses
 from tests.views.forms import panels_lie_apart
 
@@ -238,7 +238,7 @@ def test_tiles_hold_narrow_elements_and_those_of_one_cta(name: str, parts: dict[
         values = views.values(ins, operand.name, np.zeros(operand.shape), rows=range(4), columns=range(4))
         assert values.grids[0].at(0, 0).lane is not None
         for row, k in ((0, 0), (3, 13), (1, ins.k - 1)):
-            place = shared_places(ins, operand, *((row, k) if operand is ins.a else (k, row)))[-1]
+            place = shared_places(operand, *((row, k) if operand is ins.a else (k, row)))[-1]
             piece = next(text for text in grid.hover[row] if f"bytes {place.byte // 16 * 16}.." in text)
             first, last = map(int, re.findall(r"k (\d+)\.\.(\d+)", piece)[0])
             assert first <= k <= last

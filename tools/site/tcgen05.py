@@ -224,7 +224,7 @@ def _assumptions() -> str:
     shared = dict.fromkeys(
         (
             f"{operand.name} of {operand.dtype.bits} bits in shared memory, K = {form.k}",
-            shared_source(form, operand),
+            shared_source(operand),
         )
         for row in tcgen05_forms("tcgen05.mma")
         if isinstance(row, Tcgen05Mma) and row.kind == "mxf8f6f4" and not row.decompress

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instruction import mma_instruction
+from ...isa.location import Place
 from ...isa.mma import MmaForm
-from ...isa.operand import Operand, Place
+from ...isa.operand import Operand
 from ..answers import first_wrong, function_table, result_of, whole_number_set, whole_numbers
 from ..checking import Sentences, checks, correct, drawn, otherwise, when
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
@@ -26,15 +28,16 @@ def source(form: Form, modifiers: Modifiers | None = None) -> str:
     >>> text.count("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {"), f"void {NAME}(" in text
     (1, True)
     """
-    if isinstance(form, TransferForm):
-        return transfer.source([form])
-    if isinstance(form, Tcgen05Mma):
-        return tcgen05_mma.source(form, modifiers or Modifiers())
-    if isinstance(form, Tcgen05Transfer):
-        return tcgen05_transfer.source(form)
-    if isinstance(form, Tcgen05Control):
-        return tcgen05_transfer.control_source(form)
+    return _source(form, modifiers or Modifiers())
+
+
+@singledispatch
+def _source(form: Form, modifiers: Modifiers) -> str:
     ins = mma_form(form)
-    if ins.family.startswith("wgmma"):
-        return warpgroup_source(ins, modifiers or Modifiers())
-    return warp_source(ins, modifiers or Modifiers())
+    return (warpgroup_source if ins.family.startswith("wgmma") else warp_source)(ins, modifiers)
+
+
+_source.register(Tcgen05Mma, tcgen05_mma.source)
+_source.register(Tcgen05Transfer, lambda form, _: tcgen05_transfer.source(form))
+_source.register(Tcgen05Control, lambda form, _: tcgen05_transfer.control_source(form))
+_source.register(TransferForm, lambda form, _: transfer.source([form]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Literal
 
 from ...errors import PtxlabError
@@ -11,11 +12,13 @@ from ...isa.form import Form
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
-from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Transfer
+from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.transfer import TransferForm
 
 #: The constraint of a value in inline assembly: float, double, integer of 16, 32 or 64 bits.
 Constraint = Literal["f", "d", "h", "r", "l"]
+#: The registers of each operand, by its name.
+_Names = Mapping[str, Sequence[str]]
 #: The number of columns in alloc and dealloc: the fewest that can be allocated.
 _FEWEST_COLUMNS = 32
 
@@ -68,7 +71,7 @@ def stores(form: TransferForm) -> bool:
 
 def is_issued(form: Form) -> bool:
     """Whether a single thread issues it: tcgen05.mma, .cp, .shift and .commit."""
-    return isinstance(form, Tcgen05Form) and form.lanes == 1 and not form.family.startswith("tcgen05.fence")
+    return form.lanes == 1 and not form.family.startswith("tcgen05.fence")
 
 
 def ptx_line(form: Form, modifiers: Modifiers | None = None) -> str:
@@ -89,10 +92,12 @@ def asm_operands(form: Form, modifiers: Modifiers | None = None) -> list[AsmOper
     >>> asm_operands(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].registers
     ('d[0]', 'd[1]', 'd[2]', 'd[3]')
     """
-    if isinstance(form, Tcgen05Form):
-        return _tensor_operands(form, modifiers or Modifiers())
-    if isinstance(form, TransferForm):
-        return _transfer_operands(form)
+    return _operands(form, modifiers or Modifiers())
+
+
+@singledispatch
+def _operands(form: Form, modifiers: Modifiers) -> list[AsmOperand]:
+    """The operands of a kind of form; each has its own below."""
     ins = mma_form(form)
     asynchronous = ins.family.startswith("wgmma")
     order = [ins.d, ins.a, ins.b] if asynchronous else [ins.d, ins.a, ins.b, ins.c]
@@ -110,7 +115,8 @@ def _mma_operand(operand: Operand) -> AsmOperand:
     )
 
 
-def _transfer_operands(form: TransferForm) -> list[AsmOperand]:
+@_operands.register(TransferForm)
+def _(form: TransferForm, _: Modifiers) -> list[AsmOperand]:
     if form.family == "movmatrix":
         return [AsmOperand("d", "r", 1, written=True), AsmOperand("a", "r", 1)]
     matrix = form.register_operand
@@ -135,19 +141,20 @@ def _constraint(operand: Operand) -> Constraint:
 
 def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequence[str]]) -> str:
     """The instruction with these names for the registers of each operand, e.g. those of an asm statement."""
-    if isinstance(form, TransferForm):
-        parts = _transfer_parts(form, names)
-    elif isinstance(form, Tcgen05Form):
-        parts = tensor_parts(form, modifiers or Modifiers(), names)
-    else:
-        ins = mma_form(form)
-        modifiers = ins.check_modifiers(modifiers or Modifiers())
-        make_parts = _wgmma_parts if ins.family.startswith("wgmma") else _mma_parts
-        parts = make_parts(ins, modifiers, names)
+    parts = _parts(form, modifiers or Modifiers(), names)
     return f"{form.mnemonic} {', '.join(parts)}".rstrip() + ";"
 
 
-def _transfer_parts(form: TransferForm, names: Mapping[str, Sequence[str]]) -> list[str]:
+@singledispatch
+def _parts(form: Form, modifiers: Modifiers, names: _Names) -> list[str]:
+    """The operand list of a kind of form, with these names; each has its own below."""
+    ins = mma_form(form)
+    modifiers = ins.check_modifiers(modifiers)
+    return (_wgmma_parts if ins.family.startswith("wgmma") else _mma_parts)(ins, modifiers, names)
+
+
+@_parts.register(TransferForm)
+def _(form: TransferForm, _: Modifiers, names: _Names) -> list[str]:
     if form.family == "movmatrix":
         return [names["d"][0], names["a"][0]]
     parts = [vector(names[form.register_operand.name.lower()]), f"[{names['p'][0]}]"]
@@ -187,15 +194,7 @@ def _wgmma_parts(ins: MmaForm, modifiers: Modifiers, names: Mapping[str, Sequenc
 # -- tcgen05: addresses of tensor memory, descriptors, registers -------------------------------------------
 
 
-def _tensor_operands(form: Tcgen05Form, modifiers: Modifiers) -> list[AsmOperand]:
-    """The operands in the order of the syntax, without constants."""
-    if isinstance(form, Tcgen05Mma):
-        return _tensor_mma_operands(form, modifiers)
-    if isinstance(form, Tcgen05Transfer):
-        return _tensor_transfer_operands(form)
-    return _tensor_control_operands(form) if isinstance(form, Tcgen05Control) else []
-
-
+@_operands.register(Tcgen05Mma)
 def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOperand]:
     names: list[tuple[str, Constraint]] = [("d_tmem", "r")]
     names.append(("a_tmem", "r") if form.a_space == "tensor" else ("a_desc", "l"))
@@ -215,7 +214,8 @@ def _tensor_mma_operands(form: Tcgen05Mma, modifiers: Modifiers) -> list[AsmOper
     return operands
 
 
-def _tensor_transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
+@_operands.register(Tcgen05Transfer)
+def _(form: Tcgen05Transfer, _: Modifiers) -> list[AsmOperand]:
     taddr = AsmOperand("taddr", "r", address=True)
     if form.family == "tcgen05.shift":
         return [taddr]
@@ -236,7 +236,8 @@ def _tensor_transfer_operands(form: Tcgen05Transfer) -> list[AsmOperand]:
     return [*results, taddr]
 
 
-def _tensor_control_operands(form: Tcgen05Control) -> list[AsmOperand]:
+@_operands.register(Tcgen05Control)
+def _(form: Tcgen05Control, _: Modifiers) -> list[AsmOperand]:
     generic = not {"shared::cta", "shared::cluster"} & {*form.qualifiers}  # else the address has 32 bits
     pointer: Constraint = "l" if generic else "r"
     if form.family == "tcgen05.alloc":
@@ -252,20 +253,8 @@ def _tensor_control_operands(form: Tcgen05Control) -> list[AsmOperand]:
     return operands
 
 
-def tensor_parts(
-    form: Tcgen05Form,
-    modifiers: Modifiers,
-    names: Mapping[str, Sequence[str]],
-    split: int | None = None,
-) -> list[str]:
-    """The operand list with these names for the registers of each operand.
-
-    `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.
-    """
-    if isinstance(form, Tcgen05Mma):
-        return _tensor_mma_parts(form, modifiers, names)
-    if isinstance(form, Tcgen05Transfer):
-        return _tensor_transfer_parts(form, names, form.columns // 2 if split is None else split)
+@_parts.register(Tcgen05Control)
+def _(form: Tcgen05Control, _: Modifiers, names: _Names) -> list[str]:
     if form.family == "tcgen05.alloc":
         return [f"[{names['dst'][0]}]", str(_FEWEST_COLUMNS)]
     if form.family == "tcgen05.dealloc":
@@ -275,9 +264,8 @@ def tensor_parts(
     return []
 
 
-def _tensor_mma_parts(
-    form: Tcgen05Mma, modifiers: Modifiers, names: Mapping[str, Sequence[str]]
-) -> list[str]:
+@_parts.register(Tcgen05Mma)
+def _(form: Tcgen05Mma, modifiers: Modifiers, names: _Names) -> list[str]:
     in_tensor_memory = ("d_tmem", "a_tmem", "sp_meta_tmem", "b_decompress_metadata", "scale_a_tmem")
     parts = []
     for operand in _tensor_mma_operands(form, modifiers):
@@ -296,16 +284,23 @@ def _tensor_mma_parts(
     return parts
 
 
-def _tensor_transfer_parts(
-    form: Tcgen05Transfer, names: Mapping[str, Sequence[str]], split: int
-) -> list[str]:
+@_parts.register(Tcgen05Transfer)
+def _(form: Tcgen05Transfer, _: Modifiers, names: _Names) -> list[str]:
+    return transfer_parts(form, names)
+
+
+def transfer_parts(form: Tcgen05Transfer, names: _Names, split: int | None = None) -> list[str]:
+    """The operand list of tcgen05.ld, .st, .cp or .shift with these names.
+
+    `split` is `immHalfSplitoff` of 16x32bx2, by default half of the columns.
+    """
     address = [f"[{names['taddr'][0]}]"]
     if form.family == "tcgen05.shift":
         return address
     if form.family == "tcgen05.cp":
         return [*address, names["s_desc"][0]]
     if form.shape == "16x32bx2":
-        address.append(str(split))
+        address.append(str(form.columns // 2 if split is None else split))
     if form.family == "tcgen05.st":
         return [*address, vector(names["r"])]
     registers = [vector(names[name]) for name in ("mdata", "cdata", "r") if name in names]

@@ -7,7 +7,7 @@ from itertools import count
 
 from ...isa.form import Form
 from ...isa.modifiers import Modifiers
-from ...isa.tcgen05 import Tcgen05Form, Tcgen05Mma
+from ...isa.tcgen05 import Tcgen05Form
 from .ptx import AsmOperand, asm_operands, is_issued, ptx_line, with_names
 
 _CPP_TYPES = {
@@ -111,7 +111,7 @@ def _parameter(operand: AsmOperand) -> str:
 
 def _predicate(form: Form) -> str:
     """The name of the predicate that decides whether C is added; empty if there is none."""
-    if isinstance(form, Tcgen05Mma):
+    if form.descriptor is not None:
         return "enable_input_d"
     return "scale_d" if _asynchronous(form) else ""
 
@@ -227,7 +227,7 @@ def ptx_module(form: Form, target: str, modifiers: Modifiers | None = None) -> s
     loads, stores = [], []
     offsets = count(step=_REGISTER_STEP)
     for operand in operands:
-        if isinstance(form, Tcgen05Mma) and operand.name == "idesc":
+        if form.descriptor is not None and operand.name == "idesc":
             loads.append(f"mov.b32 %idesc, 0x{form.descriptor.code:08x};")
             continue
         if operand.address:

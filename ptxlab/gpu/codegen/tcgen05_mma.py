@@ -11,7 +11,7 @@ from ...isa.tcgen05 import Tcgen05Mma
 from ...isa.tcgen05.form import TYPES
 from ...isa.tensor_memory import LANES, TensorLayout, TensorOperand
 from ...memory import Tile
-from ...memory.tcgen05_tiles import COLUMN_BYTES, is_index, is_padded, shared_tile
+from ...memory.tcgen05_tiles import COLUMN_BYTES, shared_tile
 from . import cpp
 from .cpp import byte_offset, swizzling
 from .ptx import asm_operands, with_names
@@ -62,7 +62,7 @@ def source(form: Tcgen05Mma, modifiers: Modifiers) -> str:
     D, the words of the lookup table, two for each lane.
     """
     tiles = {
-        operand.name: shared_tile(form, operand, 0 if is_index(form, operand) else modifiers.swizzle)
+        operand.name: shared_tile(operand, 0 if form.decompress and operand is form.b else modifiers.swizzle)
         for operand in (form.a, form.b)
         if isinstance(operand, Operand)
     }
@@ -204,7 +204,7 @@ def filled(form: Tcgen05Mma, operand: Operand, tile: Tile) -> list[str]:
         return f"{operand.name}[i * {size} + {place}]"
 
     name = f"{operand.name.lower()}_tile"
-    is_stream = operand.dtype.bits == 6 and not is_padded(form, operand)
+    is_stream = operand.dtype.bits == 6 and not (operand.packing and operand.packing.padded)
     if is_stream:
         return _stream(operand, tile, element, name)
     per_chunk = 128 // tile.bits if operand.dtype.bits < 8 else 1  # elements that are written at once

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ...isa.modifiers import Modifiers
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Transfer
 from ...isa.tensor_memory import COLUMNS
 from .cpp import AsmOperands
-from .ptx import asm_operands, tensor_parts, with_names
+from .ptx import asm_operands, transfer_parts, with_names
 from .tcgen05_memory import (
     FENCE_SHARED,
     HAND_OVER,
@@ -146,7 +145,7 @@ def _by_warp(form: Tcgen05Transfer, split: int | None) -> list[str]:
         registers_of_operand = [f"r[{first + i}]" for i in range(len(operand.registers))]
         operands.add(operand.name, "=r" if operand.written else "r", registers_of_operand)
         first += len(registers_of_operand)
-    line = f"{form.mnemonic} {', '.join(tensor_parts(form, Modifiers(), operands.names, split=split))};"
+    line = f"{form.mnemonic} {', '.join(transfer_parts(form, operands.names, split))};"
     own_register = f"R[(i * 128 + threadIdx.x) * {total} + n]"
     statement = [
         "asm volatile(",

@@ -24,11 +24,11 @@ from ..verbs import MatrixInstruction
 from . import mma, transfer
 
 if TYPE_CHECKING:
-    from ..tcgen05 import Tcgen05Mma
+    from ..tcgen05 import Tcgen05Mma, Tcgen05Transfer
 
 __all__ = [
     "FAMILIES", "MMA_FAMILIES", "REGISTER_FAMILIES", "TCGEN05_FAMILIES", "AnyForm", "Product", "catalog",
-    "mma_forms", "register_forms", "tcgen05_forms", "transfer_forms",
+    "mma_forms", "register_forms", "tcgen05_forms", "tcgen05_products", "tcgen05_transfers", "transfer_forms",
 ]  # fmt: skip
 
 #: A row of the catalogue.
@@ -132,3 +132,25 @@ def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple
     from .tcgen05 import forms
 
     return tuple(row for name in families for row in forms(name, target))
+
+
+def tcgen05_products(family: str | None = None) -> tuple[Tcgen05Mma, ...]:
+    """The forms of tcgen05 that multiply matrices.
+
+    >>> len(tcgen05_products("tcgen05.mma"))
+    46
+    """
+    from ..tcgen05 import Tcgen05Mma
+
+    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Mma))
+
+
+def tcgen05_transfers(family: str | None = None) -> tuple[Tcgen05Transfer, ...]:
+    """The forms of tcgen05 that move data: tcgen05.ld, .st, .cp and .shift.
+
+    >>> [form.mnemonic for form in tcgen05_transfers("tcgen05.shift")]
+    ['tcgen05.shift.cta_group::1.down', 'tcgen05.shift.cta_group::2.down']
+    """
+    from ..tcgen05 import Tcgen05Transfer
+
+    return tuple(form for form in tcgen05_forms(family) if isinstance(form, Tcgen05Transfer))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, TRANSFER_FAMILIES, Tcgen05Control, Tcgen05Form
 
 if TYPE_CHECKING:
+    from ..location import Slot
     from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
-    from .transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Slot, Tcgen05Transfer
+    from .transfer import COPY_SHAPES, LOAD_SHAPES, MAX_REGISTERS, UNPACKED, Tcgen05Transfer
 
 __all__ = [
     "COLLECTOR_OPERATIONS",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._util.arguments import is_a
+from ..._util.arguments import as_text, is_a
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..operand import Operand
@@ -92,14 +92,19 @@ class Tcgen05Form(ExecutableForm):
         """The instruction with its operand list, operands named as in the manual."""
 
     @property
-    def tensors(self) -> dict[str, TensorOperand]:
-        """Its matrices in tensor memory by name; `operands` has those in registers and in shared memory."""
-        return {}
-
-    @property
     def operands(self) -> dict[str, Operand]:
         """Its matrices in registers and in shared memory by name; `tensors` has those in tensor memory."""
         return {}
+
+    @property
+    def element_types(self) -> tuple[str, ...]:
+        """None: most of them move no elements."""
+        return ()
+
+    @property
+    def usual_target(self) -> str:
+        """The target to compile for where none is named, or the first of its own if that lacks it."""
+        return "sm_100a" if self.supports("sm_100a") else self.targets[0]
 
     def tensor(self, name: str) -> TensorOperand:
         """The matrix of that name in tensor memory, in either case.
@@ -115,6 +120,11 @@ class Tcgen05Form(ExecutableForm):
                 f"{listing(self.tensors) if self.tensors else 'no matrix of its own there'}"
             )
         return tensor
+
+    def find(self, name: str) -> Operand | TensorOperand:
+        """The matrix of that name, in either case, wherever it is."""
+        name = as_text(name, "operand").upper()
+        return self.operands[name] if name in self.operands else self.tensor(name)
 
 
 # -- allocation and synchronization: alloc, dealloc, commit, fence, wait -------------------------------------

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.arguments import is_a, is_name
+from ..._util.arguments import as_flag, as_text, is_a, is_name
 from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DType, dtype
 from ..instruction_descriptor import (
@@ -23,7 +23,7 @@ from ..instruction_descriptor import (
 )
 from ..layout import Mode
 from ..modifiers import DEFAULTS, Modifiers
-from ..operand import Operand
+from ..operand import Operand, Packing
 from ..product_form import by_argument
 from ..sparsity import STRUCTURES, Structure
 from ..targets import SM_107, PtxVersion, check_target
@@ -85,9 +85,9 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
 
     family: str
     kind: str
-    cta_group: Literal[1, 2]
+    cta_group: Literal[1, 2] = field()
     targets: tuple[str, ...]
-    descriptor: InstructionDescriptor
+    descriptor: InstructionDescriptor = field()
     scale_vector: str = ""  # block16, block32, scale_vec::1X, ...; empty if the mnemonic leaves it out
     decompress: bool = False  # .decompress::lut::b
     ashift: bool = False
@@ -295,6 +295,13 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
         return self.descriptor.shape
 
     @property
+    def element_types(self) -> tuple[str, ...]:
+        """The types of A, B and D that its descriptor says, then those that others can say."""
+        own = (self.a_type, self.b_type, self.d_type)
+        every = dict.fromkeys((*self.traits.types, *self.traits.results, *self.traits.scales))
+        return (*own, *(name for name in every if name not in own))
+
+    @property
     def shape_sets(self) -> tuple[Shapes, ...]:
         """Every shape that it may have on some target, in sets: any M of a set with any N, at its K.
 
@@ -374,6 +381,17 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
             message = str(error).removeprefix(f"{self.mnemonic}: ")
             raise PtxlabError(f"{self.mnemonic}: {message}") from None
 
+    def with_mn_major(self, name: str, mn_major: bool = True) -> Self:
+        """The same instruction with A or B MN-major, or K-major: its descriptor says so.
+
+        >>> import ptxlab
+        >>> form = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+        >>> form.with_mn_major("B").descriptor.transpose_b
+        True
+        """
+        field = f"transpose_{as_text(name, 'name').lower()}"
+        return self.with_descriptor(None, **{field: as_flag(mn_major, "mn_major")})
+
     def supports(self, target: str) -> bool:
         """Whether a target has this instruction with this descriptor; an unknown target is an error."""
         return super().supports(target) and not self.faults(self.descriptor, target)
@@ -396,7 +414,7 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
         shape = (self.m, self.k // (2 if self.sparse else 1))
         element = element_type(self.a_type)
         if self.a_space == "shared":
-            return Operand("A", element, shape, None, "shared", ("m", "k"))
+            return self._in_shared_memory("A", element, shape)
         container, padding = self._container(element)
         source = self.path.source
         if self.path.name in "EG":
@@ -417,7 +435,19 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
         """Logical (dense) A. For a sparse instruction only its compressed half is in memory."""
         if not self.sparse:
             return self.a
-        return Operand("A", self.a.dtype, (self.m, self.k), None, "shared", ("m", "k"))
+        return self._in_shared_memory("A", self.a.dtype, (self.m, self.k))
+
+    def _in_shared_memory(self, name: Literal["A", "B"], element: DType, shape: tuple[int, int]) -> Operand:
+        narrow = self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8
+        packing = Packing(
+            self.cta_group,
+            mn_major=self.descriptor.transpose_a if name == "A" else self.descriptor.transpose_b,
+            padded=narrow and self.k == self.descriptor.depths[0],
+            indexed=self.decompress and name == "B",
+            shifted=bool(self.descriptor.max_shift) and name == "B",
+        )
+        axes = ("m", "k") if name == "A" else ("k", "n")
+        return Operand(name, element, shape, None, "shared", axes, packing=packing)
 
     def _container(self, element: DType) -> tuple[int, int]:
         """The bits of an element's container in tensor memory (0 for none), and those below the element.
@@ -437,7 +467,7 @@ class TensorInstruction(Tcgen05Form, MatrixInstruction):
         .decompress::lut::b it holds the decompressed values; `memory.pack_lookup` gives indices and table.
         """
         shape = (self.k, self.n + self.descriptor.max_shift)
-        return Operand("B", element_type(self.b_type), shape, None, "shared", ("k", "n"))
+        return self._in_shared_memory("B", element_type(self.b_type), shape)
 
     @cached_property
     def d(self) -> TensorOperand:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from ..._util.arguments import as_index, as_int
+from ..._util.arguments import as_index, as_int, as_text
 from ...errors import PtxlabError, quoted
 from ..layout import Layout, Mode, coalesced
+from ..location import Slot
 from ..operand import Operand
 from ..targets import PtxVersion
 from ..tensor_memory import LANES, TensorLayout, TensorOperand, split_address
@@ -55,19 +56,6 @@ _INPUTS = {
     "tcgen05.cp": ("memory", "descriptor", "words"),
     "tcgen05.shift": ("words",),
 }
-
-
-class Slot(NamedTuple):
-    """The register of a thread, and its bits, that hold a word of tensor memory or half of one.
-
-    >>> Slot(thread=3, register=0, low=0, high=31).thread
-    3
-    """
-
-    thread: int
-    register: int
-    low: int
-    high: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,6 +126,11 @@ class TensorTransfer(Tcgen05Form, ShownForm):
             self.type,
             "b2" if self.compresses else "",
         )
+
+    @property
+    def element_types(self) -> tuple[str, ...]:
+        """The type of a register's contents; of cp, the packed format that it reads."""
+        return (self.type,) if self.registers else tuple(name for name in (self.source,) if name)
 
     @property
     def _packing(self) -> str:
@@ -267,6 +260,12 @@ class TensorTransfer(Tcgen05Form, ShownForm):
         element = TYPES[f"b{width}"]
         layout = TensorLayout((rows, bits // width), lanes, ((bits // width, 0, 1),), copies)
         return {"T": TensorOperand("T", element, layout.shape, layout, source="CUTLASS")}
+
+    def find(self, name: str) -> Operand | TensorOperand:
+        """The matrix of that name, in either case, wherever it is."""
+        if as_text(name, "operand").upper() == "R" and not self.operands:
+            _ = self.layout  # says which instructions have registers with a place each
+        return super().find(name)
 
     def first_lane(self, address: int) -> tuple[int, int]:
         """The lane, among the 32 of each warp, and the column at which ld and st begin; refuses illegal ones.

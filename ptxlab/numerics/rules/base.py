@@ -146,7 +146,7 @@ def zero_columns(operation: Operation) -> NDArray[np.bool_] | None:
 def negated(operation: Operation) -> bool:
     """Whether every product changes its sign: A or B is negated, but not both."""
     ins, modifiers = operation.ins, operation.modifiers
-    if isinstance(ins, Tcgen05Mma):
+    if ins.descriptor is not None:
         return ins.descriptor.negate_a != ins.descriptor.negate_b
     return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
 

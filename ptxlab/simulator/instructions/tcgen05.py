@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError, counted
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand as SharedOperand
+from ...isa.operand import Packing
 from ...isa.operation import Operation
 from ...isa.targets import SM_107
 from ...isa.tcgen05 import Tcgen05Control, Tcgen05Mma, Tcgen05Transfer
 from ...isa.tensor_memory import ALL_LANES, COLUMNS, LANES, TensorOperand
 from ...memory.descriptors import Tcgen05Descriptor, descriptor
-from ...memory.tcgen05_tiles import COLUMN_BYTES, is_padded, is_transposed, line_bits, unpack_lookup
+from ...memory.tcgen05_tiles import COLUMN_BYTES, line_bits, unpack_lookup
 from ...numerics import has, tcgen05_transfer
 from ...numerics.emulate import emulate
 from ..events import TensorAccess
@@ -459,11 +460,12 @@ def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, ra
     is_a = operand.name == "A"
     lines, k = operand.shape if is_a else operand.shape[::-1]
     rows, along = np.arange(lines // form.cta_group)[:, None], np.arange(k)[None, :]
-    transposed, own_bits = is_transposed(form, operand), operand.dtype.bits
-    by_bytes = own_bits == 6 or is_padded(form, operand)
+    packing = operand.packing or Packing()
+    transposed, own_bits = packing.mn_major, operand.dtype.bits
+    by_bytes = own_bits == 6 or packing.padded
     bits = 8 if by_bytes else own_bits
     fields = descriptor(code, family="tcgen05")
-    if by_bytes and not is_padded(form, operand):
+    if by_bytes and not packing.padded:
         along = np.arange(k * own_bits // 8)[None, :]
     places = fields.addresses(rows, along, bits=bits, major="MN" if transposed else "K")
     content = issue.load(places, max(bits, 8), rank).reshape(places.shape)
@@ -471,7 +473,7 @@ def _tile(issue: _Issue, form: Tcgen05Mma, operand: SharedOperand, code: int, ra
         content = content.T if transposed else content
         count = len(rows) if transposed else k
         single = np.unpackbits(content, axis=-1, bitorder="little")
-        at = line_bits(form, operand, count)[:, None] + np.arange(own_bits)
+        at = line_bits(operand, count)[:, None] + np.arange(own_bits)
         content = (single[:, at] << np.arange(own_bits, dtype=np.uint8)).sum(axis=-1, dtype=np.uint8)
         content = content.T if transposed else content
     elif bits < 8:
