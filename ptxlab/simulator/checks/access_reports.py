@@ -428,6 +428,8 @@ class AccessReports:
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
+        if other.parts[:2] == ("mbarrier", "inval"):
+            kind = "mbarrier.init without fence"
         self._add(touch, self._violation(kind, touch, which, span, what, remedy, other))
 
     def overtaken_load(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:
