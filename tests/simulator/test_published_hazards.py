@@ -119,6 +119,7 @@ CASES = {
     "overwritten_elsewhere": Case("race", 2),
     "signal_of_block": Case("narrow scope", 2),
     "clean_used_before_the_copy": Case(""),
+    "clean_summed_before_the_copy": Case(""),
     "clean_equal_values": Case(""),
     "clean_half_ended": Case(""),
     "clean_lanes_ended": Case("", 1, 32),

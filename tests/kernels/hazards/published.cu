@@ -1059,6 +1059,23 @@ KERNEL(clean_read_only_beside) {  // ld.global.nc of one half of an array, and s
     __syncthreads();
     o[64 + T] = __ldg(o + 512 + T) + o[63 - T];
 }
+KERNEL(clean_summed_before_the_copy) {  // globalToShmemAsyncCopy of cuda-samples: what is added to a sum has arrived
+    __shared__ __align__(128) int s[64];
+    __shared__ u64 full;
+    float sum = 0;
+    if (T == 0) init(&full, 1);
+#pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+        __syncthreads();
+        if (T == 0) {
+            expect(&full, 256);
+            load_bulk(s, x + 64 * i, 256, &full);
+        }
+        wait(&full, i);
+        sum = fmaf(sum, 0.5f, s[63 - T]);
+    }
+    o[T] = (int)sum;
+}
 KERNEL(clean_data_then_mbarrier) {  // bytes that were data become an mbarrier: only the way back needs mbarrier.inval
     __shared__ __align__(8) int s[64];
     s[T] = x[T];
