@@ -123,7 +123,8 @@ class AccessReports:
         touch, warp, lanes = conflict.touch, conflict.thread >> 5, self.clocks.batch.block_lanes
         near = conflict.thread // lanes == conflict.partner // lanes
         scopes = (self.clocks.in_block, self.clocks.everywhere)
-        time = int(max(flags.read_flag[warp] for flags in (scopes if near else scopes[1:])))
+        read = [flags.was_told[warp] or flags.read_flag[warp] for flags in (scopes if near else scopes[1:])]
+        time = int(max(read))
         flag = self.clocks.time.instruction_at(time)
         span = self._span(touch, conflict.first_pair)
         partner = f"warp {conflict.partner % lanes // 32}"
