@@ -429,7 +429,7 @@ class AccessReports:
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
-        if other.parts[:2] == ("mbarrier", "inval"):
+        if other.parts[0] == "mbarrier":
             kind = "mbarrier.init without fence"
         self._add(touch, self._violation(kind, touch, which, span, what, remedy, other))
 
