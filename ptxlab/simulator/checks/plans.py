@@ -71,10 +71,6 @@ class _Roles(NamedTuple):
     constants: dict[int, int]  # those that only ever hold one value
 
 
-#: Instructions with which threads meet, or say that they have come so far.
-_SYNCHRONISING = frozenset({"bar", "barrier", "mbarrier", "fence", "membar", "atom", "red"})
-
-
 class LoadUses(NamedTuple):
     """What becomes of a loaded value: registers by their numbers, instructions by their ids."""
 
@@ -225,19 +221,6 @@ class FunctionLoads:
                 registers |= written
             elif instruction.guard in (None, load.guard) or _is_decided(instruction, registers):
                 return True
-        return False
-
-    def has_arrived(self, load: PtxInstruction) -> bool:
-        """Whether a thread computes with the value before it can tell others that it has read it."""
-        registers = set(self._effects[load.index][1])
-        for index in range(load.index + 1, self._ends[load.index]):
-            instruction = self._function.instructions[index]
-            if instruction.parts[0] in _SYNCHRONISING:
-                return False
-            read, written = self._effects[index]
-            if instruction.parts[0] != "mov" and not read.isdisjoint(registers):
-                return instruction.guard in (None, load.guard)
-            registers = registers - written if read.isdisjoint(registers) else registers | written
         return False
 
     def _lane_bits(self, instruction: PtxInstruction) -> int | None:
@@ -409,10 +392,6 @@ class ModulePlans:
         if key not in self._load_uses:
             self._load_uses[key] = self.owners[key].loads.uses_of(instruction)
         return self._load_uses[key]
-
-    def has_arrived(self, load: PtxInstruction) -> bool:
-        """Whether a thread computes with a loaded value before it can tell others that it has read it."""
-        return self.owners[id(load)].loads.has_arrived(load)
 
     def is_data(self, instruction: PtxInstruction) -> bool:
         """Whether a volatile load or store is of more than a flag, which is polled or tested."""

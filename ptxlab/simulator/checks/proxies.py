@@ -105,10 +105,8 @@ class ProxyFences:
         bad = np.maximum(fenced[readers], fenced[touch.threads[which]]) < times
         for time in np.unique(times[bad])[:_MAX_OTHERS].tolist():
             other, same = self._time.instruction_at(time), bad & (times == time)
-            if other is None or self._plans.has_arrived(other):
-                continue
-            uses = self._plans.load_uses(other)
-            if uses is None or self._values.were_used(uses, readers[same], times[same]):
+            uses = None if other is None else self._plans.load_uses(other)
+            if other is None or uses is None or self._values.were_used(uses, readers[same], times[same]):
                 continue
             if touch.in_shared:
                 self._blocks.require_separate()
