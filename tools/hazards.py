@@ -81,8 +81,10 @@ _LIMITS = """
   has the scope of the cluster, or a fence came before it, and so with what they read in global memory. What
   they read in shared memory may be overwritten after any wait for an mbarrier. An arrival at the cluster's
   barrier with `.relaxed` needs a fence in the same way; for threads of its own block it is a barrier without.
-- That a bulk copy overwrites what ordinary loads read is looked for only if no instruction has used the value
-  by then: CUTLASS's pipelines hand stages back without a proxy fence, when what they loaded is used.
+- That a bulk copy overwrites what ordinary loads read is looked for only if no store, branch, address or
+  matrix product has used the value by then: CUTLASS's pipelines hand stages back without a proxy fence, when
+  what they loaded is used. Sums and comparisons do not count, since the assembler may put them after a
+  barrier: a probe that compares before it had wrong results.
 - Accesses that are relaxed or atomic on both sides are no race; a fence between them is not missed. Volatile
   ones that nothing orders are reported where the value is computed with: those of flags, which are polled or
   tested, are not. An H200 kept the order of a volatile store of data and one of a flag without a fence in

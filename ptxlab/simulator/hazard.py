@@ -336,8 +336,10 @@ _KINDS = (
     ),
     HazardKind(
         "mbarrier.init without fence",
-        "A bulk copy or tcgen05.commit arrives at an mbarrier, and no fence came after its mbarrier.init",
-        "fence.mbarrier_init.release.cluster, or fence.proxy.async, after mbarrier.init",
+        "A bulk copy or tcgen05.commit arrives at an mbarrier, and no fence came after its mbarrier.init; or "
+        "a bulk copy overwrites what was an mbarrier, and none came after its mbarrier.inval",
+        "fence.mbarrier_init.release.cluster, or fence.proxy.async, after mbarrier.init; fence.proxy.async "
+        "after mbarrier.inval",
         grade="note",
         published="CUTLASS and the CUDA programming guide have the fence; cuda::memcpy_async of libcu++ and "
         "Triton 3.6 leave it out",

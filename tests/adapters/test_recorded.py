@@ -206,6 +206,17 @@ def test_results_are_right(name: str) -> None:
     )
 
 
+def test_one_missing_fence_is_one_note_without_lines_of_the_source() -> None:
+    """Four products, each at a line of its own in the PTX, read what six copies wrote."""
+    case = CASES["matmul"]
+    text = re.sub(r"(?m)^\s*\.loc .*$", "", (FOLDER / "matmul.ptx").read_text(encoding="utf-8"))
+    assert text.count("wgmma.mma_async") == 4
+    result = ptxlab.kernel(text).simulate(
+        case.grid, case.block, *case.arguments(), shared=case.shared, show=False
+    )
+    assert [note.kind for note in result.notes] == ["cp.async without proxy fence"]
+
+
 def test_code_inlined_from_a_library_belongs_to_the_kernel_that_calls_it() -> None:
     """LLVM says in comments where it was inlined."""
     (function,) = _kernel("softmax").module.functions.values()
@@ -256,7 +267,7 @@ def test_a_result_shows_the_python_function_that_it_ran() -> None:
     dot = first + 8
     assert "c = tl.dot(a, b, c)" in source.splitlines()[dot - 1]
     assert {"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"} <= set(result.by_line()[dot].by_opcode)
-    assert [(note.line, note.other_line) for note in result.notes] == [(dot, dot - 2), (dot, dot - 1)]
+    assert [(note.line, note.other_line) for note in result.notes] == [(dot, dot - 2)]  # of both copies
     columns = listings(kernel).columns
     assert columns[0].lines == tuple(range(first - 1, first + 10)) and dot in columns[1].lines
     player = result.player()
@@ -275,8 +286,8 @@ def test_remedies_are_named_in_the_language_of_the_source() -> None:
     for language, name in names.items():
         kernel = _recorded_with("", language=language)
         notes = kernel.simulate(case.grid, case.block, *case.arguments(), shared=case.shared).notes
-        assert len(notes) == 2  # the tiles of A and of B
-        assert all(f"execute {name} after" in note.sentence and name in note.remedy for note in notes)
+        (note,) = notes  # one fence is for the tiles of A and of B
+        assert f"execute {name} after" in note.sentence and name in note.remedy
     assert all(SPELLINGS[language]["__syncthreads()"] for language in SPELLINGS if language != "CUDA C++")
 
 

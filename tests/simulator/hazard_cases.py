@@ -84,6 +84,7 @@ HAZARDS = {
     "read_only": "written constants",
     "module_result": "race",
     "bulk_over_shared_loads": "missing proxy fence",
+    "bulk_over_a_barrier": "mbarrier.init without fence",
     "init_by_warps": "mbarrier",
     "init_again": "mbarrier",
     "barrier_as_data": "mbarrier",

@@ -1169,6 +1169,25 @@ def test_no_remedy_would_hang(body: str, remedy: str) -> None:
     assert [hazard.remedy.startswith(remedy) for hazard in hazards[:1]] == [True] * bool(remedy)
 
 
+def test_the_flag_that_nobody_acquires_is_named_and_not_what_is_volatile_in_shared_memory() -> None:
+    """As in threadFenceReduction of cuda-samples, whose last block adds up in volatile shared memory."""
+    kernel = ptxlab.kernel(
+        "__global__ void k(const int* x, int* o, unsigned* n) {\n"
+        "__shared__ volatile int s[32]; __shared__ bool last;\n"
+        "o[1 + blockIdx.x] = x[blockIdx.x]; __threadfence();\n"
+        "if (threadIdx.x == 0) last = atomicInc(n, gridDim.x) == gridDim.x - 1;\n"
+        "__syncthreads(); if (!last) return;\n"
+        "s[threadIdx.x] = threadIdx.x < gridDim.x ? o[1 + threadIdx.x] : 0; __syncthreads();\n"
+        "int sum = 0; for (int i = 0; i < 32; ++i) sum += s[i];\n"
+        "o[0] = sum; }"
+    )
+    x, o = np.arange(4, dtype=np.int32), np.zeros(8, np.int32)
+    result = kernel.simulate(4, 32, x, o, np.zeros(1, np.uint32), show=False)
+    assert result.hazards == [] and o[0] == 6
+    assert [(note.line, note.kind) for note in result.notes] == [(6, "flag without acquire")]
+    assert "after the read of the flag in line 4" in result.notes[0].remedy
+
+
 @pytest.mark.parametrize("warps", [1, 4096])
 def test_what_flags_hand_over_takes_little_memory(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that nobody needs are dropped; of very many warps those of a block share one."""

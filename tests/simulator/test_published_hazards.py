@@ -105,6 +105,7 @@ CASES = {
     "ring_one_lane": Case("race", 1, 96),
     "ring_never_full": Case("deadlock"),
     "filled_after_loads": Case("missing proxy fence"),
+    "filled_after_a_sum": Case("missing proxy fence"),
     "filled_after_stores": Case("missing proxy fence"),
     "stored_unfenced": Case("missing proxy fence"),
     "stored_and_reused": Case("missing wait"),

@@ -123,7 +123,8 @@ class AccessReports:
         touch, warp, lanes = conflict.touch, conflict.thread >> 5, self.clocks.batch.block_lanes
         near = conflict.thread // lanes == conflict.partner // lanes
         scopes = (self.clocks.in_block, self.clocks.everywhere)
-        time = int(max(flags.read_flag[warp] for flags in (scopes if near else scopes[1:])))
+        read = [flags.was_told[warp] or flags.read_flag[warp] for flags in (scopes if near else scopes[1:])]
+        time = int(max(read))
         flag = self.clocks.time.instruction_at(time)
         span = self._span(touch, conflict.first_pair)
         partner = f"warp {conflict.partner % lanes // 32}"
@@ -428,6 +429,8 @@ class AccessReports:
         if name in ("wgmma.mma_async", "tcgen05.mma") and other.parts[:2] == ("cp", "async"):
             kind = "cp.async without proxy fence"
             remedy = f"execute fence.proxy.async after the wait for {line_name(other)}, before the barrier"
+        if other.parts[0] == "mbarrier":
+            kind = "mbarrier.init without fence"
         self._add(touch, self._violation(kind, touch, which, span, what, remedy, other))
 
     def overtaken_load(self, touch: ShadowTouch, which: NDArray[np.intp], other: PtxInstruction) -> None:

@@ -42,6 +42,8 @@ class ProxyFences:
         self._batch = clocks.batch
         self._time = clocks.time
         self._global_fence = np.zeros(self._batch.size, dtype=np.int64)  # fence.proxy.async for global memory
+        #: When a matrix product was last reported to read what cp.async of its block wrote.
+        self._noted = np.zeros(self._batch.count, dtype=np.int64)
         #: mbarriers that nothing asynchronous has arrived at, by address: the mbarrier.init, and for each
         #: block its thread and its time.
         self._initialised: dict[int, tuple[PtxInstruction, NDArray[np.int64], NDArray[np.int64]]] = {}
@@ -79,8 +81,15 @@ class ProxyFences:
         for time, other in others.items():
             if other is None or time in copies[:-1]:
                 continue
-            same = np.isin(times, copies) if time in copies else times == time  # one fence is for all copies
-            self._reports.unfenced_store(touch, bad[same], other)
+            same = times == time
+            if time in copies:  # one fence is for all copies, those that later products read as well
+                same = np.isin(times, copies)
+                if touch.access.instruction.parts[:2] in (("wgmma", "mma_async"), ("tcgen05", "mma")):
+                    blocks = writers[bad] // self._batch.block_lanes
+                    same &= times > self._noted[blocks]
+                    self._noted[blocks[same]] = self._time.now
+            if same.any():
+                self._reports.unfenced_store(touch, bad[same], other)
 
     def check_loads(self, touch: ShadowTouch, before: NDArray[Any]) -> None:
         """Report loads that may still be under way when a bulk copy overwrites what they read.

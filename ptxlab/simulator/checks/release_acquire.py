@@ -124,6 +124,7 @@ class ReleaseAcquire:
         self.acquired = np.zeros(warps, dtype=np.int64)  # up to when flags that it has read count as acquired
         #: Its last strong write and read, with a fence or without.
         self.wrote_flag, self.read_flag = np.zeros((2, warps), dtype=np.int64)
+        self.was_told = np.zeros(warps, dtype=np.int64)  # its last read of a flag that had something on it
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -294,6 +295,8 @@ class ReleaseAcquire:
                 blocks, rows = self._times.together(readers // self._warps, rows)
                 readers = (blocks[:, None] * self._warps + np.arange(self._warps)).reshape(-1)
                 rows = np.repeat(rows, self._warps)
+            if self._in_block or self._size > 1 or access.space != "shared":  # others write there
+                self.was_told[readers[rows != 0]] = time
             self.seen[readers] = self._times.pairwise(self.seen[readers], rows)
             if acquires:
                 self.known[readers] = self._times.pairwise(self.known[readers], rows)
@@ -302,7 +305,7 @@ class ReleaseAcquire:
         """Warps of these blocks, or of clusters of `size` blocks, know what any of them has acquired."""
         if not self.any_published:
             return
-        for times in (self.acquired, self.read_flag):
+        for times in (self.acquired, self.read_flag, self.was_told):
             by_group = times.reshape(len(blocks) // size, -1)
             by_group[blocks[::size]] = by_group[blocks[::size]].max(axis=1, keepdims=True)
         if not self.has_rows:

@@ -789,6 +789,32 @@ extern "C" __global__ void bulk_over_shared_loads(u32* x) {  // loads may be und
     x[128 + threadIdx.x] = value + s[threadIdx.x];
 }
 
+extern "C" __global__ void bulk_over_a_barrier(u32* x) {  // what was an mbarrier is overwritten through the other proxy
+    __shared__ alignas(16) u64 s[2];
+    __shared__ alignas(8) u64 barrier;
+    const u32 first = shared_address(s), second = shared_address(&barrier);
+    if (threadIdx.x == 0) {
+        init(first, 64);
+        init(second, 1);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    meet(first);
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(first) : "memory");
+        IF_FIXED(asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 16;" :: "r"(second) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 16, [%2];"
+                     :: "r"(first), "l"(x + 64), "r"(second) : "memory");
+    }
+    asm volatile("{ .reg .pred p;\nwait: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n@!p bra wait; }" :: "r"(second) : "memory");
+    x[threadIdx.x] = (u32)s[threadIdx.x & 1];
+}
+
 extern "C" __global__ void rotated(u64* x) {  // a difference of shifts, of which an assembler makes a rotate
     const u64 value = x[threadIdx.x] - x[threadIdx.x + 128];
     IF_BROKEN(x[threadIdx.x] = (value << 8) - (value >> 56);)

@@ -699,6 +699,24 @@ KERNEL(filled_after_loads) {  // DeepEP#642, TransformerEngine#2695: loads, then
     wait(&full, 0);
     o[T] = s[T] + before;
 }
+KERNEL(filled_after_a_sum) {  // globalToShmemAsyncCopy of cuda-samples: the assembler may add after the barrier
+    __shared__ __align__(128) int s[64];
+    __shared__ u64 full;
+    float sum = 0;
+    if (T == 0) init(&full, 1);
+#pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+        __syncthreads();
+        if (T == 0) {
+            expect(&full, 256);
+            load_bulk(s, x + 64 * i, 256, &full);
+        }
+        wait(&full, i);
+        sum = fmaf(sum, 0.5f, s[63 - T]);
+        RIGHT(FENCE_PROXY;)
+    }
+    o[T] = (int)sum;
+}
 KERNEL(filled_after_stores) {  // TIRx-kernels#53: zeros, then a bulk copy over some of them
     __shared__ __align__(128) int s[64];
     __shared__ u64 full;
