@@ -2,10 +2,15 @@
 // for readers. Nothing loads this file.
 
 type App = import("./app.js").App;
+type CellSelection = import("./matrix/selection.js").Selection;
+type Content = import("./matrix/content.js").Content;
 type Header = import("./toolbar/header.js").Header;
 type MemoryView = import("./memory/view.js").MemoryView;
 type Pane = import("./pane/pane.js").Pane;
 type Picker = import("./picker/picker.js").Picker;
+type QuizState = import("./quiz/state.js").QuizState;
+type Scene = import("./pane/scene.js").Scene;
+type Theme = import("./matrix/colours.js").Theme;
 type Timeline = import("./trace/timeline.js").Timeline;
 type TensorView = import("./tensor/view.js").TensorView;
 
@@ -267,7 +272,7 @@ type Alone = {
   otherCodes: null;
 };
 
-interface Content {
+interface MatrixValues {
   name: Name;
   info: MatrixInfo;
   maps: Maps;
@@ -281,7 +286,7 @@ interface Content {
   differing?: number[];
 }
 
-type Matrix = Basics & Content & Maps & (Compared | Alone);
+type Matrix = Basics & MatrixValues & Maps & (Compared | Alone);
 type Stored = Matrix & { counterpart: Int32Array };
 type Nibbles = Matrix & (InLanes | { place: TensorPlaces });
 

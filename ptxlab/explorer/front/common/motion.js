@@ -19,11 +19,11 @@ const FADING = 600; // milliseconds
 const STEADY = 1500; // without motion
 
 // Cells whose content differs from the one that was drawn before. Another instruction has other cells.
-/** @param {App} app @param {Partial<Matrices>} before */
-export function flashChanges(app, before) {
-  for (const pane of app.panes.filter(({ node }) => node.isConnected)) {
+/** @param {Pane[]} panes @param {Partial<Matrices>} before */
+export function flashChanges(panes, before) {
+  for (const pane of panes.filter(({ node }) => node.isConnected)) {
     const changes = pane.layers.map((layer) => {
-      const [earlier, matrix] = [before[layer.name], app.matrices[layer.name]];
+      const [earlier, matrix] = [before[layer.name], pane.content.matrices[layer.name]];
       return { layer, cells: matrix && earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
     });
     if (changes.some(({ cells }) => cells.length)) flashCells(pane, changes);
@@ -36,15 +36,22 @@ function flashCells(pane, changes) {
   const { app, width, height } = pane;
   pane.endFlash();
   const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
-  resizeCanvas(canvas, width, height, app.ratio);
+  resizeCanvas(canvas, width, height, app.theme.ratio);
   canvas.style.left = `${pane.at.x}px`;
   canvas.style.top = `${pane.at.y}px`;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(app.ratio, 0, 0, app.ratio, -GUTTER.left * app.ratio, -GUTTER.top * app.ratio);
+  context.setTransform(
+    app.theme.ratio,
+    0,
+    0,
+    app.theme.ratio,
+    -GUTTER.left * app.theme.ratio,
+    -GUTTER.top * app.theme.ratio,
+  );
   for (const { layer, cells } of changes) {
-    drawLayer(pane, context, layer, cells, [app.ink.flash, "#000000"]);
+    drawLayer(pane, context, layer, cells, [app.theme.ink.flash, "#000000"]);
     if (!layer.digits) continue;
-    context.strokeStyle = app.ink.text; // seen on every colour, whoever looks
+    context.strokeStyle = app.theme.ink.text; // seen on every colour, whoever looks
     context.lineWidth = 1.5;
     for (const index of cells) {
       const cell = cellBox(pane, layer, index);
@@ -103,10 +110,10 @@ function fadeNodes() {
 }
 
 // Tiles on their way, over everything; the layer goes when they have arrived.
-/** @param {App} app @param {Tile[]} tiles @param {number} duration */
-export function flyTiles(app, tiles, duration) {
-  const frame = app.root.getBoundingClientRect();
-  const layer = make("div", "ptx-flight", app.root, { "aria-hidden": "true" });
+/** @param {HTMLElement} root @param {Tile[]} tiles @param {number} duration */
+export function flyTiles(root, tiles, duration) {
+  const frame = root.getBoundingClientRect();
+  const layer = make("div", "ptx-flight", root, { "aria-hidden": "true" });
   for (const { from, to, colour, text } of tiles) {
     const size = { width: clamp(from.width - 1, 5, 40), height: clamp(from.height - 1, 5, 18) };
     const tile = make("div", "ptx-tile", layer);
@@ -180,7 +187,7 @@ export class Motion {
 
   toggle() {
     if (this.playing) this.stop();
-    else if (!this.app.quiz.open) this.play();
+    else if (!this.app.content.quiz.open) this.play();
   }
 
   stop() {
@@ -197,7 +204,7 @@ export class Motion {
     if (!flights.length) return;
     this.layer = make("div", "ptx-flight", this.app.root, {
       "aria-hidden": "true",
-      "data-lane": this.app.lane,
+      "data-lane": this.app.content.lane,
     });
     attribute(this.button, "aria-pressed", true);
     if (reducedMotion.matches) this.lightInSteps(flights);
@@ -208,7 +215,7 @@ export class Motion {
   /** @returns {Flight[]} */
   flights() {
     const { app } = this;
-    const registers = app.model.get("lane_registers")[app.lane];
+    const registers = app.model.get("lane_registers")[app.content.lane];
     if (!registers) return [];
     const box = app.root.getBoundingClientRect();
     const nodes = /** @type {Map<string, HTMLElement[]>} */ (new Map());
@@ -220,16 +227,16 @@ export class Motion {
     }
     const flights = /** @type {Flight[]} */ ([]);
     for (const [operand, words] of /** @type {[Name, Register[]][]} */ (Object.entries(registers))) {
-      const name = operand === "A" && app.matrices.stored ? "stored" : operand;
-      const matrix = app.matrices[name];
-      if (!app.paneOf(name)) continue;
+      const name = operand === "A" && app.content.matrices.stored ? "stored" : operand;
+      const matrix = app.content.matrices[name];
+      if (!app.scene.paneOf(name)) continue;
       // registers on another page start at the heading of their block
       const head = app.panel.registers.querySelector(`[data-operand=${operand}] .ptx-block-head`);
       words.forEach(({ fields }, register) => {
         for (const { row, column, text } of fields) {
           const index = row * matrix.columns + column;
           // of metadata and scale factors a lane may hold copies that are not read
-          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== app.lane) continue;
+          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== app.content.lane) continue;
           const origin = nodes.get(`${name} ${row} ${column}`)?.shift() ?? head;
           if (!origin) continue;
           const start = origin.getBoundingClientRect();
@@ -255,13 +262,13 @@ export class Motion {
     const { app } = this;
     const tiles = /** @type {Tile[]} */ ([]);
     for (const { cell, lane, to } of flights) {
-      const matrix = app.matrices[cell.name];
+      const matrix = app.content.matrices[cell.name];
       const index = indexOfCell(matrix, cell);
       const holder = lane ?? matrix.lane?.[index] ?? -1;
       const from = this.onPage(cell);
       const end = to ? this.onPage(to) : app.panel.lanes.buttonOf(holder)?.getBoundingClientRect();
-      const plain = /** @type {Colour} */ ([app.ink.paper, app.ink.text]);
-      const colour = holder >= 0 ? app.colours[holder % 32] : plain;
+      const plain = /** @type {Colour} */ ([app.theme.ink.paper, app.theme.ink.text]);
+      const colour = holder >= 0 ? app.theme.colours[holder % 32] : plain;
       if (from && end) tiles.push({ from, to: end, colour, text: cellText(matrix, index, 5) });
     }
     return tiles;
@@ -271,12 +278,12 @@ export class Motion {
   /** @param {Cell} cell @returns {Place | null} */
   onPage(cell) {
     const { app } = this;
-    if (app.instruction.move) {
-      const { place, columns } = app.matrices[cell.name];
+    if (app.content.instruction.move) {
+      const { place, columns } = app.content.matrices[cell.name];
       const lane = place?.lane[cell.row * columns + cell.column] ?? 0;
       return app.tensor.onPage(app.tensor.placeOf({ lane, column: cell.column }));
     }
-    if (!app.paneOf(cell.name) || app.paneOf(cell.name)?.isFolded) return null;
+    if (!app.scene.paneOf(cell.name) || app.scene.paneOf(cell.name)?.isFolded) return null;
     const box = app.root.getBoundingClientRect();
     const { seen, ...place } = this.target(cell, box);
     return seen ? { ...place, x: place.x + box.left, y: place.y + box.top } : null;
@@ -286,8 +293,8 @@ export class Motion {
   /** @param {Cell} cell @param {DOMRect} box @returns {Place & { seen: boolean }} */
   target({ name, row, column }, box) {
     const { app } = this;
-    const pane = /** @type {Pane} */ (app.paneOf(name));
-    const { x, y, width, height } = app.cellRect(name, row, column);
+    const pane = /** @type {Pane} */ (app.scene.paneOf(name));
+    const { x, y, width, height } = app.scene.cellRect(name, row, column);
     const frame = pane.scroller.getBoundingClientRect();
     const left = clamp(x, frame.left, Math.max(frame.left, frame.left + pane.width - width));
     const top = clamp(y, frame.top, Math.max(frame.top, frame.top + pane.height - height));
@@ -298,7 +305,7 @@ export class Motion {
   /** @param {Flight[]} flights */
   fly(flights) {
     const { app } = this;
-    const [fill, ink] = app.colours[app.lane % 32];
+    const [fill, ink] = app.theme.colours[app.content.lane % 32];
     const total = 2 * FLIGHT + STAY;
     for (const { text, from, cells } of flights) {
       const last = cells[cells.length - 1];

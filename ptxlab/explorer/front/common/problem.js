@@ -100,7 +100,7 @@ export function showRefusal(pane) {
     pane.shownRefusal = here;
     pane.refusalBox?.remove();
     pane.refusalBox = here && refusalBox(pane, here);
-    if (here) app.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
+    if (here) app.scene.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
     else app.problem.update(); // which had no size beside that box
   }
   if (!here || !pane.refusalBox) return;
@@ -157,7 +157,7 @@ function placeRefusal(pane, node, refusal) {
   const [row, first, last] = refusal.cells[0];
   const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
   const [root, frame] = [app.root, pane.frame].map((each) => each.getBoundingClientRect());
-  const { top } = app.scene.getBoundingClientRect(); // which clips what is above it
+  const { top } = app.scene.node.getBoundingClientRect(); // which clips what is above it
   const [wide, high] = [node.offsetWidth, node.offsetHeight];
   const y = GUTTER.top + clamp(from.y - scroller.scrollTop, 0, pane.height - from.height);
   const x =

@@ -25,6 +25,10 @@ export class ScrollArea {
   /** @param {App} app @param {ScrollAreaParts} parts */
   constructor(app, { head, frame, input, attributes, bar = SCROLLBAR }) {
     this.app = app;
+    this.content = app.content;
+    this.theme = app.theme;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
     this.bar = bar; // the room for a scroll bar
     this.head = head; // the room for headings on the left and above
     this.width = 0; // what is seen of what scrolls
@@ -55,7 +59,7 @@ export class ScrollArea {
       `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
     space.style.cssText = `width:${total.width}px;height:${total.height}px`;
     for (const canvas of [this.base, this.overlay])
-      resizeCanvas(canvas, head.left + this.width, head.top + this.height, this.app.ratio);
+      resizeCanvas(canvas, head.left + this.width, head.top + this.height, this.theme.ratio);
     return outer;
   }
 
@@ -63,7 +67,7 @@ export class ScrollArea {
 
   /** @param {HTMLCanvasElement} canvas */
   contextOf(canvas, isEmpty = true) {
-    const { ratio } = this.app;
+    const { ratio } = this.theme;
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (isEmpty) context.clearRect(0, 0, canvas.width, canvas.height);
@@ -149,12 +153,12 @@ export class WordArea extends ScrollArea {
 
   /** @this {WordView<Word>} */
   listenToWords() {
-    const { app, scroller, input } = this;
+    const { app, scroller, input, pointing } = this;
     scroller.addEventListener("scroll", () => this.draw());
     onMouse(scroller, "pointermove", (event) => this.point(event));
     onMouse(scroller, "pointerleave", () => {
       this.pointed = null;
-      app.hover(null);
+      pointing.hover(null);
     });
     scroller.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
@@ -189,12 +193,12 @@ export class WordArea extends ScrollArea {
   // What is under the pointer: its cell, or a word that is free.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   point(event) {
-    const { app } = this;
+    const { app, pointing } = this;
     const [word, cell] = [this.wordUnder(event), this.cellUnder(event)];
     const before = JSON.stringify(this.pointed);
     this.pointed = cell ? null : word;
-    app.hover(cell);
-    if (cell) app.tooltip.show(event, () => app.facts(cell));
+    pointing.hover(cell);
+    if (cell) app.tooltip.show(event, () => pointing.facts(cell));
     else if (word !== null) app.tooltip.show(event, () => this.freeFacts(word));
     if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
   }
@@ -205,7 +209,7 @@ export class WordArea extends ScrollArea {
     if (word === null) return;
     const cell = this.cellUnder(event);
     this.chooseThread(word);
-    if (cell) this.app.selection.select(cell, false);
+    if (cell) this.selection.select(cell, false);
     this.goTo(word);
   }
 

@@ -18,10 +18,10 @@ export class Selection {
   /** @param {Mark} mark */
   select(mark, focus = true, chooseLane = true, soon = false) {
     const { app } = this;
-    const follows = chooseLane && !app.quiz.open;
-    const lane = laneOf(app.matrices, mark);
+    const follows = chooseLane && !app.content.quiz.open;
+    const lane = laneOf(app.content.matrices, mark);
     this.mark = mark;
-    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+    if (follows || (!app.content.quiz.open && app.content.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
     app.toolbar.follow(mark.name);
     this.lane = follows && lane >= 0 ? lane : null;
@@ -29,6 +29,12 @@ export class Selection {
     else this.save();
     app.panel.drawRegisters();
     this.show(focus);
+  }
+
+  /** @param {number} lane */
+  chooseLane(lane) {
+    this.lane = null; // what is chosen now counts
+    this.app.set("lane", lane);
   }
 
   // Whether a cell is the selected one, or where the selection began.
@@ -41,7 +47,9 @@ export class Selection {
   /** @returns {Cell | null} */
   held() {
     const { mark, app } = this;
-    return mark && mark.row2 === undefined && !app.quiz.open ? bitsHolder(app.matrices, mark) : null;
+    return mark && mark.row2 === undefined && !app.content.quiz.open
+      ? bitsHolder(app.content.matrices, mark)
+      : null;
   }
 
   // Saves the selection now, if it is still to be saved.
@@ -77,7 +85,7 @@ export class Selection {
 
   /** @param {Line} line */
   selectLine({ name, row, column }) {
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.app.content.matrices[name];
     if (row === undefined)
       this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
     else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
@@ -87,7 +95,7 @@ export class Selection {
   followModel() {
     const selected = this.app.model.get("selected");
     if (this.saveTimer) return; // what the model has is older
-    if (!selected?.name || !this.app.matrices[selected.name]) return;
+    if (!selected?.name || !this.app.content.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.isAt(selected)) return;
     this.mark = { name, row, column };
@@ -98,34 +106,34 @@ export class Selection {
 
   // Another instruction may not have these cells.
   dropIfGone() {
-    const matrix = this.mark && this.app.matrices[this.mark.name];
+    const matrix = this.mark && this.app.content.matrices[this.mark.name];
     if (this.mark && (!matrix || this.range().bottom >= matrix.rows || this.range().right >= matrix.columns))
       this.mark = null;
   }
 
   show(focus = false) {
     this.placeInput(focus);
-    this.app.updateStatus();
+    this.app.status.update();
     this.app.drawMarksSoon();
   }
 
   placeInput(focus = false) {
     const { app, mark } = this;
-    const pane = mark && app.paneOf(mark.name);
+    const pane = mark && app.scene.paneOf(mark.name);
     if (!pane) return;
     pane.placeTextBox(pane.rect(mark.name, mark.row, mark.column));
     if (focus) {
       focusOn(pane.input);
-      app.reveal([mark]);
+      app.scene.reveal([mark]);
     }
-    pane.input.setAttribute("aria-label", app.facts(mark).join(" · "));
+    pane.input.setAttribute("aria-label", app.pointing.facts(mark).join(" · "));
   }
 
   /** @param {number} down @param {number} right */
   move(down, right, extend = false, soon = false) {
     if (!this.mark) return;
     const { name, row, column, row2 = row, column2 = column } = this.mark;
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.app.content.matrices[name];
     const [fromRow, fromColumn] = extend ? [row2, column2] : [row, column];
     const [toRow, toColumn] = [clamp(fromRow + down, 0, rows - 1), clamp(fromColumn + right, 0, columns - 1)];
     const mark = extend
@@ -152,7 +160,7 @@ export class Selection {
     if (!this.mark) return null;
     const { name, row, column } = this.mark;
     const { top, left, bottom, right } = this.range();
-    const { rows, columns } = this.app.matrices[name];
+    const { rows, columns } = this.app.content.matrices[name];
     if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
     return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
   }
@@ -160,7 +168,7 @@ export class Selection {
   // As a spreadsheet copies it.
   text() {
     const range = this.range();
-    const matrix = this.app.matrices[range.name];
+    const matrix = this.app.content.matrices[range.name];
     return blockText(range, (row, column) => editText(matrix, indexOfCell(matrix, { row, column })));
   }
 }

@@ -20,6 +20,8 @@ export class Descriptor {
   /** @param {App} app @param {HTMLElement} parent @param {DescriptorSource} source */
   constructor(app, parent, source) {
     this.app = app;
+    this.pointing = app.pointing;
+    this.theme = app.theme;
     this.source = source;
     this.built = "";
     this.shown = /** @type {DescriptorInfo | undefined} */ (undefined);
@@ -76,10 +78,10 @@ export class Descriptor {
   // By touch the first tap shows which bit it is, the second flips it.
   /** @param {number} bit @param {HTMLElement} node @param {boolean} byTouch */
   flip(bit, node, byTouch = false) {
-    const { app, info } = this;
+    const { app, info, pointing } = this;
     if (!info) return;
-    if (byTouch && app.tapped !== node) {
-      app.tapped = node;
+    if (byTouch && pointing.tapped !== node) {
+      pointing.tapped = node;
       const { left, bottom } = node.getBoundingClientRect();
       app.tooltip.show({ clientX: left, clientY: bottom }, () => this.bitFacts(bit));
       return;
@@ -117,12 +119,12 @@ export class Descriptor {
   }
 
   update() {
-    const { app, info } = this;
-    if (info === this.shown && app.dark === this.dark) return;
-    [this.shown, this.dark] = [info, app.dark];
+    const { info, theme } = this;
+    if (info === this.shown && theme.dark === this.dark) return;
+    [this.shown, this.dark] = [info, theme.dark];
     this.node.hidden = !info;
     if (!info) return;
-    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), app.dark]);
+    const key = JSON.stringify([info.fields.map(({ name, low, bits }) => [name, low, bits]), theme.dark]);
     if (key !== this.built) this.build(info);
     this.built = key;
     const { title } = this.source;
@@ -169,7 +171,7 @@ export class Descriptor {
 
   /** @param {number} place @returns {Colour} */
   colour(place) {
-    return this.app.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
+    return this.theme.colours[(place % 8) * 4 + (place > 7 ? 2 : 0)];
   }
 
   /** @param {DescriptorField} field @param {number} place */

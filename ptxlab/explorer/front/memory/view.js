@@ -85,19 +85,19 @@ export class MemoryView extends WordArea {
   }
 
   get isOpen() {
-    return this.sent.name !== undefined && !this.app.quiz.data && Boolean(this.matrix); // it would tell lanes
+    return this.sent.name !== undefined && !this.content.quiz.data && Boolean(this.matrix); // it would tell lanes
   }
 
   /** @returns {Matrix | undefined} */
   get matrix() {
-    return this.sent.name && this.app.matrices[this.sent.name];
+    return this.sent.name && this.content.matrices[this.sent.name];
   }
 
   // The view of one matrix at a time: its button opens and closes it.
   /** @param {Name} name */
   toggle(name) {
     if (this.sent.name === name) {
-      focusOn(this.app.paneOf(name)?.caption.querySelector("[data-memory]"));
+      focusOn(this.app.scene.paneOf(name)?.caption.querySelector("[data-memory]"));
       this.app.send({ type: "hide_memory" });
     } else this.app.send({ type: "show_memory", name });
   }
@@ -151,7 +151,14 @@ export class MemoryView extends WordArea {
     const { matrix } = this;
     if (!this.isOpen || !matrix || !this.word) return;
     const { scrollLeft, scrollTop } = this.scroller;
-    const drawn = [this.app.look, this.controls.colour, scrollLeft, scrollTop, this.word, this.row].join();
+    const drawn = [
+      this.content.look,
+      this.controls.colour,
+      scrollLeft,
+      scrollTop,
+      this.word,
+      this.row,
+    ].join();
     if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
     if (drawn === this.drawn && this.painted?.info === matrix.info) this.flash(this.painted, matrix);
     [this.drawn, this.painted] = [drawn, matrix];
@@ -206,7 +213,7 @@ export class MemoryView extends WordArea {
   /** @param {Name} name @param {number} index */
   facts(name, index) {
     return this.isOpen && name === this.sent.name
-      ? memoryFacts(this.data, index, this.app.instruction)
+      ? memoryFacts(this.data, index, this.content.instruction)
       : null;
   }
 
@@ -214,17 +221,17 @@ export class MemoryView extends WordArea {
   // back.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
-    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.data)
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.content.quiz.data)
       return;
-    const { app } = this;
-    const wanted = this.node.contains(app.focused()) ? this.sent.name : app.selection.mark?.name;
+    const { app, content, selection } = this;
+    const wanted = this.node.contains(app.focused()) ? this.sent.name : selection.mark?.name;
     const shown = /** @type {Name[]} */ ([wanted ?? "A", "stored", "A"]).find(
-      (name) => app.matrices[name]?.in_memory,
+      (name) => content.matrices[name]?.in_memory,
     );
     if (!shown) return;
     consume(event);
     this.wantsFocus = this.sent.name !== shown;
-    if (!this.wantsFocus) focusOn(app.paneOf(shown)?.input);
+    if (!this.wantsFocus) focusOn(app.scene.paneOf(shown)?.input);
     app.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
   }
 
@@ -256,12 +263,12 @@ export class MemoryView extends WordArea {
     const to = this.at + down * LINE + right * WORD;
     if (to >= 0 && to < this.data.size) this.goTo(to);
     const cell = this.cellIn(this.at);
-    if (cell) this.app.selection.select(cell, false);
+    if (cell) this.selection.select(cell, false);
   }
 
   // The word of the selected cell.
   selected() {
-    const { mark } = this.app.selection;
+    const { mark } = this.selection;
     const { matrix } = this;
     if (!mark || !matrix || mark.name !== matrix.name) return null;
     const address = this.map.byte[mark.row * matrix.columns + mark.column];
@@ -272,7 +279,7 @@ export class MemoryView extends WordArea {
 
   /** @param {number} at */
   wordFacts(at) {
-    const { app, data, map, matrix } = this;
+    const { data, map, matrix, content } = this;
     if (!matrix) return [];
     const cells = cellsIn(map, data, matrix, at, WORD);
     const number = numberAt(map, data, matrix, at, WORD);
@@ -281,8 +288,10 @@ export class MemoryView extends WordArea {
       const { row, column } = cellOfIndex(matrix, index);
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, index)}`;
     });
-    const lanes = new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index] ?? 0));
-    const holders = matrix.lane ? [laneNames([...lanes], app.instruction)] : [];
+    const lanes = new Set(
+      cells.map((index) => holderOf(content.matrices, matrix, index)[0].lane?.[index] ?? 0),
+    );
+    const holders = matrix.lane ? [laneNames([...lanes], content.instruction)] : [];
     return [byteName(at), hex(number, 32), ...names, ...holders, `wavefront ${map.wavefront[cells[0]] + 1}`];
   }
 

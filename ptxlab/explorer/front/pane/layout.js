@@ -79,13 +79,13 @@ const isBeside = ({ layoutWidth, root }) =>
 /** @param {App} app */
 export function arrange(app) {
   const beside = isBeside(app);
-  app.stage.classList.toggle("ptx-narrow", !beside);
-  const width = app.stage.clientWidth - (beside ? BESIDE : 0);
+  app.scene.stage.classList.toggle("ptx-narrow", !beside);
+  const width = app.scene.stage.clientWidth - (beside ? BESIDE : 0);
   // the scene leaves room for the legend where that is below it, and less of the scene may need more words
   let legend = 0;
   for (let pass = 0; pass < PASSES; pass += 1) {
     placeScene(app, width, beside, legend);
-    const { heightBelow } = app.corner;
+    const { heightBelow } = app.scene.corner;
     if (!beside || heightBelow <= legend) break;
     legend = heightBelow;
   }
@@ -93,33 +93,33 @@ export function arrange(app) {
 
 /** @param {App} app @param {number} width @param {boolean} beside @param {number} legend its height below the scene */
 function placeScene(app, width, beside, legend) {
-  app.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
-  const isAbove = app.isUnfolded("C") && !app.matrices.stored;
+  app.scene.beside.classList.remove("ptx-roomy"); // what it needs does not depend on what it had
+  const isAbove = app.content.isUnfolded("C") && !app.content.matrices.stored;
   const above = isAbove ? planScene(app, width, beside, legend, true) : null;
   const { plan, height } =
     above && hasCorner(above.plan) ? above : planScene(app, width, beside, legend, false);
   const one = planOne(app, plan, height);
-  app.plan = one?.plan ?? plan;
-  const { only } = app.plan;
-  app.root.dataset.only = only && app.matrices[only].lane ? only : ""; // whose registers alone are shown
+  app.scene.plan = one?.plan ?? plan;
+  const { only } = app.scene.plan;
+  app.root.dataset.only = only && app.content.matrices[only].lane ? only : ""; // whose registers alone are shown
   placeMemory(app, beside);
-  app.scene.style.width = `${width}px`;
+  app.scene.node.style.width = `${width}px`;
   const high = one?.height ?? height;
-  app.scene.style.height = `${high}px`;
-  app.beside.style.maxHeight = beside ? `${high}px` : "";
-  app.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
-  if (beside && app.beside.scrollHeight > high) app.beside.classList.remove("ptx-roomy");
-  showScene(app);
+  app.scene.node.style.height = `${high}px`;
+  app.scene.beside.style.maxHeight = beside ? `${high}px` : "";
+  app.scene.beside.classList.add("ptx-roomy"); // larger bits, with their numbers, if all of them fit
+  if (beside && app.scene.beside.scrollHeight > high) app.scene.beside.classList.remove("ptx-roomy");
+  showScene(app.scene);
 }
 
 /** @param {App} app @param {number} width @param {boolean} beside @param {number} legend @param {boolean} isAbove whether C is left of B */
 function planScene(app, width, beside, legend, isAbove) {
-  const count = countCells(app, isAbove);
-  const legible = legibleCells(app);
-  const widths = narrowestCells(app);
+  const count = countCells(app.content, isAbove);
+  const legible = legibleCells(app.content);
+  const widths = narrowestCells(app.content);
   /** @param {number} height */
   const plan = (height) => {
-    const room = roomIn(app, width, height, count);
+    const room = roomIn(app.content, width, height, count);
     return { height, room, cells: readableCells(count, legible, widths, room) };
   };
   const { view, height: planned } = sceneHeight(app, count, legible, beside, legend);
@@ -132,7 +132,10 @@ function planScene(app, width, beside, legend, isAbove) {
   const higher = cells.rowM < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
   if (higher && higher.cells.rowM >= LANE_NUMBER) ({ height, room, cells } = higher);
   const whole = isAbove ? withCorner(count, cells) : cells;
-  return { height, plan: { count, whole, legible, nearest: nearestCells(app, legible, room), room, width } };
+  return {
+    height,
+    plan: { count, whole, legible, nearest: nearestCells(app.content.matrices, legible, room), room, width },
+  };
 }
 
 // The plan of a low scene while the memory of a matrix is shown: that matrix alone, as long as the timeline does
@@ -144,7 +147,7 @@ function planOne(app, plan, height) {
   const across = name === "A" || name === "stored" ? "kx" : "nx";
   const down = name === "B" ? "rowK" : "rowM";
   const least = leastRows(legible)[down];
-  if (!name || !app.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
+  if (!name || !app.content.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
   const [columns, rows] = [across === "kx" ? count.a : count.n, down === "rowK" ? count.b : count.m];
   const around = HEAD + CAPTION + BETWEEN_ROWS + count.gaps;
   const needed = rows * least + around + 1;
@@ -160,8 +163,8 @@ function planOne(app, plan, height) {
 
 // Memory is below the scene; where lanes and registers are there, before them.
 /** @param {App} app @param {boolean} beside */
-function placeMemory({ memory, tensor, beside: registers }, beside) {
-  const next = beside ? tensor.node : registers;
+function placeMemory({ memory, tensor, scene }, beside) {
+  const next = beside ? tensor.node : scene.beside;
   if (memory.node.nextElementSibling !== next) next.before(memory.node);
 }
 
@@ -182,16 +185,16 @@ function hasCorner({ count, whole }) {
 }
 
 // What is planned, as the camera sees it: from all of it to single bits.
-/** @param {App} app */
-export function showScene(app) {
-  const { count, whole, nearest, room, width } = app.plan;
-  const { nearness } = app.camera;
+/** @param {Scene} scene */
+export function showScene(scene) {
+  const { count, whole, nearest, room, width } = scene.plan;
+  const { nearness } = scene.camera;
   /** @param {keyof CellSize} side */
   const between = (side) => whole[side] * Math.max(1, nearest[side] / whole[side]) ** nearness;
   const cells = { kx: between("kx"), nx: between("nx"), rowM: between("rowM"), rowK: between("rowK") };
   const extent = extentOf(count, cells);
-  if (app.plan.only) placeOne(app, app.plan.only, cells, extent);
-  else placePanes(app, cells, windows(extent, room), width);
+  if (scene.plan.only) placeOne(scene, scene.plan.only, cells, extent);
+  else placePanes(scene, cells, windows(extent, room), width);
 }
 
 // The nearness, from 0 to 1, from which all digits can be read.
@@ -208,40 +211,45 @@ export function legibleNearness({ whole, legible, nearest }) {
 }
 
 // How many cells there are along each side; scale factors and gaps count as parts of cells.
-/** @param {App} app @param {boolean} isAbove @returns {CellCount} */
-function countCells(app, isAbove) {
-  const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (app.matrices);
-  const products = app.instruction.mma_count;
+/** @param {Content} content @param {boolean} isAbove @returns {CellCount} */
+function countCells(content, isAbove) {
+  const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (content.matrices);
+  const products = content.instruction.mma_count;
   const gaps = products > 1 ? products * BETWEEN : 0;
   return {
-    a: A.columns + (SFA ? SFA.columns * tagShare(app) : 0),
+    a: A.columns + (SFA ? SFA.columns * tagShare(content) : 0),
     n: B.columns,
     b: B.rows + (SFB ? SFB.rows : 0),
     m: A.rows,
     gaps,
-    tiers: app.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
+    tiers: content.isUnfolded("C") && !isAbove ? 2 : 1, // C is below D
     isAbove, // or left of B
     aboveA: Boolean(stored) || isAbove, // compressed A or C is above A
   };
 }
 
 // Cells whose digits are of the least size that is read with ease.
-/** @param {App} app @returns {CellSize} */
-function legibleCells(app) {
-  const { A, B, D, SFB } = /** @type {AnyMatrices} */ (app.matrices);
+/** @param {Content} content @returns {CellSize} */
+function legibleCells(content) {
+  const { A, B, D, SFB } = /** @type {AnyMatrices} */ (content.matrices);
   /** @param {number} letters */
   const wide = (letters) => letters * DIGITS * LETTER + PADDING;
-  const [a, b, d, c] = app.widest.map(wide);
-  const factors = SFB ? wide(app.labelSize(SFB).letters) : 0;
+  const [a, b, d, c] = content.widest.map(wide);
+  const factors = SFB ? wide(content.labelSize(SFB).letters) : 0;
   /** @param {Matrix[]} matrices */
   const high = (...matrices) =>
-    Math.max(...matrices.map((matrix) => app.labelSize(matrix).lines)) * DIGITS + ROW;
-  return { kx: a, nx: Math.max(b, d, app.isUnfolded("C") ? c : 0, factors), rowM: high(A, D), rowK: high(B) };
+    Math.max(...matrices.map((matrix) => content.labelSize(matrix).lines)) * DIGITS + ROW;
+  return {
+    kx: a,
+    nx: Math.max(b, d, content.isUnfolded("C") ? c : 0, factors),
+    rowM: high(A, D),
+    rowK: high(B),
+  };
 }
 
 // Cells whose bits are drawn one by one, if one fits its pane.
-/** @param {App} app @param {CellSize} legible @param {Size} room @returns {CellSize} */
-function nearestCells({ matrices: { A, B, D } }, legible, room) {
+/** @param {Matrices} matrices @param {CellSize} legible @param {Size} room @returns {CellSize} */
+function nearestCells({ A, B, D }, legible, room) {
   /** @param {Matrix[]} matrices */
   const wide = (...matrices) =>
     Math.max(...matrices.map(({ bits }) => Math.min(bits, BITS_IN_ROW))) * BIT_SIZE.width + 16;
@@ -275,12 +283,12 @@ const aboveD = ({ b, m, aboveA }) => (aboveA ? Math.max(b, m) : b);
 const heightOf = (extent) => aboveD(extent) + extent.tiers * extent.m;
 
 // What cells have of the scene: all but names and headings.
-/** @param {App} app @param {number} width @param {number} height @param {CellCount} count @returns {Size} */
-function roomIn(app, width, height, { tiers, isAbove }) {
+/** @param {Content} content @param {number} width @param {number} height @param {CellCount} count @returns {Size} */
+function roomIn(content, width, height, { tiers, isAbove }) {
   const strip = (tiers > 1 ? HEAD : STRIP) + BETWEEN_ROWS;
   return {
     width: width - 2 * GUTTER.left - GAP - 6,
-    height: height - 2 * (HEAD + BETWEEN_ROWS) - (app.matrices.C && !isAbove ? strip : 0),
+    height: height - 2 * (HEAD + BETWEEN_ROWS) - (content.matrices.C && !isAbove ? strip : 0),
   };
 }
 
@@ -289,11 +297,11 @@ function roomIn(app, width, height, { tiers, isAbove }) {
 function sceneHeight(app, count, legible, beside, legend) {
   const memory = app.memory.layout() + app.tensor.layout();
   const timeline = Math.max(TIMELINE, app.timeline.node.offsetHeight) + TRACE_BUTTON;
-  const below = STATUS + legend + (app.quiz.data ? 0 : timeline); // which a question hides
+  const below = STATUS + legend + (app.content.quiz.data ? 0 : timeline); // which a question hides
   const around = Math.max(AROUND, beside ? linesAbove(app) : 0);
-  const view = viewHeight(app) - app.stage.offsetTop - memory - around;
+  const view = viewHeight(app) - app.scene.stage.offsetTop - memory - around;
   const needed = LARGEST * heightOf(extentOf(count, legible)) + 4 * (HEAD + BETWEEN_ROWS);
-  const side = beside ? Math.min(view - below, app.beside.scrollHeight) : 0;
+  const side = beside ? Math.min(view - below, app.scene.beside.scrollHeight) : 0;
   return { view, height: Math.max(MIN_HEIGHT, Math.min(view - below, Math.max(needed, side))) };
 }
 
@@ -353,18 +361,18 @@ function readableCells(count, legible, { full, all, most }, room) {
 }
 
 // Widths of cells with condensed digits: for all digits, for all numbers in fewer of them, and for most.
-/** @param {App} app @returns {NarrowestCells} */
-function narrowestCells(app) {
-  const { A, B, C, D } = app.matrices;
-  const isValue = app.quiz.display("label") === "value";
-  const beside = app.isUnfolded("C") ? [B, C, D] : [B, D];
+/** @param {Content} content @returns {NarrowestCells} */
+function narrowestCells(content) {
+  const { A, B, C, D } = content.matrices;
+  const isValue = content.display("label") === "value";
+  const beside = content.isUnfolded("C") ? [B, C, D] : [B, D];
   /** @param {(matrix: Matrix) => number} letters */
   const widths = (letters) => {
     /** @param {Matrix[]} matrices */
     const wide = (matrices) => Math.max(...matrices.map(letters)) * MIN_LETTER + BESIDE_DIGITS;
     return { kx: wide([A]), nx: wide(beside) };
   };
-  const full = widths((matrix) => app.labelSize(matrix).letters);
+  const full = widths((matrix) => content.labelSize(matrix).letters);
   if (!isValue) return { full, all: full, most: full };
   return {
     full,
@@ -393,8 +401,8 @@ function windows(extent, { width, height }) {
   };
 }
 
-/** @param {App} app @param {CellSize} cells @param {Extent} seen @param {number} width */
-function placePanes(app, cells, seen, width) {
+/** @param {Scene} scene @param {CellSize} cells @param {Extent} seen @param {number} width */
+function placePanes(scene, cells, seen, width) {
   const left = Math.max(0, Math.floor((width - (seen.a + seen.n + 2 * GUTTER.left + GAP)) / 2));
   const x = { a: left, n: left + GUTTER.left + Math.ceil(seen.a) + GAP };
   const first = Math.ceil(Math.max(seen.b, seen.above ?? 0)); // the height of what is above A and D
@@ -409,26 +417,26 @@ function placePanes(app, cells, seen, width) {
       ? [x.n - GAP - GUTTER.left - Math.ceil(seen.n), first - Math.ceil(seen.m), seen.n, seen.m]
       : [x.n, second + HEAD + Math.ceil(seen.m) + BETWEEN_ROWS, seen.n, seen.m],
   };
-  for (const pane of app.panes) {
+  for (const pane of scene.panes) {
     const [name] = pane.names;
     const [right, down, wide, high] = places[name];
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
     const row = name === "B" ? cells.rowK : cells.rowM;
-    pane.arrange(layersOf(app, name, cells), row, { width: wide, height: high });
+    pane.arrange(layersOf(scene, name, cells), row, { width: wide, height: high });
   }
-  app.corner.place({
+  scene.corner.place({
     width: (seen.isAbove ? places.C[0] : x.n) - GAP,
     height: seen.above && !seen.isAbove ? places.stored[1] : second - BETWEEN_ROWS,
   });
 }
 
 // One matrix, and the names of the others below it.
-/** @param {App} app @param {Name} only @param {CellSize} cells @param {Extent} extent */
-function placeOne(app, only, cells, { a, n, b, m }) {
-  const { room, width } = app.plan;
-  const others = app.panes.filter(({ names }) => names[0] !== only);
+/** @param {Scene} scene @param {Name} only @param {CellSize} cells @param {Extent} extent */
+function placeOne(scene, only, cells, { a, n, b, m }) {
+  const { room, width } = scene.plan;
+  const others = scene.panes.filter(({ names }) => names[0] !== only);
   let below = 0;
-  for (const pane of [...app.panes.filter(({ names }) => names[0] === only), ...others]) {
+  for (const pane of [...scene.panes.filter(({ names }) => names[0] === only), ...others]) {
     const [name] = pane.names;
     const size = {
       width: Math.min(name === "A" || name === "stored" ? a : n, room.width),
@@ -439,34 +447,36 @@ function placeOne(app, only, cells, { a, n, b, m }) {
     if (name === only) below = HEAD + Math.ceil(size.height) + BETWEEN_ROWS;
     else size.width = share - GUTTER.left;
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
-    pane.arrange(layersOf(app, name, cells), name === "B" ? cells.rowK : cells.rowM, size);
+    pane.arrange(layersOf(scene, name, cells), name === "B" ? cells.rowK : cells.rowM, size);
   }
-  app.corner.place({ width: 0, height: 0 });
+  scene.corner.place({ width: 0, height: 0 });
 }
 
 // The layers of a pane: where its cells are, where matrices are in parts. Blocks have a scale factor each,
 // compressed A has a nibble for every chunk, and several products have gaps between them.
 
 // The width of a scale factor of A in columns.
-/** @param {App} app */
-function tagShare(app) {
-  const [letters] = app.widest;
-  const own = app.labelSize(app.matrices.SFA).letters;
+/** @param {Content} content */
+function tagShare(content) {
+  const [letters] = content.widest;
+  const own = content.labelSize(content.matrices.SFA).letters;
   return Math.max(3, own + 0.6) / Math.max(1.5, letters + 0.6); // its heading has three letters
 }
 
-/** @param {App} app @param {Name} name @param {CellSize} cells @returns {Plan[]} */
-function layersOf(app, name, { kx, nx, rowM, rowK }) {
-  if (name === "A") return layersOfA(app, kx, rowM);
-  if (name === "B") return layersOfB(app, nx, rowK);
-  return name === "stored" ? layersOfStored(app, kx) : layersOfD(app, name, nx, rowM);
+/** @param {Scene} scene @param {Name} name @param {CellSize} cells @returns {Plan[]} */
+function layersOf({ content, plan }, name, { kx, nx, rowM, rowK }) {
+  if (name === "A") return layersOfA(content, kx, rowM);
+  if (name === "B") return layersOfB(content, nx, rowK);
+  return name === "stored"
+    ? layersOfStored(content.instruction, plan.count, kx)
+    : layersOfD(content, name, nx, rowM);
 }
 
 // A with the scale factor of each block of a row before it; several products have a gap between them.
-/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfA(app, width, row) {
+/** @param {Content} content @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfA(content, width, row) {
   /** @type {AnyMatrices} */
-  const { A, SFA } = app.matrices;
+  const { A, SFA } = content.matrices;
   if (A.products)
     return [
       {
@@ -480,7 +490,7 @@ function layersOfA(app, width, row) {
     ];
   if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
   const per = A.columns / SFA.columns;
-  const tag = tagShare(app) * width;
+  const tag = tagShare(content) * width;
   const period = per * width + tag;
   return [
     { name: "A", per, period, offset: tag, width },
@@ -489,10 +499,9 @@ function layersOfA(app, width, row) {
 }
 
 // Compressed A, as wide as dense A with its scale factors: each chunk begins with its nibble.
-/** @param {App} app @param {number} width @returns {Plan[]} */
-function layersOfStored(app, width) {
-  const { k, chunk, kept } = app.instruction;
-  const period = (chunk * width * app.plan.count.a) / k;
+/** @param {InstructionInfo} instruction @param {CellCount} count @param {number} width @returns {Plan[]} */
+function layersOfStored({ k, chunk, kept }, count, width) {
+  const period = (chunk * width * count.a) / k;
   const nibble = Math.max(period / (kept + 2), Math.min(4 * DIGITS * LETTER + PADDING, 0.48 * period));
   const gap = period > 20 ? 3 : 0;
   return [
@@ -502,10 +511,10 @@ function layersOfStored(app, width) {
 }
 
 // B with the scale factor of each block of a column above it; several products are side by side.
-/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfB(app, width, row) {
+/** @param {Content} content @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfB(content, width, row) {
   /** @type {AnyMatrices} */
-  const { B, SFB } = app.matrices;
+  const { B, SFB } = content.matrices;
   const across = { per: B.columns, period: B.columns * width, offset: 0, width };
   if (B.products)
     return [
@@ -526,9 +535,9 @@ function layersOfB(app, width, row) {
 }
 
 // C or D. Each of several products is placed where its rows of A and its columns of B meet.
-/** @param {App} app @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
-function layersOfD(app, name, width, row) {
-  const matrix = app.matrices[name];
+/** @param {Content} content @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfD(content, name, width, row) {
+  const matrix = content.matrices[name];
   const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
   if (!matrix.products) return [across];
   const { count } = matrix.products;

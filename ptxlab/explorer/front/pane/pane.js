@@ -32,8 +32,8 @@ function lengthOf(caption) {
 }
 
 export class Pane extends ScrollArea {
-  /** @param {App} app @param {HTMLElement} parent @param {Name[]} names @param {Axis[]} axes */
-  constructor(app, parent, names, axes) {
+  /** @param {App} app @param {Scene} scene @param {Name[]} names @param {Axis[]} axes */
+  constructor(app, scene, names, axes) {
     super(app, {
       head: GUTTER,
       frame: "ptx-frame",
@@ -41,6 +41,7 @@ export class Pane extends ScrollArea {
       bar: 0, // edges and the map tell that there is more
       attributes: { "data-matrix": names[0] },
     });
+    this.scene = scene;
     this.names = names;
     this.axes = axes;
     this.layers = /** @type {Layer[]} */ ([]);
@@ -54,7 +55,7 @@ export class Pane extends ScrollArea {
     this.farthest = { x: 0, y: 0 }; // and how far it can be
     this.isFolded = false; // whether only its name is shown
     this.dragging = this.tapped = false;
-    this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
+    this.node = make("figure", "ptx-pane", scene.node, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.node.append(this.frame);
     this.handle = new FillHandle(this);
@@ -69,13 +70,13 @@ export class Pane extends ScrollArea {
   // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
   /** @param {Plan[]} layers @param {number} row @param {Size} view */
   arrange(layers, row, view) {
-    const { app } = this;
-    const main = app.matrices[this.names[0]];
+    const { content } = this;
+    const main = content.matrices[this.names[0]];
     const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
-    this.isFolded = !app.isUnfolded(this.names[0]) || this.isAside;
+    this.isFolded = !content.isUnfolded(this.names[0]) || this.isAside;
     this.frame.hidden = this.isFolded;
     this.layers = layers
-      .filter((layer) => app.matrices[layer.name])
+      .filter((layer) => content.matrices[layer.name])
       .map((layer) => ({ down: plain, ...layer }));
     this.row = row;
     const [{ per, period, wide, down }] = this.layers;
@@ -93,7 +94,7 @@ export class Pane extends ScrollArea {
 
   // Whether another matrix is seen alone.
   get isAside() {
-    const { only } = this.app.plan;
+    const { only } = this.scene.plan;
     return only !== undefined && only !== this.names[0];
   }
 
@@ -103,13 +104,12 @@ export class Pane extends ScrollArea {
   }
 
   updateCaption() {
-    const { app } = this;
-    const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
-    const here =
-      app.selection.mark && this.names.includes(app.selection.mark.name) ? app.selection.mark : null;
+    const { content, pointing, selection } = this;
+    const parts = this.names.map((name) => content.matrices[name]).filter(Boolean);
+    const here = selection.mark && this.names.includes(selection.mark.name) ? selection.mark : null;
     this.input.setAttribute(
       "aria-label",
-      here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
+      here ? pointing.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
     );
     this.showUnknown();
     const key = this.captionContent(parts);
@@ -121,24 +121,24 @@ export class Pane extends ScrollArea {
   // What the caption depends on.
   /** @param {Matrix[]} parts */
   captionContent(parts) {
-    const { app } = this;
+    const { app, content } = this;
     return JSON.stringify([
       parts.map(({ info, differCount, chips }) => [info.label, info.type, differCount, chips]),
-      [this.isFolded, this.isAside, app.look, app.memory.sent.name, app.tensor.isOpen],
+      [this.isFolded, this.isAside, content.look, app.memory.sent.name, app.tensor.isOpen],
       numbersShown(this),
     ]);
   }
 
   /** @param {Matrix[]} parts */
   drawCaption(parts) {
-    const { app } = this;
+    const { app, content } = this;
     const focused = /** @type {HTMLElement | null} */ (app.focused());
     const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       const { label, rows, columns, name, type } = matrix;
       make("b", "", this.caption, { text: label });
-      const size = !app.isUnfolded(name)
+      const size = !content.isUnfolded(name)
         ? " = 0"
         : ` ${rows} × ${columns} ${name === "E" ? "nibbles" : type}`;
       make("span", "ptx-caption-size", this.caption, { text: `${name.startsWith("SF") ? "" : size}   ` });
@@ -150,7 +150,7 @@ export class Pane extends ScrollArea {
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     if (main?.name === "C" && !this.isAside) this.addFold();
-    if (main && app.isUnfolded(main.name)) this.addMemory(main, hadFocus);
+    if (main && content.isUnfolded(main.name)) this.addMemory(main, hadFocus);
     if (main && !this.isFolded) {
       if (main.name === "D" && main.place) this.addTensor();
       this.addLegend(main);
@@ -160,7 +160,7 @@ export class Pane extends ScrollArea {
 
   // Says why D is empty, where no model computes it.
   showUnknown() {
-    const sentence = this.app.matrices[this.names[0]]?.unknown ?? "";
+    const sentence = this.content.matrices[this.names[0]]?.unknown ?? "";
     if (sentence) this.unknown ??= make("p", "ptx-unknown", this.frame, { role: "note" });
     if (this.unknown) write(this.unknown, sentence);
     if (sentence) return;
@@ -187,8 +187,8 @@ export class Pane extends ScrollArea {
 
   // C is a strip while it is zero; this opens it.
   addFold() {
-    const { app, isFolded } = this;
-    const { label } = app.matrices.C;
+    const { app, isFolded, content } = this;
+    const { label } = content.matrices.C;
     const press = () => app.set("show_c", isFolded);
     if (!isFolded && !app.model.get("show_c")) return; // it is not zero
     makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
@@ -231,23 +231,23 @@ export class Pane extends ScrollArea {
   // What the colours mean, beside the name of the matrix.
   /** @param {Matrix} matrix */
   addLegend(matrix) {
-    const legend = legendOf(this.app, matrix);
+    const legend = legendOf(this.content.display("colour_by"), matrix);
     if (!legend) return;
     const node = make("span", "ptx-legend", this.caption, { role: "group", "aria-label": "colours" });
     make("span", "", node, { text: legend.title });
     for (const [text, tint, title] of legend.cells)
-      paint(make("span", "ptx-key", node, { title, text }), this.app.colours[tint]);
+      paint(make("span", "ptx-key", node, { title, text }), this.theme.colours[tint]);
   }
 
   // Where numbers are not what Show asks for, the caption says so; pressed, the camera comes near enough.
   addNumbers() {
-    const { app } = this;
+    const { content, scene } = this;
     const numbers = numbersShown(this);
     if (!numbers) return;
-    const label = app.quiz.display("label");
+    const label = content.display("label");
     const what = label === "value" ? "values" : label;
-    const text = numbers === "lanes" ? `numbers are ${holderNoun(app.instruction)}s` : "rounded to fit";
-    const zoomIn = () => app.zoomTo(app.camera.legible, null);
+    const text = numbers === "lanes" ? `numbers are ${holderNoun(content.instruction)}s` : "rounded to fit";
+    const zoomIn = () => scene.zoomTo(scene.camera.legible, null);
     const button = makeButton(this.caption, "ptx-show-memory ptx-numbers", text, zoomIn, {
       tabindex: "-1",
       title: `The cells are too small for ${numbers === "lanes" ? what : "all digits"}: zoom in`,
@@ -275,7 +275,7 @@ export class Pane extends ScrollArea {
       layer.offset +
       ((column % layer.per) + end) * layer.width +
       (layer.shift?.(row) ?? 0);
-    return Math.round(start * this.app.ratio) / this.app.ratio;
+    return Math.round(start * this.theme.ratio) / this.theme.ratio;
   }
 
   // Upper edge of a row.
@@ -288,13 +288,13 @@ export class Pane extends ScrollArea {
   // pixels; in a gap the nearest one, or none if `sharp`.
   /** @param {Layer} layer @param {number} py */
   rowAt({ name, down }, py, sharp = false) {
-    return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp);
+    return indexAt({ ...down, count: this.content.matrices[name].rows }, py, sharp);
   }
 
   /** @param {Layer} layer @param {number} px @param {number} row */
   columnAt(layer, px, row, sharp = false) {
     return indexAt(
-      { ...layer, size: layer.width, count: this.app.matrices[layer.name].columns },
+      { ...layer, size: layer.width, count: this.content.matrices[layer.name].columns },
       px - (layer.shift?.(row) ?? 0),
       sharp,
     );
@@ -303,7 +303,7 @@ export class Pane extends ScrollArea {
   // How many rows a distance in pixels is.
   /** @param {number} pixels */
   rowsIn(pixels) {
-    return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows);
+    return Math.round((pixels / this.total.height) * this.content.matrices[this.names[0]].rows);
   }
 
   /** @param {Name} name @param {number} row @param {number} column @returns {Place} */

@@ -193,7 +193,9 @@ export class Picker {
   }
 
   get current() {
-    return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null;
+    return (
+      this.search?.items[this.search.byMnemonic.get(this.app.content.instruction.mnemonic) ?? -1] ?? null
+    );
   }
 
   draw() {
@@ -248,7 +250,7 @@ export class Picker {
   // Where A of the current instruction is.
   /** @returns {Space} */
   spaceNow() {
-    const { registers, tensor, move } = this.app.instruction ?? {};
+    const { registers, tensor, move } = this.app.content.instruction ?? {};
     if (move) return "shared";
     if (tensor) return tensor.places.A ? "tensor" : "shared";
     return registers?.A ? "register" : "shared";

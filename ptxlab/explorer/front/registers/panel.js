@@ -12,6 +12,7 @@ export class Panel {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
@@ -25,7 +26,7 @@ export class Panel {
   }
 
   update() {
-    this.node.hidden = Boolean(this.app.instruction.tensor);
+    this.node.hidden = Boolean(this.app.content.instruction.tensor);
     if (this.node.hidden) return;
     this.lanes.update();
     this.drawRegisters();
@@ -34,7 +35,7 @@ export class Panel {
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
   follow(cell) {
-    const { matrices } = this.app;
+    const { matrices } = this.app.content;
     const matrix = matrices[cell.name];
     const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
@@ -44,7 +45,7 @@ export class Panel {
   /** @param {Name} name @param {number} register */
   bring(name, register) {
     const operand = name === "stored" ? "A" : name;
-    const isPaged = (this.app.instruction.registers[operand] ?? 0) > 8;
+    const isPaged = (this.app.content.instruction.registers[operand] ?? 0) > 8;
     if (isPaged && (this.pages[operand] ?? 0) !== Math.floor(register / PAGE)) this.turnTo(operand, register);
   }
 
@@ -57,7 +58,8 @@ export class Panel {
   // The bits of the cell under the pointer, or of those that the timeline shows, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   highlight(hovered) {
-    const { matrices, timeline } = this.app;
+    const { matrices } = this.app.content;
+    const { timeline } = this.app;
     const held = hovered?.name ? bitsHolder(matrices, hovered) : null;
     const key = JSON.stringify(held ?? timeline?.shown ?? []);
     if (key === this.lit) return;
@@ -73,25 +75,25 @@ export class Panel {
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
   drawRegisters() {
     const { app } = this;
-    if (app.instruction.tensor) return;
+    if (app.content.instruction.tensor) return;
     const byLane = app.model.get("lane_registers");
-    const lanes = app.shownLanes().map(({ lane }) => lane);
+    const lanes = app.content.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => byLane[lane])) return; // still on their way
     /** @param {Name} name */
-    const wanted = (name) => byLane[lanes[0]][name]?.length && app.isUnfolded(name);
-    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
+    const wanted = (name) => byLane[lanes[0]][name]?.length && app.content.isUnfolded(name);
+    const shown = /** @type {[Name, number][]} */ (Object.entries(app.content.instruction.registers))
       .filter(([name]) => wanted(name))
       .map(([name, count]) => {
         if (count <= 8) return { name, count, page: 0, from: 0, to: count };
         const page = clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1);
         return { name, count, page, from: page * PAGE, to: Math.min(count, (page + 1) * PAGE) };
       });
-    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
+    const key = JSON.stringify([app.content.instruction.mnemonic, shown, lanes.length, app.theme.dark]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const update of this.updates) update(byLane, lanes);
     this.lit = ""; // fields may hold other cells now
-    this.highlight(app.quiz.open ? null : app.hovered);
+    this.highlight(app.content.quiz.open ? null : app.pointing.hovered);
     app.quiz.markFields();
   }
 
@@ -102,9 +104,9 @@ export class Panel {
     [this.updates, this.fields] = [[], []];
     this.registers.replaceChildren();
     this.registers.className = `ptx-registers ${side ? "" : "ptx-blocks"}`;
-    this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
+    this.registers.classList.toggle("ptx-wide", app.content.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
-    const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
+    const floats = shown.filter(({ name }) => app.content.matrices[name].kind === "float"); // whose values are longer
     const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
       ? 164
       : floats.length
@@ -115,7 +117,7 @@ export class Panel {
       for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
       return;
     }
-    const inFirst = app.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
+    const inFirst = app.content.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
     for (const isFirst of [true, false]) {
       const blocks = shown.filter(({ name }) => inFirst.includes(name) === isFirst);
       if (!blocks.length) continue;
@@ -135,23 +137,23 @@ export class Panel {
     const heads = Array.from({ length: columns }, () => {
       const head = make("div", "ptx-side-head", place);
       let lane = 0;
-      const name = makeButton(head, "ptx-side-lane", "", () => app.chooseLane(lane));
+      const name = makeButton(head, "ptx-side-lane", "", () => app.selection.chooseLane(lane));
       const drop = () => {
         this.lanes.toggle(lane);
         this.lanes.focus();
       };
       const unpin = first ? makeButton(head, "ptx-unpin", "×", drop) : null;
-      name.addEventListener("pointerenter", () => app.hover({ lane }));
-      onMouse(name, "pointerleave", () => app.hover(null));
+      name.addEventListener("pointerenter", () => app.pointing.hover({ lane }));
+      onMouse(name, "pointerleave", () => app.pointing.hover(null));
       /** @param {number} now */
       return (now) => {
         lane = now;
-        write(name, `${holderNoun(app.instruction)} ${lane}`);
-        paint(name, app.colours[lane % 32]);
-        attribute(name, "aria-pressed", lane === app.lane);
+        write(name, `${holderNoun(app.content.instruction)} ${lane}`);
+        paint(name, app.theme.colours[lane % 32]);
+        attribute(name, "aria-pressed", lane === app.content.lane);
         if (!unpin) return;
-        unpin.hidden = !this.lanes.pinned.includes(lane);
-        attribute(unpin, "aria-label", `unpin ${holderNoun(app.instruction)} ${lane}`);
+        unpin.hidden = !this.content.pinned.includes(lane);
+        attribute(unpin, "aria-label", `unpin ${holderNoun(app.content.instruction)} ${lane}`);
       };
     });
     this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
@@ -160,7 +162,7 @@ export class Panel {
   /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
   drawBlock(place, { name, count, page, from, to }, registers, columns) {
     const { app } = this;
-    const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
+    const matrix = app.content.matrices[name === "A" && app.content.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, {
       "data-operand": name,
       role: "group",
@@ -208,28 +210,11 @@ export class Panel {
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
 const MAX_PINNED = 4; // lanes beside the chosen one
-const DASHES = [
-  [4, 2],
-  [1.5, 1.5],
-  [6, 2, 1.5, 2],
-  [3, 4],
-]; // their outlines in the panes
-
-// The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
-/** @param {number} lane @param {number[]} pinned */
-export function shownLanes(lane, pinned) {
-  const others = pinned.filter((each) => each !== lane);
-  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map((each) => ({
-    lane: each,
-    line: 1.25,
-    dash: each === lane ? [] : DASHES[others.indexOf(each) % DASHES.length],
-  }));
-}
-
 export class Lanes {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
     this.key = "";
     this.following = false; // whether the focus goes to the lane that is chosen next
     this.title = make("div", "ptx-lane-title", parent);
@@ -239,7 +224,7 @@ export class Lanes {
     this.group = make("span", "", this.title, {
       title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });
-    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.lane), {
+    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.content.lane), {
       title:
         "Keep this lane's registers and outline in view beside those of the next lane you choose (on a lane: Ctrl+click or Space)",
     });
@@ -252,13 +237,9 @@ export class Lanes {
     });
   }
 
-  get pinned() {
-    return this.app.model.get("pinned") ?? [];
-  }
-
   /** @param {number} lane */
   toggle(lane) {
-    const { pinned } = this;
+    const { pinned } = this.content;
     const others = pinned.filter((each) => each !== lane);
     // if there are too many, the oldest is removed
     this.app.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
@@ -272,7 +253,7 @@ export class Lanes {
   /** @param {MouseEvent} event @param {number} lane */
   click(event, lane) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
-    else this.app.chooseLane(lane);
+    else this.app.selection.chooseLane(lane);
   }
 
   /** @param {KeyboardEvent} event */
@@ -289,15 +270,16 @@ export class Lanes {
     const arrow = ARROWS[event.key];
     if (!arrow) return;
     event.preventDefault();
-    const to = clamp(app.lane + arrow[0] * across + arrow[1], 0, app.instruction.lanes - 1);
-    if (to === app.lane) return;
+    const to = clamp(app.content.lane + arrow[0] * across + arrow[1], 0, app.content.instruction.lanes - 1);
+    if (to === app.content.lane) return;
     this.following = true;
-    app.chooseLane(to);
+    app.selection.chooseLane(to);
   }
 
   update() {
-    const { app, pinned } = this;
-    const { lane, instruction } = app;
+    const { app } = this;
+    const { pinned } = this.content;
+    const { lane, instruction } = app.content;
     const warp = Math.floor(lane / 32);
     const own = lane % 32; // lanes are numbered in their warp
     write(this.name, instruction.lanes > 32 ? `Thread ${lane}: ` : `Lane ${lane}`);
@@ -310,7 +292,7 @@ export class Lanes {
       "aria-label",
       `${pinned.includes(lane) ? "unpin" : "pin"} ${holderNoun(instruction)} ${lane}`,
     );
-    const key = `${instruction.lanes} ${warp} ${app.dark}`;
+    const key = `${instruction.lanes} ${warp} ${app.theme.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
@@ -338,24 +320,34 @@ export class Lanes {
   build(warp) {
     const { app } = this;
     this.warps.replaceChildren();
-    for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
-      makeButton(this.warps, "ptx-warp", `warp ${each}`, () => app.chooseLane(each * 32 + (app.lane % 32)), {
-        "aria-pressed": each === warp,
-        "data-warp": each,
-      });
+    for (
+      let each = 0;
+      app.content.instruction.lanes > 32 && each < app.content.instruction.lanes / 32;
+      each += 1
+    ) {
+      makeButton(
+        this.warps,
+        "ptx-warp",
+        `warp ${each}`,
+        () => app.selection.chooseLane(each * 32 + (app.content.lane % 32)),
+        {
+          "aria-pressed": each === warp,
+          "data-warp": each,
+        },
+      );
     }
     this.updateWarps();
     this.node.replaceChildren();
-    this.node.classList.toggle("ptx-long-numbers", app.instruction.lanes > 100);
+    this.node.classList.toggle("ptx-long-numbers", app.content.instruction.lanes > 100);
     for (let group = 0; group < 8; group += 1) {
       const box = make("div", "ptx-group", this.node);
       for (let thread = 0; thread < 4; thread += 1) {
         const lane = warp * 32 + group * 4 + thread;
         const press = (/** @type {MouseEvent} */ event) => this.click(event, lane);
         const button = makeButton(box, "ptx-lane", String(lane), press, { "data-lane": lane });
-        paint(button, app.colours[lane % 32]);
-        button.addEventListener("pointerenter", () => app.hover({ lane }));
-        onMouse(button, "pointerleave", () => app.hover(null));
+        paint(button, app.theme.colours[lane % 32]);
+        button.addEventListener("pointerenter", () => app.pointing.hover({ lane }));
+        onMouse(button, "pointerleave", () => app.pointing.hover(null));
       }
     }
   }
@@ -379,7 +371,10 @@ export class Lanes {
         .map(({ line }) => lineName(line, line.name));
       button.classList.toggle("holds", lanes !== null && holders.has(lane));
       button.classList.toggle("contributes", names.length > 0);
-      button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);
+      button.classList.toggle(
+        "aside",
+        !lanes && holders.size > 0 && !names.length && lane !== this.app.content.lane,
+      );
       if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
       else button.removeAttribute("title");
     }

@@ -36,7 +36,7 @@ export function drawRegister(app, parent, info) {
     attribute(box.node, "data-lane", lane);
     box.show(
       content.hex,
-      `${name}, ${holderNoun(app.instruction)} ${lane}, register ${register}, hexadecimal`,
+      `${name}, ${holderNoun(app.content.instruction)} ${lane}, register ${register}, hexadecimal`,
       lane,
     );
     if (place) write(place, placeOf(matrix, content.fields));
@@ -114,10 +114,10 @@ class RegisterField {
 
   listen() {
     const { app, node } = this;
-    onMouse(node, "pointerenter", () => app.hover(this.cell));
-    onMouse(node, "pointerleave", () => app.hover(null));
+    onMouse(node, "pointerenter", () => app.pointing.hover(this.cell));
+    onMouse(node, "pointerleave", () => app.pointing.hover(null));
     node.addEventListener("click", (event) => {
-      if (isTouch(event)) app.hover(this.cell, event);
+      if (isTouch(event)) app.pointing.hover(this.cell, event);
     });
   }
 
@@ -133,11 +133,11 @@ class RegisterField {
       const bit = bitAt(event);
       if (!bit?.matches(":focus-visible")) return;
       const { left, bottom } = bit.getBoundingClientRect();
-      app.hover(this.cell);
-      if (this.cell) app.reveal([this.cell]);
+      app.pointing.hover(this.cell);
+      if (this.cell) app.scene.reveal([this.cell]);
       this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
     });
-    row.addEventListener("focusout", () => app.hover(null));
+    row.addEventListener("focusout", () => app.pointing.hover(null));
     row.addEventListener("keydown", (event) => {
       const bit = bitAt(event);
       if (bit) flipByKey(event, bit, () => this.flip(bit));
@@ -151,11 +151,11 @@ class RegisterField {
     const bit = bitAt(event);
     if (!bit) return;
     const byTouch = isTouch(event);
-    if (!byTouch || app.tapped === bit) this.flip(bit);
-    app.tapped = byTouch ? bit : null;
+    if (!byTouch || app.pointing.tapped === bit) this.flip(bit);
+    app.pointing.tapped = byTouch ? bit : null;
     if (!byTouch) return;
     event.stopPropagation();
-    app.hover(this.cell);
+    app.pointing.hover(this.cell);
     this.showTip(bit, event, true);
   }
 
@@ -180,7 +180,7 @@ class RegisterField {
     const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
-      `${holderNoun(this.app.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${holderNoun(this.app.content.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
       `${this.node.title} = ${text || bits}`,
       this.isResult ? "D is the result and cannot be changed" : change,
     ];
@@ -205,7 +205,7 @@ class RegisterField {
     const where = `${matrix.label} row ${row} column ${column}`;
     this.value?.show(
       field.text,
-      `${element}, ${where}${small ? `, ${holderNoun(app.instruction)} ${lane}` : ""}`,
+      `${element}, ${where}${small ? `, ${holderNoun(app.content.instruction)} ${lane}` : ""}`,
       this.cell,
     );
     if (!moved) return;

@@ -67,15 +67,15 @@ export class TensorView extends WordArea {
   // -- what is shown --
 
   get isOpen() {
-    const { app } = this;
+    const { app, content } = this;
     // the verdict of a question is seen in it
-    if (app.instruction.move) return true;
-    return Boolean(app.instruction.tensor && !this.closed && !app.memory.isOpen && !app.quiz.open);
+    if (content.instruction.move) return true;
+    return Boolean(content.instruction.tensor && !this.closed && !app.memory.isOpen && !content.quiz.open);
   }
 
   // Only while the view is open.
   get tensor() {
-    return /** @type {TensorInfo} */ (this.app.instruction.tensor);
+    return /** @type {TensorInfo} */ (this.content.instruction.tensor);
   }
 
   /** @returns {LoadData | null} */
@@ -91,12 +91,12 @@ export class TensorView extends WordArea {
     this.closed = this.isOpen;
     this.version += 1;
     app.refresh();
-    focusOn(this.isOpen ? this.input : app.paneOf("D")?.input);
+    focusOn(this.isOpen ? this.input : app.scene.paneOf("D")?.input);
   }
 
   // Another instruction has other columns.
   follow() {
-    const { tensor } = this.app.instruction;
+    const { tensor } = this.content.instruction;
     const load = this.app.model.get("load") ?? null;
     if (tensor === this.info && load === this.loaded) return;
     if (tensor !== this.info) {
@@ -106,7 +106,7 @@ export class TensorView extends WordArea {
       if (!tensor?.places.SFA && this.colour === "scale") this.colour = "row";
       if (tensor?.blocks && !this.info?.blocks) this.zoom = 0;
       if (tensor?.blocks && !["row", "column", "value"].includes(this.colour)) this.colour = "row";
-      if (tensor?.blocks && !this.app.instruction.matrices.C) this.before = false;
+      if (tensor?.blocks && !this.content.instruction.matrices.C) this.before = false;
       if (!this.info && tensor) [this.zoom, this.closed] = [0, false];
     }
     [this.info, this.loaded] = [tensor, load];
@@ -119,9 +119,9 @@ export class TensorView extends WordArea {
   layout() {
     this.node.hidden = !this.isOpen;
     if (!this.isOpen) return 0;
-    const { app } = this;
+    const { app, content } = this;
     this.controls.update();
-    const { move } = app.instruction;
+    const { move } = content.instruction;
     const beside = app.layoutWidth >= 900;
     const withThread = !move || Boolean(move.registers);
     this.node.classList.toggle("ptx-tensor-narrow", !beside);
@@ -129,7 +129,7 @@ export class TensorView extends WordArea {
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
-      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.stage.offsetTop));
+      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.scene.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
       width: Math.min(wide / columns, move ? MAX_MOVED : 30),
@@ -172,7 +172,7 @@ export class TensorView extends WordArea {
   roomForMove(whole) {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
-    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.offsetHeight + 24;
+    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.node.offsetHeight + 24;
     if (!whole) return Math.max(MIN_MOVE, NARROW_SHARE * viewHeight(app));
     const room = viewHeight(app) - above - below - linesAbove(app);
     const withTimeline = room - app.timeline.node.offsetHeight;
@@ -187,7 +187,8 @@ export class TensorView extends WordArea {
 
   // The word of the selected cell.
   selected() {
-    const { matrices, selection } = this.app;
+    const { matrices } = this.content;
+    const { selection } = this.app;
     const { mark } = selection;
     const matrix = mark && matrices[mark.name];
     if (!mark || !matrix?.place) return null;
@@ -199,12 +200,12 @@ export class TensorView extends WordArea {
 
   // The words are drawn again only if they, or how they look, changed.
   draw() {
-    const { app } = this;
+    const { content } = this;
     if (!this.isOpen || !this.cell.width) return;
     const { scrollLeft, scrollTop } = this.scroller;
     const matrices = this.shownMatrices();
     const drawn = [
-      app.look,
+      content.look,
       this.colour,
       this.before,
       this.version,
@@ -230,14 +231,14 @@ export class TensorView extends WordArea {
 
   /** @returns {(Matrix | undefined)[]} */
   shownMatrices() {
-    const { matrices } = this.app;
+    const { matrices } = this.content;
     const names = /** @type {TensorName[]} */ (Object.keys(this.tensor.places));
     return names.map((name) => matrices[this.matrixName(name)]);
   }
 
   /** @param {TensorName} name @returns {Name} */
   matrixName(name) {
-    return matrixOf(this.app.matrices, name, this.before);
+    return matrixOf(this.content.matrices, name, this.before);
   }
 
   // What an edit changed is seen for a moment, as in the matrices.
@@ -277,7 +278,7 @@ export class TensorView extends WordArea {
   // The elements of a word.
   /** @param {TensorWord} word */
   elements({ lane, column }) {
-    return elementsIn(this.tensor, this.app.matrices, lane, column, this.before);
+    return elementsIn(this.tensor, this.content.matrices, lane, column, this.before);
   }
 
   // The element under the pointer: the highest bits of a word are on the left.
@@ -294,7 +295,7 @@ export class TensorView extends WordArea {
 
   /** @param {{ name: Name, index: number }} element @returns {Cell} */
   cellOf({ name, index }) {
-    return cellOfIndex(this.app.matrices[name], index);
+    return cellOfIndex(this.content.matrices[name], index);
   }
 
   /** @param {TensorWord} word */
@@ -312,7 +313,7 @@ export class TensorView extends WordArea {
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyT") return;
-    if (!this.app.instruction.tensor || this.app.instruction.move || this.app.quiz.data) return;
+    if (!this.content.instruction.tensor || this.content.instruction.move || this.content.quiz.data) return;
     consume(event);
     this.toggle();
   }
@@ -321,7 +322,7 @@ export class TensorView extends WordArea {
   /** @param {TensorWord} word */
   chooseThread({ lane, column }) {
     const slot = this.load && slotOf(this.load, lane, column);
-    if (slot && slot.thread !== this.app.lane) this.app.chooseLane(slot.thread);
+    if (slot && slot.thread !== this.content.lane) this.selection.chooseLane(slot.thread);
   }
 
   // -- words: keys and typing --
@@ -341,7 +342,7 @@ export class TensorView extends WordArea {
   // Goes to a word that is moved.
   /** @param {Cell} cell */
   reveal({ name, row, column }) {
-    const { place, columns } = this.app.matrices[name];
+    const { place, columns } = this.content.matrices[name];
     if (name === "C" || name === "D") this.before = name === "C";
     this.controls.update();
     this.draw();
@@ -350,24 +351,24 @@ export class TensorView extends WordArea {
 
   /** @param {TensorWord} word */
   wordFacts(word) {
-    const { app, tensor } = this;
+    const { tensor, content, pointing } = this;
     const elements = this.elements(word);
-    const number = wordNumber(app.matrices, elements);
+    const number = wordNumber(content.matrices, elements);
     if (number === null) return this.freeFacts(word);
-    if (app.instruction.move) return app.cellFacts(this.cellOf(elements[0]));
+    if (content.instruction.move) return pointing.facts(this.cellOf(elements[0]));
     const names = elements.map((element) => {
       const { row, column } = this.cellOf(element);
-      const matrix = app.matrices[element.name];
+      const matrix = content.matrices[element.name];
       return `${matrix.label}[${row}][${column}] = ${cellText(matrix, element.index)}`;
     });
-    const unknown = elements.map(({ name }) => app.matrices[name].unknown).find(Boolean);
+    const unknown = elements.map(({ name }) => content.matrices[name].unknown).find(Boolean);
     return [wordName(tensor, word.lane, word.column), unknown ?? hex(number, 32), ...names];
   }
 
   // The matrix in the chosen word.
   get chosen() {
     const [element] = this.elements(this.at);
-    return element && this.app.matrices[element.name];
+    return element && this.content.matrices[element.name];
   }
 
   get editable() {
@@ -376,7 +377,7 @@ export class TensorView extends WordArea {
 
   wordText() {
     const elements = this.elements(this.at);
-    const { matrices, instruction } = this.app;
+    const { matrices, instruction } = this.content;
     if (instruction.move) return editText(matrices[elements[0].name], elements[0].index);
     return hex(wordNumber(matrices, elements) ?? 0, 32);
   }
@@ -420,8 +421,8 @@ export class TensorView extends WordArea {
     const [element] = this.elements(this.at);
     if (!element) return;
     const cell = this.cellOf(element);
-    const isSameLane = laneOf(this.app.matrices, cell) === this.app.lane;
-    this.app.selection.select(cell, false, true, isSameLane);
+    const isSameLane = laneOf(this.content.matrices, cell) === this.content.lane;
+    this.selection.select(cell, false, true, isSameLane);
   }
 
   // Left and right go on from one grid of words to the other.

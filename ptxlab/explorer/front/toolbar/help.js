@@ -89,7 +89,7 @@ export class HelpSheet {
     if (this.node.open) return;
     if (!this.node.firstChild) this.build();
     this.caller = /** @type {HTMLElement | null} */ (this.app.focused());
-    this.app.hover(null);
+    this.app.pointing.hover(null);
     this.node.showModal();
   }
 

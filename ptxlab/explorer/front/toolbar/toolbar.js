@@ -234,14 +234,16 @@ export class Toolbar {
         value: () => model.get(trait),
         choose: (value) => {
           set(value);
-          if (trait === "label") afterPaint(() => this.app.camera.showLabels());
+          if (trait === "label") afterPaint(() => this.app.scene.camera.showLabels());
         },
       }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
       /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
       const button = (classes, text, name, by) =>
-        makeButton(box, `ptx-tool ${classes}`, text, () => this.app.zoomBy(by()), { "aria-label": name });
+        makeButton(box, `ptx-tool ${classes}`, text, () => this.app.scene.zoomBy(by()), {
+          "aria-label": name,
+        });
       const less = button("ptx-icon", "−", "farther", () => -range.step);
       const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
       const more = button("ptx-icon", "+", "nearer", () => range.step);
@@ -257,7 +259,7 @@ export class Toolbar {
   // In tensor memory elements are in lanes and columns, and in registers after tcgen05.ld only.
   /** @param {string} text @param {Label | Traits["colour_by"]} value */
   optionText(text, value) {
-    const { instruction } = this.app;
+    const { instruction } = this.app.content;
     if (!instruction.tensor) return text === "lane·element" ? `${holderNoun(instruction)}·element` : text;
     if (text === "lane·element") return "lane·column";
     return value === "register" ? "thread after ld" : text;
@@ -266,7 +268,7 @@ export class Toolbar {
   // Warps and banks are colours only where there are several warps, or operands in shared memory.
   /** @param {Label | Traits["colour_by"]} value */
   isOffered(value) {
-    const { instruction } = this.app;
+    const { instruction } = this.app.content;
     if (value === "warp") return instruction.lanes > 32;
     if (value !== "bank" && value !== "core matrix") return true;
     return Object.values(instruction.matrices ?? {}).some(({ byte }) => byte);
@@ -276,7 +278,8 @@ export class Toolbar {
   fills(parent) {
     const { app } = this;
     const target = this.choice(parent, "Fill", "The matrix to fill", {
-      options: ({ patterns }) => namesIn(patterns).map((name) => [app.matrices[name]?.label ?? name, name]),
+      options: ({ patterns }) =>
+        namesIn(patterns).map((name) => [app.content.matrices[name]?.label ?? name, name]),
       value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
       choose: (name) => {
         this.target = name;

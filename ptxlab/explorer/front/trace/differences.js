@@ -42,7 +42,7 @@ export class Differences {
 
   // Cells of D that differ, by their index.
   indices() {
-    const { D } = this.app.matrices;
+    const { D } = this.app.content.matrices;
     return D?.differ ? differing(D) : [];
   }
 
@@ -50,14 +50,14 @@ export class Differences {
   selected() {
     const { mark } = this.app.selection;
     if (mark?.name !== "D" || mark.row2 !== undefined) return 0;
-    return this.indices().indexOf(indexOfCell(this.app.matrices.D, mark)) + 1;
+    return this.indices().indexOf(indexOfCell(this.app.content.matrices.D, mark)) + 1;
   }
 
   // Selects the next difference after the selected cell, or the previous one; wraps around.
   /** @param {number} by */
   go(by) {
     const { mark } = this.app.selection;
-    const { D } = this.app.matrices;
+    const { D } = this.app.content.matrices;
     const indices = this.indices();
     const outside = by > 0 ? -1 : Infinity;
     const at = mark?.name === "D" ? indexOfCell(D, mark) : outside;
@@ -65,12 +65,12 @@ export class Differences {
     const among = after.length ? after : indices;
     const cell = cellOfIndex(D, among[by > 0 ? 0 : among.length - 1]);
     this.app.selection.select(cell, false);
-    this.app.reveal([cell]);
+    this.app.scene.reveal([cell]);
   }
 
   // In the caption of D, where D is compared.
   update() {
-    const { D } = this.app.matrices;
+    const { D } = this.app.content.matrices;
     if (!D?.differ) return;
     const count = D.differCount;
     const cells = count > 1 ? `${count} cells` : "1 cell";
@@ -82,7 +82,7 @@ export class Differences {
     this.arrows.hidden = !count;
     const hadFocus = this.app.focused() === this.search;
     this.search.hidden = Boolean(count) || this.app.isStatic;
-    if (hadFocus && this.search.hidden) focusOn(this.app.paneOf("D")?.input);
+    if (hadFocus && this.search.hidden) focusOn(this.app.scene.paneOf("D")?.input);
   }
 
   // For the line about the selected cell.

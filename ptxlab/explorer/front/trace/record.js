@@ -62,7 +62,7 @@ export function recordTimeline(timeline, button, kind) {
   const { root } = app;
   const isGif = kind === "GIF";
   const canvas = document.createElement("canvas");
-  const shown = [app.header.node, app.stage, app.memory.node, app.tensor.node, timeline.words];
+  const shown = [app.header.node, app.scene.stage, app.memory.node, app.tensor.node, timeline.words];
   const scale = isGif ? 1 : Math.min(2, 1920 / root.clientWidth); // a GIF has the pixels of the page
   const context = canvas.getContext("2d", { willReadFrequently: isGif });
   const height = Math.max(...shown.map((node) => node.offsetTop + node.offsetHeight)) + 2 * FILM_MARGIN;
@@ -71,7 +71,7 @@ export function recordTimeline(timeline, button, kind) {
   if (!context || films.some((each) => each.disabled)) return;
   const draw = () => {
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = app.ink.paper;
+    context.fillStyle = app.theme.ink.paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
     const { left, top } = root.getBoundingClientRect();
     const origin = new DOMRect(left - FILM_MARGIN, top - FILM_MARGIN);
@@ -98,7 +98,7 @@ export function recordTimeline(timeline, button, kind) {
       button.textContent = kind;
       const href = URL.createObjectURL(film);
       const ending = film.type.replace(/.*\/(\w+).*/, "$1"); // gif, webm or mp4
-      make("a", "", null, { href, download: `${app.instruction.mnemonic}.${ending}` }).click();
+      make("a", "", null, { href, download: `${app.content.instruction.mnemonic}.${ending}` }).click();
       window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
     });
   }, 1000 / FRAMES[kind]);

@@ -14,7 +14,7 @@ import {
 import { Player } from "../common/player.js";
 import { flyTiles } from "../common/motion.js";
 import { canRecord, recordTimeline } from "./record.js";
-import { sumOf, timelineParts } from "./frames.js";
+import { timelineParts } from "./frames.js";
 
 const EASING = 280; // milliseconds from one state to the next
 const TILE_FLIGHT = 620;
@@ -89,19 +89,29 @@ export class Timeline extends Player {
     return 0;
   }
 
+  // The sum that is followed: of the selected cell of D; while it plays, also if another cell is edited.
+  /** @returns {Trace | null} */
+  get sum() {
+    const { model, selection } = this.app;
+    const trace = model.get("trace");
+    if (!trace?.dot_product) return null;
+    const isFollowed = !selection.mark || selection.mark.name === "D" || !this.idle;
+    return isFollowed ? /** @type {Trace} */ (trace) : null;
+  }
+
   // Frames are made anew when something else is sent; where the timeline stands stays, as long as it is about
   // the same.
   follow() {
     const { app } = this;
-    const { instruction, matrices } = app;
+    const { instruction, matrices } = app.content;
     if (!matrices.A) return;
-    const trace = sumOf(app);
+    const { sum } = this;
     const made = [
       instruction,
-      sumOf(app),
+      sum,
       app.memory.sent,
       app.memory.isOpen,
-      app.isUnfolded("C"),
+      app.content.isUnfolded("C"),
       matrices.D.unknown,
     ];
     const isSame = made.every((each, index) => each === this.made[index]);
@@ -110,7 +120,7 @@ export class Timeline extends Player {
       return;
     }
     this.made = made;
-    this.parts = timelineParts(app).map((part) => ({
+    this.parts = timelineParts(app.content, app.memory, sum).map((part) => ({
       ...part,
       about: `${part.about}: go to where that begins`,
       steps: part.frames.length,
@@ -121,7 +131,7 @@ export class Timeline extends Player {
       "with-bits",
       this.frames.some(({ step }) => step?.bits),
     );
-    const cell = trace?.dot_product ? `${trace.row} ${trace.column}` : "";
+    const cell = sum ? `${sum.row} ${sum.column}` : "";
     const key = `${instruction.mnemonic} ${instruction.shape ?? ""} ${cell} ${app.memory.sent.name ?? ""}`;
     const isFirst = !this.key;
     this.drawNames();
@@ -154,7 +164,7 @@ export class Timeline extends Player {
   escape(event) {
     const { app } = this;
     if (event.key !== "Escape" || this.idle || app.picker.opened) return;
-    if (app.panes.some((pane) => pane.editing)) return;
+    if (app.scene.panes.some((pane) => pane.editing)) return;
     consume(event);
     this.goHome();
   }
@@ -198,12 +208,12 @@ export class Timeline extends Player {
     this.movedOn = this.movesOn;
     this.change();
     this.write();
-    if (this.current?.memory === undefined) app.reveal(this.shown);
+    if (this.current?.memory === undefined) app.scene.reveal(this.shown);
     else app.memory.access.reveal();
     const { register } = this.current ?? {};
     if (register) app.panel.bring(register.name, register.register);
-    app.panel.highlight(app.hovered);
-    app.updateStatus();
+    app.panel.highlight(app.pointing.hovered);
+    app.status.update();
     if (played) this.fly();
   }
 
@@ -248,7 +258,7 @@ export class Timeline extends Player {
       this.current.memory === undefined
         ? app.motion.tilesOf((this.current.flights?.() ?? []).slice(0, MAX_TILES))
         : app.memory.access.flights();
-    if (tiles.length) this.flight = flyTiles(app, tiles, TILE_FLIGHT);
+    if (tiles.length) this.flight = flyTiles(app.root, tiles, TILE_FLIGHT);
   }
 
   // The lanes that take part in the current step; null if it is not about lanes.
@@ -280,11 +290,10 @@ export class Timeline extends Player {
 
   write() {
     const { app, current } = this;
-    const trace = sumOf(app);
     const overview = app.memory.isOpen
       ? "play or drag to follow the access wavefront by wavefront"
-      : (trace?.dot_product?.summary ??
-        `play or drag: ${app.instruction.move ? "its words on their way" : "from the operands to D"}`);
+      : (this.sum?.dot_product?.summary ??
+        `play or drag: ${app.content.instruction.move ? "its words on their way" : "from the operands to D"}`);
     const text = current?.text() ?? overview;
     write(this.text, text);
     attribute(this.text, "title", text);

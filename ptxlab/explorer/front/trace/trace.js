@@ -34,7 +34,8 @@ export class TracePanel {
   }
 
   update() {
-    const { model, matrices } = this.app;
+    const { model } = this.app;
+    const { matrices } = this.app.content;
     const [trace, open] = [model.get("trace"), model.get("tracing")];
     const chosen = matrices.D && trace?.row !== undefined;
     const title = chosen
@@ -45,7 +46,7 @@ export class TracePanel {
     this.body.hidden = !open || !chosen;
     if (this.ask.hidden === Boolean(chosen)) {
       this.ask.hidden = !chosen;
-      this.app.paneOf("D")?.fitCaption(); // which makes room for it
+      this.app.scene.paneOf("D")?.fitCaption(); // which makes room for it
     }
     if (open && chosen && trace.grids && this.drawn !== trace) this.draw(trace);
     this.place();
@@ -55,7 +56,7 @@ export class TracePanel {
   }
 
   get isBeside() {
-    return this.body.parentElement === this.app.beside;
+    return this.body.parentElement === this.app.scene.beside;
   }
 
   // One chip's sum stands beside the scene, before the registers, if it is narrow enough: below, the matrices
@@ -63,10 +64,11 @@ export class TracePanel {
   place() {
     const { app, body, node } = this;
     const isOne = !body.hidden && !body.querySelector(".ptx-trace-columns");
-    const mayStand = isOne && !app.stage.hidden && !app.stage.matches(".ptx-narrow") && !app.quiz.open;
+    const mayStand =
+      isOne && !app.scene.stage.hidden && !app.scene.stage.matches(".ptx-narrow") && !app.content.quiz.open;
     if (mayStand && !this.isBeside) {
-      app.beside.prepend(body);
-      app.beside.scrollTop = 0;
+      app.scene.beside.prepend(body);
+      app.scene.beside.scrollTop = 0;
     }
     const fits = mayStand && body.scrollWidth <= body.clientWidth + 1;
     if (!fits && this.isBeside) node.append(body);
