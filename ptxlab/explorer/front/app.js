@@ -1,7 +1,7 @@
 // The whole view: draws what Python sends, and sends messages for what is typed.
 // Python decides which lane holds what, what a code means, and what D is.
 
-import { make, afterPaint, consume, isTouch } from "./common/util.js";
+import { make, afterPaint, consume, focusedIn, isTouch } from "./common/util.js";
 import { MATRICES, cellsOf } from "./matrix/matrix.js";
 import { Content } from "./matrix/content.js";
 import { Pointing } from "./matrix/pointing.js";
@@ -52,13 +52,17 @@ export class App {
     this.layoutHeight = 0; // and the height
     this.drawsSoon = false;
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
+    this.send = this.send.bind(this);
     this.root = make("div", "ptx-explorer", el, {
       tabindex: "-1", // takes the focus when what had it is gone
     });
     this.theme = new Theme(this.root);
     this.content = new Content(model, this.theme, new QuizState());
-    this.selection = new Selection(this);
+    this.problem = new Problem(this);
+    this.tooltip = new Tooltip(this);
     this.pointing = new Pointing(this);
+    this.selection = new Selection(this);
+    this.help = new HelpSheet(this);
     this.scene = new Scene(this);
     this.differences = new Differences(this);
     this.header = new Header(this, this.root);
@@ -74,9 +78,7 @@ export class App {
     this.tensor = new TensorView(this, this.root);
     this.timeline = new Timeline(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
-    this.problem = new Problem(this, this.root);
-    this.helpSheet = new HelpSheet(this, this.root);
-    this.tooltip = new Tooltip(this, this.root);
+    this.root.append(this.problem.box, this.help.node, this.tooltip.node);
     const { scene, tensor } = this;
     // for tests, which drive the page: where cells, headings and words are
     Object.assign(this.root, {
@@ -129,7 +131,7 @@ export class App {
     });
     for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
       model.on(`change:${name}`, () => {
-        const focused = this.focused();
+        const focused = focusedIn(this.root);
         this.toolbar.update();
         if (focused) this.keepFocus();
       });
@@ -184,27 +186,16 @@ export class App {
     this.model.off();
   }
 
-  // Whether this is a saved page, on which nothing can be changed.
-  get isStatic() {
-    return Boolean(this.model.get("toolbar")?.static);
-  }
-
-  // The node inside the view that has the focus; null if the focus is elsewhere on the page.
-  focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
-    return this.root.contains(root.activeElement) ? root.activeElement : null;
-  }
-
   refresh() {
-    const focused = this.focused();
+    const focused = focusedIn(this.root);
     this.redraw();
     if (focused) this.keepFocus();
   }
 
   // If another instruction removes the node with the focus, the view takes it, so that keys still reach it.
   keepFocus() {
-    const focused = this.focused();
-    if (focused && !(/** @type {HTMLButtonElement} */ (focused).disabled)) return;
+    const focused = /** @type {HTMLButtonElement | null} */ (focusedIn(this.root));
+    if (focused && !focused.disabled) return;
     const pane = this.selection.mark && this.scene.paneOf(this.selection.mark.name);
     (pane ? pane.input : this.root).focus({ preventScroll: true });
   }
@@ -354,7 +345,7 @@ export class App {
   // none is named.
   /** @param {Message} message @param {MessageOrigin | null} origin */
   send(message, origin = null) {
-    const focused = this.focused();
+    const focused = focusedIn(this.root);
     this.problem.origin = origin ?? (focused && focused !== this.root ? { node: focused } : null);
     if (this.quiz.refuses(message)) return;
     this.selection.savePending();
@@ -402,7 +393,7 @@ function listenForUndo(app) {
     (event) => {
       if (event.key === "Enter" || event.key === "Escape") typing = null;
       const letter = undoLetter(event);
-      if (!letter || typing === event.target || app.picker.opened || app.isStatic) return;
+      if (!letter || typing === event.target || app.picker.opened || app.content.isStatic) return;
       if (app.scene.panes.some((pane) => pane.editing && pane.input === event.target)) return;
       consume(event);
       app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });

@@ -33,25 +33,18 @@ export function flashChanges(panes, before) {
 // One canvas, drawn once; the browser fades it without drawing anything again. It scrolls with the cells.
 /** @param {Pane} pane @param {{ layer: Layer, cells: number[] }[]} changes */
 function flashCells(pane, changes) {
-  const { app, width, height } = pane;
+  const { width, height, theme } = pane;
   pane.endFlash();
   const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
-  resizeCanvas(canvas, width, height, app.theme.ratio);
+  resizeCanvas(canvas, width, height, theme.ratio);
   canvas.style.left = `${pane.at.x}px`;
   canvas.style.top = `${pane.at.y}px`;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(
-    app.theme.ratio,
-    0,
-    0,
-    app.theme.ratio,
-    -GUTTER.left * app.theme.ratio,
-    -GUTTER.top * app.theme.ratio,
-  );
+  context.setTransform(theme.ratio, 0, 0, theme.ratio, -GUTTER.left * theme.ratio, -GUTTER.top * theme.ratio);
   for (const { layer, cells } of changes) {
-    drawLayer(pane, context, layer, cells, [app.theme.ink.flash, "#000000"]);
+    drawLayer(pane, context, layer, cells, [theme.ink.flash, "#000000"]);
     if (!layer.digits) continue;
-    context.strokeStyle = app.theme.ink.text; // seen on every colour, whoever looks
+    context.strokeStyle = theme.ink.text; // seen on every colour, whoever looks
     context.lineWidth = 1.5;
     for (const index of cells) {
       const cell = cellBox(pane, layer, index);
@@ -147,6 +140,9 @@ export class Motion {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.content = app.content;
+    this.theme = app.theme;
+    this.scene = app.scene;
     this.layer = /** @type {HTMLElement | null} */ (null); // over everything, while it plays
     this.animations = /** @type {Animation[]} */ ([]);
     this.timer = 0;
@@ -168,7 +164,7 @@ export class Motion {
       true,
     );
     for (const name of ["lane", "pinned", "instruction", "zoom"])
-      app.model.on(`change:${name}`, () => this.stop());
+      app.content.model.on(`change:${name}`, () => this.stop());
   }
 
   get playing() {
@@ -187,7 +183,7 @@ export class Motion {
 
   toggle() {
     if (this.playing) this.stop();
-    else if (!this.app.content.quiz.open) this.play();
+    else if (!this.content.quiz.open) this.play();
   }
 
   stop() {
@@ -204,7 +200,7 @@ export class Motion {
     if (!flights.length) return;
     this.layer = make("div", "ptx-flight", this.app.root, {
       "aria-hidden": "true",
-      "data-lane": this.app.content.lane,
+      "data-lane": this.content.lane,
     });
     attribute(this.button, "aria-pressed", true);
     if (reducedMotion.matches) this.lightInSteps(flights);
@@ -214,8 +210,8 @@ export class Motion {
   // Every element of the lane: where it is in the registers, and the cells that it stands for.
   /** @returns {Flight[]} */
   flights() {
-    const { app } = this;
-    const registers = app.model.get("lane_registers")[app.content.lane];
+    const { app, content, scene } = this;
+    const registers = content.model.get("lane_registers")[content.lane];
     if (!registers) return [];
     const box = app.root.getBoundingClientRect();
     const nodes = /** @type {Map<string, HTMLElement[]>} */ (new Map());
@@ -227,16 +223,16 @@ export class Motion {
     }
     const flights = /** @type {Flight[]} */ ([]);
     for (const [operand, words] of /** @type {[Name, Register[]][]} */ (Object.entries(registers))) {
-      const name = operand === "A" && app.content.matrices.stored ? "stored" : operand;
-      const matrix = app.content.matrices[name];
-      if (!app.scene.paneOf(name)) continue;
+      const name = operand === "A" && content.matrices.stored ? "stored" : operand;
+      const matrix = content.matrices[name];
+      if (!scene.paneOf(name)) continue;
       // registers on another page start at the heading of their block
       const head = app.panel.registers.querySelector(`[data-operand=${operand}] .ptx-block-head`);
       words.forEach(({ fields }, register) => {
         for (const { row, column, text } of fields) {
           const index = row * matrix.columns + column;
           // of metadata and scale factors a lane may hold copies that are not read
-          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== app.content.lane) continue;
+          if (["E", "SFA", "SFB"].includes(name) && matrix.lane?.[index] !== content.lane) continue;
           const origin = nodes.get(`${name} ${row} ${column}`)?.shift() ?? head;
           if (!origin) continue;
           const start = origin.getBoundingClientRect();
@@ -259,16 +255,16 @@ export class Motion {
   // Flights of the timeline on the page: from a cell to a lane, or to another cell; D goes to its lanes, too.
   /** @param {TileFlight[]} flights @returns {Tile[]} */
   tilesOf(flights) {
-    const { app } = this;
+    const { app, content, theme } = this;
     const tiles = /** @type {Tile[]} */ ([]);
     for (const { cell, lane, to } of flights) {
-      const matrix = app.content.matrices[cell.name];
+      const matrix = content.matrices[cell.name];
       const index = indexOfCell(matrix, cell);
       const holder = lane ?? matrix.lane?.[index] ?? -1;
       const from = this.onPage(cell);
       const end = to ? this.onPage(to) : app.panel.lanes.buttonOf(holder)?.getBoundingClientRect();
-      const plain = /** @type {Colour} */ ([app.theme.ink.paper, app.theme.ink.text]);
-      const colour = holder >= 0 ? app.theme.colours[holder % 32] : plain;
+      const plain = /** @type {Colour} */ ([theme.ink.paper, theme.ink.text]);
+      const colour = holder >= 0 ? theme.colours[holder % 32] : plain;
       if (from && end) tiles.push({ from, to: end, colour, text: cellText(matrix, index, 5) });
     }
     return tiles;
@@ -277,13 +273,13 @@ export class Motion {
   // Where a cell or a word is seen; null if it is not.
   /** @param {Cell} cell @returns {Place | null} */
   onPage(cell) {
-    const { app } = this;
-    if (app.content.instruction.move) {
-      const { place, columns } = app.content.matrices[cell.name];
+    const { app, content, scene } = this;
+    if (content.instruction.move) {
+      const { place, columns } = content.matrices[cell.name];
       const lane = place?.lane[cell.row * columns + cell.column] ?? 0;
       return app.tensor.onPage(app.tensor.placeOf({ lane, column: cell.column }));
     }
-    if (!app.scene.paneOf(cell.name) || app.scene.paneOf(cell.name)?.isFolded) return null;
+    if (!scene.paneOf(cell.name) || scene.paneOf(cell.name)?.isFolded) return null;
     const box = app.root.getBoundingClientRect();
     const { seen, ...place } = this.target(cell, box);
     return seen ? { ...place, x: place.x + box.left, y: place.y + box.top } : null;
@@ -292,9 +288,9 @@ export class Motion {
   // Where a cell is; the nearest point of its pane's edge if it is scrolled out of view.
   /** @param {Cell} cell @param {DOMRect} box @returns {Place & { seen: boolean }} */
   target({ name, row, column }, box) {
-    const { app } = this;
-    const pane = /** @type {Pane} */ (app.scene.paneOf(name));
-    const { x, y, width, height } = app.scene.cellRect(name, row, column);
+    const { scene } = this;
+    const pane = /** @type {Pane} */ (scene.paneOf(name));
+    const { x, y, width, height } = scene.cellRect(name, row, column);
     const frame = pane.scroller.getBoundingClientRect();
     const left = clamp(x, frame.left, Math.max(frame.left, frame.left + pane.width - width));
     const top = clamp(y, frame.top, Math.max(frame.top, frame.top + pane.height - height));
@@ -304,8 +300,8 @@ export class Motion {
 
   /** @param {Flight[]} flights */
   fly(flights) {
-    const { app } = this;
-    const [fill, ink] = app.theme.colours[app.content.lane % 32];
+    const { content, theme } = this;
+    const [fill, ink] = theme.colours[content.lane % 32];
     const total = 2 * FLIGHT + STAY;
     for (const { text, from, cells } of flights) {
       const last = cells[cells.length - 1];

@@ -29,6 +29,9 @@ export class ScrollArea {
     this.theme = app.theme;
     this.pointing = app.pointing;
     this.selection = app.selection;
+    this.scene = app.scene;
+    this.tooltip = app.tooltip;
+    this.problem = app.problem;
     this.bar = bar; // the room for a scroll bar
     this.head = head; // the room for headings on the left and above
     this.width = 0; // what is seen of what scrolls
@@ -193,13 +196,13 @@ export class WordArea extends ScrollArea {
   // What is under the pointer: its cell, or a word that is free.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   point(event) {
-    const { app, pointing } = this;
+    const { app, pointing, tooltip } = this;
     const [word, cell] = [this.wordUnder(event), this.cellUnder(event)];
     const before = JSON.stringify(this.pointed);
     this.pointed = cell ? null : word;
     pointing.hover(cell);
-    if (cell) app.tooltip.show(event, () => pointing.facts(cell));
-    else if (word !== null) app.tooltip.show(event, () => this.freeFacts(word));
+    if (cell) tooltip.show(event, () => pointing.facts(cell));
+    else if (word !== null) tooltip.show(event, () => this.freeFacts(word));
     if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
   }
 
@@ -296,7 +299,7 @@ export class WordArea extends ScrollArea {
       return;
     }
     this.input.classList.add("editing");
-    this.app.tooltip.hide();
+    this.tooltip.hide();
   }
 
   // Words without digits come near first, as cells do.
@@ -352,7 +355,7 @@ export class WordArea extends ScrollArea {
     if (move) this.step(...move);
     else if (event.key === "Enter" || event.key === "F2") this.edit();
     else if (event.key === "Delete" || event.key === "Backspace") return this.write("0");
-    else if (event.key === "Escape") return this.app.problem.dismiss();
+    else if (event.key === "Escape") return this.problem.dismiss();
     else return false;
     return true;
   }

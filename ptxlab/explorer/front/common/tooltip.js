@@ -12,11 +12,13 @@ const MARGIN = { left: 24, top: 14 };
 const EDGE = 4; // between the tip and the edge of the window
 
 export class Tooltip {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
+  /** @param {App} app */
+  constructor(app) {
     this.app = app;
+    this.content = app.content;
+    this.problem = app.problem;
     // a popover is above the whole page: neither the Explorer nor a notebook's output can clip it
-    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true", popover: "manual" });
+    this.node = make("div", "ptx-tooltip", null, { "aria-hidden": "true", popover: "manual" });
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
     this.source = () => /** @type {string[]} */ ([]);
@@ -71,7 +73,7 @@ export class Tooltip {
   // Where the tip begins, so that it does not cover a sentence that says what went wrong.
   /** @param {TipPlace} place @param {number} left @param {number} below @param {number} wide @param {number} high */
   besideProblem(place, left, below, wide, high) {
-    const box = this.app.problem.box.getBoundingClientRect(); // empty if all is well
+    const box = this.problem.box.getBoundingClientRect(); // empty if all is well
     const isApart = (/** @type {number} */ top) =>
       left >= box.right || left + wide <= box.left || top >= box.bottom || top + high <= box.top;
     const tops = [below, place.y - high - 10, box.top - high - EDGE].map(Math.round);
@@ -80,7 +82,7 @@ export class Tooltip {
 
   // Before anything is written: a canvas that is given a font makes the browser lay out what was.
   drawLens() {
-    if (this.next?.small) drawLens(this.app.content, this.lens, this.next.small);
+    if (this.next?.small) drawLens(this.content, this.lens, this.next.small);
   }
 
   // After everything else, so that the page is measured once.

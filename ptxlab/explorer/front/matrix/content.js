@@ -97,6 +97,11 @@ export class Content {
     return Boolean(matrix) && (name !== "C" || this.model.get("show_c") || !isZero(matrix));
   }
 
+  // Whether this is a saved page, on which nothing can be changed.
+  get isStatic() {
+    return Boolean(this.model.get("toolbar")?.static);
+  }
+
   get pinned() {
     return this.model.get("pinned") ?? [];
   }

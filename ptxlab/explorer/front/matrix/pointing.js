@@ -8,6 +8,7 @@ export class Pointing {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.tooltip = app.tooltip;
     this.content = app.content;
     this.hovered = /** @type {Hovered | null} */ (null);
     this.line = /** @type {Line | null} */ (null);
@@ -20,14 +21,14 @@ export class Pointing {
   forget() {
     this.hovered = this.line = null;
     this.shown = "";
-    this.app.tooltip.hide();
+    this.tooltip.hide();
   }
 
   /** @param {Hovered | null} hit @param {MouseEvent} [event] */
   hover(hit, event) {
     this.hovered = hit;
     if (event && hit?.name) this.showTip(event, hit);
-    else this.app.tooltip.hide();
+    else this.tooltip.hide();
     this.show();
   }
 
@@ -47,7 +48,7 @@ export class Pointing {
   // next frame, and drawn before it if there is time.
   show() {
     if (this.frame) return;
-    const { app } = this;
+    const { app, tooltip } = this;
     const show = () => {
       if (!this.frame) return;
       this.stop();
@@ -59,7 +60,7 @@ export class Pointing {
         app.panel.highlight(this.content.quiz.open ? null : this.hovered);
         app.tensor.thread.highlight();
       }
-      app.tooltip.draw();
+      tooltip.draw();
     };
     this.frame = requestAnimationFrame(show);
     nextTask(show);
@@ -73,7 +74,7 @@ export class Pointing {
   /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
     const small = hit.name !== "E" && !this.app.scene.paneOf(hit.name)?.layer(hit.name).digits;
-    this.app.tooltip.show(event, () => this.facts(hit), small ? hit : null);
+    this.tooltip.show(event, () => this.facts(hit), small ? hit : null);
   }
 
   // A cell in words; only its name while a question of the quiz is open.

@@ -9,6 +9,8 @@ export class Status {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
+    this.selection = app.selection;
     this.node = make("div", "ptx-status", parent, { "aria-live": "polite", "data-testid": "status" });
     this.text = make("div", "ptx-status-text", this.node);
     this.text.addEventListener("click", () => {
@@ -39,7 +41,7 @@ export class Status {
       const what = instruction.tensor ? "where it is" : "which lane holds it";
       const hint =
         model.get("hint") ?? `Point at a cell to see ${what}; click to select it; type to change it.`;
-      this.say([instruction.move ? moveHint(instruction, this.app.isStatic) : hint]);
+      this.say([instruction.move ? moveHint(instruction, content.isStatic) : hint]);
       return;
     }
     const [value, ...facts] = pointing.facts(at);
@@ -67,8 +69,8 @@ export class Status {
 
   // To the selected cell of D.
   contributions() {
-    const { matrices, instruction } = this.app.content;
-    const { mark } = this.app.selection;
+    const { matrices, instruction } = this.content;
+    const { mark } = this.selection;
     if (instruction.move || mark?.name !== "D" || !matrices.D || mark.row2 !== undefined) return [];
     return contributionsTo(matrices, instruction, mark);
   }

@@ -6,6 +6,7 @@ import {
   clamp,
   consume,
   focusOn,
+  focusedIn,
   hex,
   make,
   makeIcon,
@@ -97,14 +98,14 @@ export class MemoryView extends WordArea {
   /** @param {Name} name */
   toggle(name) {
     if (this.sent.name === name) {
-      focusOn(this.app.scene.paneOf(name)?.caption.querySelector("[data-memory]"));
+      focusOn(this.scene.paneOf(name)?.caption.querySelector("[data-memory]"));
       this.app.send({ type: "hide_memory" });
     } else this.app.send({ type: "show_memory", name });
   }
 
   // If it opened, closed, or shows something else, everything is laid out again.
   follow() {
-    const sent = this.app.model.get("memory") ?? {};
+    const sent = this.content.model.get("memory") ?? {};
     if (sent === this.sent) return;
     const other = sent.name !== this.sent.name;
     this.sent = sent;
@@ -223,15 +224,15 @@ export class MemoryView extends WordArea {
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.content.quiz.data)
       return;
-    const { app, content, selection } = this;
-    const wanted = this.node.contains(app.focused()) ? this.sent.name : selection.mark?.name;
+    const { app, content, selection, scene } = this;
+    const wanted = focusedIn(this.node) ? this.sent.name : selection.mark?.name;
     const shown = /** @type {Name[]} */ ([wanted ?? "A", "stored", "A"]).find(
       (name) => content.matrices[name]?.in_memory,
     );
     if (!shown) return;
     consume(event);
     this.wantsFocus = this.sent.name !== shown;
-    if (!this.wantsFocus) focusOn(app.scene.paneOf(shown)?.input);
+    if (!this.wantsFocus) focusOn(scene.paneOf(shown)?.input);
     app.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
   }
 
@@ -320,15 +321,15 @@ class MemoryControls {
     this.bar = make("div", "ptx-memory-bar", parent, { role: "toolbar", "aria-label": "shared memory" });
     this.title = make("b", "", this.bar);
     const node = make("span", "ptx-memory-controls", this.bar);
-    this.controls = new Controls(view.app, node, "data-option", (name, value) => this.choose(name, value));
+    this.controls = new Controls(node, "data-option", (name, value) => this.choose(name, value));
     this.summary = make("span", "ptx-memory-summary", this.bar, { role: "status" });
     makeIcon(this.bar, "×", "Close the memory view (Alt+M)", () => view.toggle(view.data.name));
     this.updateStops = roveTabindex(this.bar, "button, select", nextInBar);
   }
 
   update() {
-    const { data, matrix, app } = this.view;
-    const { isStatic } = app;
+    const { data, matrix, content } = this.view;
+    const { isStatic } = content;
     write(this.title, `${matrix?.label} in shared memory`);
     write(this.summary, data.summary);
     this.summary.classList.toggle("bad", data.wavefronts > data.least);

@@ -1,7 +1,7 @@
 // The camera over the scene, from the whole to single bits. It zooms around the point under the pointer or the
 // selected cell; along axes that these do not fix, around the middle of the view.
 
-import { clamp, reducedMotion } from "../common/util.js";
+import { clamp, focusedIn, reducedMotion } from "../common/util.js";
 import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
 import { Flight } from "./flight.js";
 import { legibleNearness, showScene } from "./layout.js";
@@ -181,10 +181,10 @@ export function listenForZoom(app) {
   listenForWheel(app.scene.node, zoom, ({ target }) => isOnPane(target));
   listenForPinch(
     app.scene.node,
-    () => app.model.get("zoom"),
+    () => app.content.model.get("zoom"),
     (begun, factor, { clientX: x, clientY: y }) => {
       const percent = Math.round((begun * factor) / PINCH_STEP) * PINCH_STEP;
-      if (percent !== app.model.get("zoom")) app.scene.zoomTo(percent, { x, y });
+      if (percent !== app.content.model.get("zoom")) app.scene.zoomTo(percent, { x, y });
     },
     isOnPane,
   );
@@ -195,9 +195,9 @@ export function listenForZoom(app) {
     if (!event.altKey || event.ctrlKey || event.metaKey || by === undefined) return;
     event.preventDefault();
     const { tensor, memory } = app;
-    if (app.content.instruction.move || tensor.node.contains(app.focused()))
-      tensor.zoomBy(by || -tensor.zoom);
-    else if (memory.node.contains(app.focused())) memory.zoomBy(by || -memory.zoom);
-    else app.scene.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.model.get("zoom"), app.scene.camera.pointer);
+    if (app.content.instruction.move || focusedIn(tensor.node)) tensor.zoomBy(by || -tensor.zoom);
+    else if (focusedIn(memory.node)) memory.zoomBy(by || -memory.zoom);
+    else
+      app.scene.zoomBy(by ? by * ZOOM_STEP : WHOLE - app.content.model.get("zoom"), app.scene.camera.pointer);
   });
 }

@@ -95,10 +95,10 @@ export class FillHandle {
   // At the corner of the selection, if the matrix can be edited and there is room for it.
   place() {
     const { node, pane } = this;
-    const { app, content, selection } = pane;
+    const { content, selection } = pane;
     const name = selection.mark?.name;
     const isHere =
-      name && pane.has(name) && content.matrices[name].editable && !pane.editing && !app.isStatic;
+      name && pane.has(name) && content.matrices[name].editable && !pane.editing && !content.isStatic;
     const box = isHere ? boxOf(pane, selection.range()) : null;
     const shown = box !== null && Math.min(box.right - box.left, box.bottom - box.top) >= MIN_BOX;
     if (node.hidden === shown) node.hidden = !shown;

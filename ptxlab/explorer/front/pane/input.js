@@ -94,7 +94,7 @@ function tapCell(pane, event) {
 
 /** @param {Pane} pane */
 function listenToInput(pane) {
-  const { app, input, selection } = pane;
+  const { app, input, selection, tooltip } = pane;
   input.addEventListener("focus", () => {
     if (!selection.mark || !pane.names.includes(selection.mark.name))
       selection.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
@@ -126,7 +126,7 @@ function listenToInput(pane) {
     if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
     event.preventDefault();
     stopTyping(pane);
-    app.tooltip.dismiss(); // it would cover the block, until the pointer moves
+    tooltip.dismiss(); // it would cover the block, until the pointer moves
     app.send({ type: "paste", ...selectedRange(selection), text });
   });
 }
@@ -220,7 +220,7 @@ function keyWhileTyping(pane, event) {
 
 /** @param {Pane} pane @param {KeyboardEvent} event */
 function keyOnCells(pane, event) {
-  const { app, content, selection } = pane;
+  const { content, selection, problem } = pane;
   if (!selection.mark || runsCell(event)) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
@@ -248,7 +248,7 @@ function keyOnCells(pane, event) {
     selection.selectLine(event.shiftKey ? { name, row } : { name, column });
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
-    if (app.problem.dismiss()) return true;
+    if (problem.dismiss()) return true;
     if (selection.mark.row2 === undefined) return false; // leaves the Explorer
     selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix

@@ -52,8 +52,8 @@ export function viewHeight({ root, model }) {
 
 // The height of the lines above a saved page, which cannot be scrolled away.
 /** @param {App} app */
-export function linesAbove({ isStatic, root }) {
-  if (!isStatic || document.fullscreenElement === root) return 0;
+export function linesAbove({ content, root }) {
+  if (!content.isStatic || document.fullscreenElement === root) return 0;
   return root.getBoundingClientRect().top + window.scrollY;
 }
 

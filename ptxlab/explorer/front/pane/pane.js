@@ -1,6 +1,6 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { clamp, focusOn, make, makeButton, paint, write } from "../common/util.js";
+import { clamp, focusOn, focusedIn, make, makeButton, paint, write } from "../common/util.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
 import { ScrollArea } from "../common/scroll_area.js";
@@ -132,8 +132,7 @@ export class Pane extends ScrollArea {
   /** @param {Matrix[]} parts */
   drawCaption(parts) {
     const { app, content } = this;
-    const focused = /** @type {HTMLElement | null} */ (app.focused());
-    const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
+    const hadFocus = focusedIn(this.caption)?.dataset.memory !== undefined;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       const { label, rows, columns, name, type } = matrix;
@@ -190,7 +189,7 @@ export class Pane extends ScrollArea {
     const { app, isFolded, content } = this;
     const { label } = content.matrices.C;
     const press = () => app.set("show_c", isFolded);
-    if (!isFolded && !app.model.get("show_c")) return; // it is not zero
+    if (!isFolded && !content.model.get("show_c")) return; // it is not zero
     makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
       tabindex: "-1",
       "aria-expanded": !isFolded,

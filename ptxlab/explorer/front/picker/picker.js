@@ -4,6 +4,7 @@ import {
   ARROWS,
   clamp,
   focusOn,
+  focusedIn,
   hasModifier,
   make,
   makeButton,
@@ -37,6 +38,7 @@ export class Picker {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
@@ -86,7 +88,7 @@ export class Picker {
     });
     this.help = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
-    if (app.isStatic || app.model.get("picker_index") === undefined) return;
+    if (app.content.isStatic || app.content.model.get("picker_index") === undefined) return;
     parent.append(this.node);
     app.header.addChangeButton(this, this.id);
     this.listen();
@@ -130,13 +132,13 @@ export class Picker {
     const { change } = this.app.header;
     if (!change) return;
     if (!this.opened) {
-      this.focusedBefore = this.app.focused();
+      this.focusedBefore = focusedIn(this.app.root);
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
-      this.input.value = this.app.model.get("candidates")?.typed ?? "";
+      this.input.value = this.content.model.get("candidates")?.typed ?? "";
       this.space = this.spaceNow();
-      if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
+      if (!this.content.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
@@ -181,7 +183,7 @@ export class Picker {
 
   update() {
     if (!this.opened) return;
-    const index = this.app.model.get("picker_index");
+    const index = this.content.model.get("picker_index");
     if (!index?.rows) {
       this.count.textContent = "loading the catalogue …";
       return;
@@ -193,9 +195,7 @@ export class Picker {
   }
 
   get current() {
-    return (
-      this.search?.items[this.search.byMnemonic.get(this.app.content.instruction.mnemonic) ?? -1] ?? null
-    );
+    return this.search?.items[this.search.byMnemonic.get(this.content.instruction.mnemonic) ?? -1] ?? null;
   }
 
   draw() {
@@ -228,7 +228,7 @@ export class Picker {
   /** @param {Search} search */
   find(search) {
     const found = search.search(this.input.value);
-    const { typed, mnemonics } = this.app.model.get("candidates") ?? {};
+    const { typed, mnemonics } = this.content.model.get("candidates") ?? {};
     if (!mnemonics || typed !== this.input.value.trim()) return found;
     const meant = new Set(mnemonics);
     return { words: found.words, matching: search.items.map(({ mnemonic }) => meant.has(mnemonic)) };
@@ -250,7 +250,7 @@ export class Picker {
   // Where A of the current instruction is.
   /** @returns {Space} */
   spaceNow() {
-    const { registers, tensor, move } = this.app.content.instruction ?? {};
+    const { registers, tensor, move } = this.content.instruction ?? {};
     if (move) return "shared";
     if (tensor) return tensor.places.A ? "tensor" : "shared";
     return registers?.A ? "register" : "shared";

@@ -47,6 +47,10 @@ export class Quiz {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
+    this.scene = app.scene;
     this.state = app.content.quiz;
     this.sent = /** @type {Traits["quiz"] | null} */ (null);
     this.asked = ""; // the question that is shown, to tell when another one comes
@@ -126,15 +130,15 @@ export class Quiz {
 
   // What Python sent last, as soon as there is something to show it on.
   follow() {
-    const sent = this.app.model.get("quiz");
-    if (sent === this.sent || (!this.app.scene.panes.length && !this.app.content.instruction.move)) return;
+    const sent = this.content.model.get("quiz");
+    if (sent === this.sent || (!this.scene.panes.length && !this.content.instruction.move)) return;
     this.sent = sent;
     this.update(sent);
   }
 
   /** @param {Traits["quiz"]} sent */
   update(sent) {
-    const { app, state } = this;
+    const { app, state, pointing } = this;
     const { open: wasOpen, verdict: before } = state;
     state.read(sent);
     const { question, verdict } = state;
@@ -151,7 +155,7 @@ export class Quiz {
     if (high !== this.high) app.layout(); // the matrices fit below it
     this.high = high;
     if (wasOpen !== this.state.open || isNew) {
-      app.pointing.hover(null);
+      pointing.hover(null);
       app.refresh();
     }
     if (isNew && question) this.comeNear(question);
@@ -162,7 +166,7 @@ export class Quiz {
 
   // There are no questions about moves.
   showStart() {
-    this.start.hidden = this.state.data !== null || Boolean(this.app.content.instruction.move);
+    this.start.hidden = this.state.data !== null || Boolean(this.content.instruction.move);
   }
 
   // What is in the bar.
@@ -192,15 +196,15 @@ export class Quiz {
   // Brings what the question is about into view.
   /** @param {QuizQuestion} question */
   ask(question) {
-    const { app } = this;
+    const { app, content, selection, scene } = this;
     this.input.value = "";
     app.motion.stop();
-    app.scene.reveal(question.marked);
+    scene.reveal(question.marked);
     if (question.lane < 0) return;
-    if (question.lane !== app.content.lane) app.selection.chooseLane(question.lane);
+    if (question.lane !== content.lane) selection.chooseLane(question.lane);
     const [, letters, element] = /^([a-z]+)(\d+)$/.exec(question.element) ?? [];
     const name = /** @type {Name} */ (letters?.toUpperCase());
-    const [lane] = Object.values(app.model.get("lane_registers")); // all lanes have the same elements
+    const [lane] = Object.values(content.model.get("lane_registers")); // all lanes have the same elements
     const registers = lane?.[name] ?? [];
     const register = registers.findIndex(({ fields }) =>
       fields.some((field) => field.element === Number(element)),
@@ -211,21 +215,21 @@ export class Quiz {
   // Numbers that are asked for follow from others: the camera comes so near that they can be read.
   /** @param {QuizQuestion} question */
   comeNear({ takes, marked }) {
-    const { app } = this;
-    const isRead = app.scene.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
+    const { scene } = this;
+    const isRead = scene.panes.every(({ isFolded, layers }) => isFolded || layers[0]?.digits);
     if (isRead || !marked.length || (takes !== "text" && takes !== "numbers")) return;
-    app.scene.zoomTo(app.scene.camera.legible, null);
-    app.scene.reveal(marked);
+    scene.zoomTo(scene.camera.legible, null);
+    scene.reveal(marked);
   }
 
   // The right place: its cell is selected, which chooses the lane and turns to the register.
   /** @param {QuizVerdict} verdict */
   showAnswer({ cells }) {
-    const { app } = this;
+    const { selection, scene } = this;
     const [cell] = cells;
-    if (!cell || !app.scene.paneOf(cell.name)) return;
-    app.selection.select(cell, false);
-    app.scene.reveal(cells);
+    if (!cell || !scene.paneOf(cell.name)) return;
+    selection.select(cell, false);
+    scene.reveal(cells);
   }
 
   // For the answer, or for Enter to go on; but not while the reader works elsewhere on the page.
@@ -239,9 +243,9 @@ export class Quiz {
 
   // The element that the question names, among those in the registers.
   markFields() {
-    const { app } = this;
+    const { app, content } = this;
     const { question } = this.state;
-    const wanted = this.state.open && question?.lane === app.content.lane ? question.element : "";
+    const wanted = this.state.open && question?.lane === content.lane ? question.element : "";
     for (const { node } of app.panel.fields)
       node.classList.toggle("asked", wanted !== "" && node.dataset.element === wanted);
   }
@@ -260,7 +264,7 @@ export class Quiz {
 
   /** @param {MouseEvent} event */
   paneAt(event) {
-    return this.app.scene.panes.find((pane) => pane.frame.contains(/** @type {Node} */ (event.target)));
+    return this.scene.panes.find((pane) => pane.frame.contains(/** @type {Node} */ (event.target)));
   }
 
   // The cell under the pointer; none on a scroll bar.
@@ -313,7 +317,7 @@ export class Quiz {
       return;
     }
     if (!this.state.open || !target.matches(".ptx-cell")) return;
-    const { mark } = this.app.selection;
+    const { mark } = this.selection;
     const types = event.key.length === 1 || ["Enter", "F2", "Delete", "Backspace"].includes(event.key);
     if (!types || hasModifier(event)) return;
     consume(event);

@@ -12,6 +12,9 @@ export class Panel {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.theme = app.theme;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
     this.content = app.content;
     /** @type {Record<string, number>} */
     this.pages = {};
@@ -26,7 +29,7 @@ export class Panel {
   }
 
   update() {
-    this.node.hidden = Boolean(this.app.content.instruction.tensor);
+    this.node.hidden = Boolean(this.content.instruction.tensor);
     if (this.node.hidden) return;
     this.lanes.update();
     this.drawRegisters();
@@ -35,7 +38,7 @@ export class Panel {
   // Turns to the page with the register that holds a cell.
   /** @param {Cell} cell */
   follow(cell) {
-    const { matrices } = this.app.content;
+    const { matrices } = this.content;
     const matrix = matrices[cell.name];
     const [holder, at] = holderOf(matrices, matrix, indexOfCell(matrix, cell));
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
@@ -45,7 +48,7 @@ export class Panel {
   /** @param {Name} name @param {number} register */
   bring(name, register) {
     const operand = name === "stored" ? "A" : name;
-    const isPaged = (this.app.content.instruction.registers[operand] ?? 0) > 8;
+    const isPaged = (this.content.instruction.registers[operand] ?? 0) > 8;
     if (isPaged && (this.pages[operand] ?? 0) !== Math.floor(register / PAGE)) this.turnTo(operand, register);
   }
 
@@ -58,7 +61,7 @@ export class Panel {
   // The bits of the cell under the pointer, or of those that the timeline shows, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   highlight(hovered) {
-    const { matrices } = this.app.content;
+    const { matrices } = this.content;
     const { timeline } = this.app;
     const held = hovered?.name ? bitsHolder(matrices, hovered) : null;
     const key = JSON.stringify(held ?? timeline?.shown ?? []);
@@ -74,39 +77,39 @@ export class Panel {
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
   drawRegisters() {
-    const { app } = this;
-    if (app.content.instruction.tensor) return;
-    const byLane = app.model.get("lane_registers");
-    const lanes = app.content.shownLanes().map(({ lane }) => lane);
+    const { app, content, theme, pointing } = this;
+    if (content.instruction.tensor) return;
+    const byLane = content.model.get("lane_registers");
+    const lanes = content.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => byLane[lane])) return; // still on their way
     /** @param {Name} name */
-    const wanted = (name) => byLane[lanes[0]][name]?.length && app.content.isUnfolded(name);
-    const shown = /** @type {[Name, number][]} */ (Object.entries(app.content.instruction.registers))
+    const wanted = (name) => byLane[lanes[0]][name]?.length && content.isUnfolded(name);
+    const shown = /** @type {[Name, number][]} */ (Object.entries(content.instruction.registers))
       .filter(([name]) => wanted(name))
       .map(([name, count]) => {
         if (count <= 8) return { name, count, page: 0, from: 0, to: count };
         const page = clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1);
         return { name, count, page, from: page * PAGE, to: Math.min(count, (page + 1) * PAGE) };
       });
-    const key = JSON.stringify([app.content.instruction.mnemonic, shown, lanes.length, app.theme.dark]);
+    const key = JSON.stringify([content.instruction.mnemonic, shown, lanes.length, theme.dark]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const update of this.updates) update(byLane, lanes);
     this.lit = ""; // fields may hold other cells now
-    this.highlight(app.content.quiz.open ? null : app.pointing.hovered);
+    this.highlight(content.quiz.open ? null : pointing.hovered);
     app.quiz.markFields();
   }
 
   /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
   build(shown, registers, columns) {
-    const { app } = this;
+    const { content } = this;
     const side = columns > 1;
     [this.updates, this.fields] = [[], []];
     this.registers.replaceChildren();
     this.registers.className = `ptx-registers ${side ? "" : "ptx-blocks"}`;
-    this.registers.classList.toggle("ptx-wide", app.content.matrices.D.bits === 64);
+    this.registers.classList.toggle("ptx-wide", content.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
-    const floats = shown.filter(({ name }) => app.content.matrices[name].kind === "float"); // whose values are longer
+    const floats = shown.filter(({ name }) => content.matrices[name].kind === "float"); // whose values are longer
     const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
       ? 164
       : floats.length
@@ -117,7 +120,7 @@ export class Panel {
       for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
       return;
     }
-    const inFirst = app.content.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
+    const inFirst = content.instruction.registers.B ? ["A", "E", "SFA", "C"] : ["A", "E"];
     for (const isFirst of [true, false]) {
       const blocks = shown.filter(({ name }) => inFirst.includes(name) === isFirst);
       if (!blocks.length) continue;
@@ -131,29 +134,29 @@ export class Panel {
   // Above each column its lane, in the colours of the lane; a click chooses it.
   /** @param {HTMLElement} place @param {number} columns @param {boolean} first */
   drawHeads(place, columns, first) {
-    const { app } = this;
+    const { content, theme, pointing, selection } = this;
     place.style.gridTemplateColumns = `14px repeat(${columns}, var(--wide))`;
     make("span", "", place);
     const heads = Array.from({ length: columns }, () => {
       const head = make("div", "ptx-side-head", place);
       let lane = 0;
-      const name = makeButton(head, "ptx-side-lane", "", () => app.selection.chooseLane(lane));
+      const name = makeButton(head, "ptx-side-lane", "", () => selection.chooseLane(lane));
       const drop = () => {
         this.lanes.toggle(lane);
         this.lanes.focus();
       };
       const unpin = first ? makeButton(head, "ptx-unpin", "×", drop) : null;
-      name.addEventListener("pointerenter", () => app.pointing.hover({ lane }));
-      onMouse(name, "pointerleave", () => app.pointing.hover(null));
+      name.addEventListener("pointerenter", () => pointing.hover({ lane }));
+      onMouse(name, "pointerleave", () => pointing.hover(null));
       /** @param {number} now */
       return (now) => {
         lane = now;
-        write(name, `${holderNoun(app.content.instruction)} ${lane}`);
-        paint(name, app.theme.colours[lane % 32]);
-        attribute(name, "aria-pressed", lane === app.content.lane);
+        write(name, `${holderNoun(content.instruction)} ${lane}`);
+        paint(name, theme.colours[lane % 32]);
+        attribute(name, "aria-pressed", lane === content.lane);
         if (!unpin) return;
         unpin.hidden = !this.content.pinned.includes(lane);
-        attribute(unpin, "aria-label", `unpin ${holderNoun(app.content.instruction)} ${lane}`);
+        attribute(unpin, "aria-label", `unpin ${holderNoun(content.instruction)} ${lane}`);
       };
     });
     this.updates.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
@@ -161,8 +164,8 @@ export class Panel {
 
   /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
   drawBlock(place, { name, count, page, from, to }, registers, columns) {
-    const { app } = this;
-    const matrix = app.content.matrices[name === "A" && app.content.matrices.stored ? "stored" : name];
+    const { app, content } = this;
+    const matrix = content.matrices[name === "A" && content.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, {
       "data-operand": name,
       role: "group",
@@ -214,6 +217,9 @@ export class Lanes {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.theme = app.theme;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
     this.content = app.content;
     this.key = "";
     this.following = false; // whether the focus goes to the lane that is chosen next
@@ -253,12 +259,12 @@ export class Lanes {
   /** @param {MouseEvent} event @param {number} lane */
   click(event, lane) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
-    else this.app.selection.chooseLane(lane);
+    else this.selection.chooseLane(lane);
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const { app } = this;
+    const { content, selection } = this;
     const lane = Number(/** @type {HTMLElement} */ (event.target).dataset.lane);
     if (event.key === " " && !Number.isNaN(lane)) {
       event.preventDefault();
@@ -270,16 +276,16 @@ export class Lanes {
     const arrow = ARROWS[event.key];
     if (!arrow) return;
     event.preventDefault();
-    const to = clamp(app.content.lane + arrow[0] * across + arrow[1], 0, app.content.instruction.lanes - 1);
-    if (to === app.content.lane) return;
+    const to = clamp(content.lane + arrow[0] * across + arrow[1], 0, content.instruction.lanes - 1);
+    if (to === content.lane) return;
     this.following = true;
-    app.selection.chooseLane(to);
+    selection.chooseLane(to);
   }
 
   update() {
-    const { app } = this;
+    const { content, theme } = this;
     const { pinned } = this.content;
-    const { lane, instruction } = app.content;
+    const { lane, instruction } = content;
     const warp = Math.floor(lane / 32);
     const own = lane % 32; // lanes are numbered in their warp
     write(this.name, instruction.lanes > 32 ? `Thread ${lane}: ` : `Lane ${lane}`);
@@ -292,7 +298,7 @@ export class Lanes {
       "aria-label",
       `${pinned.includes(lane) ? "unpin" : "pin"} ${holderNoun(instruction)} ${lane}`,
     );
-    const key = `${instruction.lanes} ${warp} ${app.theme.dark}`;
+    const key = `${instruction.lanes} ${warp} ${theme.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
@@ -318,18 +324,14 @@ export class Lanes {
 
   /** @param {number} warp */
   build(warp) {
-    const { app } = this;
+    const { content, theme, pointing, selection } = this;
     this.warps.replaceChildren();
-    for (
-      let each = 0;
-      app.content.instruction.lanes > 32 && each < app.content.instruction.lanes / 32;
-      each += 1
-    ) {
+    for (let each = 0; content.instruction.lanes > 32 && each < content.instruction.lanes / 32; each += 1) {
       makeButton(
         this.warps,
         "ptx-warp",
         `warp ${each}`,
-        () => app.selection.chooseLane(each * 32 + (app.content.lane % 32)),
+        () => selection.chooseLane(each * 32 + (content.lane % 32)),
         {
           "aria-pressed": each === warp,
           "data-warp": each,
@@ -338,16 +340,16 @@ export class Lanes {
     }
     this.updateWarps();
     this.node.replaceChildren();
-    this.node.classList.toggle("ptx-long-numbers", app.content.instruction.lanes > 100);
+    this.node.classList.toggle("ptx-long-numbers", content.instruction.lanes > 100);
     for (let group = 0; group < 8; group += 1) {
       const box = make("div", "ptx-group", this.node);
       for (let thread = 0; thread < 4; thread += 1) {
         const lane = warp * 32 + group * 4 + thread;
         const press = (/** @type {MouseEvent} */ event) => this.click(event, lane);
         const button = makeButton(box, "ptx-lane", String(lane), press, { "data-lane": lane });
-        paint(button, app.theme.colours[lane % 32]);
-        button.addEventListener("pointerenter", () => app.pointing.hover({ lane }));
-        onMouse(button, "pointerleave", () => app.pointing.hover(null));
+        paint(button, theme.colours[lane % 32]);
+        button.addEventListener("pointerenter", () => pointing.hover({ lane }));
+        onMouse(button, "pointerleave", () => pointing.hover(null));
       }
     }
   }
@@ -373,7 +375,7 @@ export class Lanes {
       button.classList.toggle("contributes", names.length > 0);
       button.classList.toggle(
         "aside",
-        !lanes && holders.size > 0 && !names.length && lane !== this.app.content.lane,
+        !lanes && holders.size > 0 && !names.length && lane !== this.content.lane,
       );
       if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
       else button.removeAttribute("title");

@@ -74,6 +74,11 @@ class RegisterField {
   constructor(app, strip, info) {
     const { name, count } = info;
     this.app = app;
+    this.content = app.content;
+    this.pointing = app.pointing;
+    this.selection = app.selection;
+    this.scene = app.scene;
+    this.tooltip = app.tooltip;
     this.info = info;
     this.isResult = name === "D";
     this.cell = /** @type {Cell | null} */ (null);
@@ -113,31 +118,31 @@ class RegisterField {
   }
 
   listen() {
-    const { app, node } = this;
-    onMouse(node, "pointerenter", () => app.pointing.hover(this.cell));
-    onMouse(node, "pointerleave", () => app.pointing.hover(null));
+    const { node, pointing } = this;
+    onMouse(node, "pointerenter", () => pointing.hover(this.cell));
+    onMouse(node, "pointerleave", () => pointing.hover(null));
     node.addEventListener("click", (event) => {
-      if (isTouch(event)) app.pointing.hover(this.cell, event);
+      if (isTouch(event)) pointing.hover(this.cell, event);
     });
   }
 
   listenToBits() {
-    const { app, row } = this;
+    const { row, pointing, scene, tooltip } = this;
     row.addEventListener("click", (event) => this.click(event));
     onMouse(row, "pointermove", (event) => {
       const bit = bitAt(event);
       if (bit) this.showTip(bit, event);
     });
-    onMouse(row, "pointerleave", () => app.tooltip.hide());
+    onMouse(row, "pointerleave", () => tooltip.hide());
     row.addEventListener("focusin", (event) => {
       const bit = bitAt(event);
       if (!bit?.matches(":focus-visible")) return;
       const { left, bottom } = bit.getBoundingClientRect();
-      app.pointing.hover(this.cell);
-      if (this.cell) app.scene.reveal([this.cell]);
+      pointing.hover(this.cell);
+      if (this.cell) scene.reveal([this.cell]);
       this.showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
     });
-    row.addEventListener("focusout", () => app.pointing.hover(null));
+    row.addEventListener("focusout", () => pointing.hover(null));
     row.addEventListener("keydown", (event) => {
       const bit = bitAt(event);
       if (bit) flipByKey(event, bit, () => this.flip(bit));
@@ -147,15 +152,15 @@ class RegisterField {
   // By touch the first tap shows which bit it is, the second flips it.
   /** @param {MouseEvent} event */
   click(event) {
-    const { app } = this;
+    const { pointing } = this;
     const bit = bitAt(event);
     if (!bit) return;
     const byTouch = isTouch(event);
-    if (!byTouch || app.pointing.tapped === bit) this.flip(bit);
-    app.pointing.tapped = byTouch ? bit : null;
+    if (!byTouch || pointing.tapped === bit) this.flip(bit);
+    pointing.tapped = byTouch ? bit : null;
     if (!byTouch) return;
     event.stopPropagation();
-    app.pointing.hover(this.cell);
+    pointing.hover(this.cell);
     this.showTip(bit, event, true);
   }
 
@@ -168,7 +173,7 @@ class RegisterField {
 
   /** @param {HTMLElement} bit @param {ClientPoint} at */
   showTip(bit, at, byTouch = false) {
-    this.app.tooltip.show(at, () => this.bitFacts(bit, byTouch));
+    this.tooltip.show(at, () => this.bitFacts(bit, byTouch));
   }
 
   /** @param {HTMLElement} bit @param {boolean} byTouch */
@@ -180,7 +185,7 @@ class RegisterField {
     const change = byTouch ? "tap it again to flip it" : "click it, or press Space, to flip it";
     return [
       `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
-      `${holderNoun(this.app.content.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${holderNoun(this.content.instruction)} ${this.lane}, ${this.node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
       `${this.node.title} = ${text || bits}`,
       this.isResult ? "D is the result and cannot be changed" : change,
     ];
@@ -188,12 +193,12 @@ class RegisterField {
 
   /** @param {Field} field @param {number} lane */
   show(field, lane) {
-    const { app, node } = this;
+    const { node, content, selection } = this;
     const { matrix, small } = this.info;
     const { row, column } = field;
-    const held = app.selection.held();
+    const held = selection.held();
     const isHeld = held?.name === matrix.name && held.row === row && held.column === column;
-    node.classList.toggle("here", isHeld || app.selection.isAt({ name: matrix.name, row, column }));
+    node.classList.toggle("here", isHeld || selection.isAt({ name: matrix.name, row, column }));
     if (field === this.field && lane === this.lane) return;
     const moved = WHERE.some((key) => field[key] !== this.field[key]);
     if (moved || !this.cell) this.cell = { name: matrix.name, row, column };
@@ -205,7 +210,7 @@ class RegisterField {
     const where = `${matrix.label} row ${row} column ${column}`;
     this.value?.show(
       field.text,
-      `${element}, ${where}${small ? `, ${holderNoun(app.content.instruction)} ${lane}` : ""}`,
+      `${element}, ${where}${small ? `, ${holderNoun(content.instruction)} ${lane}` : ""}`,
       this.cell,
     );
     if (!moved) return;

@@ -25,7 +25,7 @@ export class TensorControls {
     const moved = make("span", "ptx-memory-controls ptx-move-controls", this.bar, {
       "data-testid": "move-controls",
     });
-    this.move = new Controls(view.app, moved, "data-move", (name, value, node) =>
+    this.move = new Controls(moved, "data-move", (name, value, node) =>
       view.app.send({ type: "set_move", name, text: String(value) }, { node }),
     );
     const controls = make("span", "ptx-memory-controls", this.bar);
@@ -60,7 +60,7 @@ export class TensorControls {
 
   update() {
     const { view } = this;
-    const { tensor, app, content } = view;
+    const { tensor, content } = view;
     const { move } = content.instruction;
     this.title.hidden = this.close.hidden = Boolean(move);
     const controls = move?.controls ?? [];
@@ -70,7 +70,7 @@ export class TensorControls {
         ...rest,
         choices: options,
         range: { min: 0, max: most ?? 0 },
-        disabled: app.isStatic,
+        disabled: content.isStatic,
       })),
     );
     this.updateTimes(move);

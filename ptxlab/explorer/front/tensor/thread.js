@@ -68,7 +68,7 @@ export class ThreadRegisters {
 
   listen() {
     const { view } = this;
-    const { app, pointing, selection } = view;
+    const { pointing, selection, tooltip } = view;
     this.number.addEventListener("change", () => {
       const thread = wholeNumber(this.number);
       if (thread !== null) selection.chooseLane(clamp(thread, 0, this.threads - 1));
@@ -91,7 +91,7 @@ export class ThreadRegisters {
       const [element] = word ? view.elements(word) : [];
       view.pointed = word && !element ? word : null;
       pointing.hover(element ? view.cellOf(element) : null);
-      if (word) app.tooltip.show(event, () => this.facts(word));
+      if (word) tooltip.show(event, () => this.facts(word));
     });
     this.list.addEventListener("pointerleave", () => {
       view.pointed = null;
@@ -136,8 +136,7 @@ export class ThreadRegisters {
     const { shape, column, pack } = { ...load, ...change };
     const count = change.count === undefined ? load.count : change.count;
     const lane = change.lane === undefined ? load.lane : change.lane;
-    const focused = app.focused();
-    app.send({ type: "show_load", shape, count, lane, column, pack }, focused ? { node: focused } : null);
+    app.send({ type: "show_load", shape, count, lane, column, pack });
     this.built = ""; // shows the load again, if it stays
     this.showLoad();
   }
@@ -226,8 +225,8 @@ export class ThreadRegisters {
   }
 
   showLoad() {
-    const { load, app } = this.view;
-    const isStatic = app.isStatic;
+    const { load } = this.view;
+    const { isStatic } = this.view.content;
     if (!load || load.mnemonic + load.column + load.lane === this.built) return;
     this.built = load.mnemonic + load.column + load.lane;
     const { shape, count, lane, most_column: most } = load.controls;

@@ -80,24 +80,24 @@ export class TensorView extends WordArea {
 
   /** @returns {LoadData | null} */
   get load() {
-    const load = this.app.model.get("load");
+    const load = this.content.model.get("load");
     return load?.mnemonic ? /** @type {LoadData} */ (load) : null;
   }
 
   // Closes shared memory, if that is open.
   toggle() {
-    const { app } = this;
+    const { app, scene } = this;
     if (app.memory.isOpen) app.send({ type: "hide_memory" });
     this.closed = this.isOpen;
     this.version += 1;
     app.refresh();
-    focusOn(this.isOpen ? this.input : app.scene.paneOf("D")?.input);
+    focusOn(this.isOpen ? this.input : scene.paneOf("D")?.input);
   }
 
   // Another instruction has other columns.
   follow() {
     const { tensor } = this.content.instruction;
-    const load = this.app.model.get("load") ?? null;
+    const load = this.content.model.get("load") ?? null;
     if (tensor === this.info && load === this.loaded) return;
     if (tensor !== this.info) {
       this.version += 1;
@@ -119,7 +119,7 @@ export class TensorView extends WordArea {
   layout() {
     this.node.hidden = !this.isOpen;
     if (!this.isOpen) return 0;
-    const { app, content } = this;
+    const { app, content, scene } = this;
     this.controls.update();
     const { move } = content.instruction;
     const beside = app.layoutWidth >= 900;
@@ -129,7 +129,7 @@ export class TensorView extends WordArea {
     const wide = app.layoutWidth - TENSOR_HEAD.left - panel - SCROLLBAR - 4 - this.gaps;
     const high = move
       ? this.roomForMove(beside || !withThread)
-      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - app.scene.stage.offsetTop));
+      : Math.max(MIN_LANES, TENSOR_SHARE * (viewHeight(app) - linesAbove(app) - scene.stage.offsetTop));
     const [columns, rows] = [this.allColumns, rowsOf(this.tensor)];
     const fit = {
       width: Math.min(wide / columns, move ? MAX_MOVED : 30),

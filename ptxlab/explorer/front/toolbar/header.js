@@ -22,7 +22,7 @@ export class Header {
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
-    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.helpSheet.open(), {
+    makeButton(this.node, "ptx-copy ptx-help", "?", () => app.help.open(), {
       "aria-haspopup": "dialog",
       title: "Keys, mouse and touch (?)",
       "aria-label": "keys, mouse and touch",
@@ -111,6 +111,10 @@ class NameBox {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
+    this.content = app.content;
+    this.selection = app.selection;
+    this.scene = app.scene;
+    this.problem = app.problem;
     this.node = make("span", "ptx-name-box", parent);
     this.input = makeTextInput(this.node, "ptx-name", {
       placeholder: "go to D[3][5]",
@@ -132,8 +136,8 @@ class NameBox {
 
   // Suggests a name that this instruction has.
   suggest() {
-    const { D, A } = this.app.content.matrices;
-    const named = this.app.content.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
+    const { D, A } = this.content.matrices;
+    const named = this.content.instruction.move ? `${(A ?? D).label}[3][1]` : "D[3][5]";
     this.input.placeholder = `go to ${named}`;
   }
 
@@ -144,25 +148,25 @@ class NameBox {
   }
 
   go() {
-    const { app } = this;
-    if (!this.input.value.trim() || !app.content.matrices.D) return;
-    const place = placeNamed(app.content, this.input.value);
+    const { app, content, selection, scene } = this;
+    if (!this.input.value.trim() || !content.matrices.D) return;
+    const place = placeNamed(content, this.input.value);
     this.report(place.problem ?? "");
-    if (place.lane !== undefined) app.selection.chooseLane(place.lane);
+    if (place.lane !== undefined) selection.chooseLane(place.lane);
     const name = place.cell?.name ?? place.line?.name;
     if (!name) return;
     const select = () => {
       if (place.cell) {
-        app.selection.select(place.cell);
-        app.scene.camera.goTo(place.cell);
+        selection.select(place.cell);
+        scene.camera.goTo(place.cell);
       }
-      if (place.line) app.selection.selectLine(place.line);
-      app.scene.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
+      if (place.line) selection.selectLine(place.line);
+      scene.paneOf(name)?.node.scrollIntoView({ block: "nearest" });
     };
-    if (app.content.instruction.move && place.cell) {
-      app.selection.select(place.cell, false);
+    if (content.instruction.move && place.cell) {
+      selection.select(place.cell, false);
       app.tensor.reveal(place.cell);
-    } else if (app.scene.paneOf(name)) select();
+    } else if (scene.paneOf(name)) select();
     else {
       app.set("show_c", true); // only C is not always shown
       window.setTimeout(select);

@@ -27,6 +27,9 @@ export class Timeline extends Player {
     const node = makeSection(parent, "", "the instruction, step by step", "timeline");
     super(node, { label: "timeline", name: "play the instruction", first: 1 });
     this.app = app;
+    this.content = app.content;
+    this.pointing = app.pointing;
+    this.scene = app.scene;
     this.parts = /** @type {(TimelinePart & PlayerPart)[]} */ ([]);
     this.frames = /** @type {Frame[]} */ ([]);
     this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
@@ -102,8 +105,8 @@ export class Timeline extends Player {
   // Frames are made anew when something else is sent; where the timeline stands stays, as long as it is about
   // the same.
   follow() {
-    const { app } = this;
-    const { instruction, matrices } = app.content;
+    const { app, content } = this;
+    const { instruction, matrices } = content;
     if (!matrices.A) return;
     const { sum } = this;
     const made = [
@@ -111,7 +114,7 @@ export class Timeline extends Player {
       sum,
       app.memory.sent,
       app.memory.isOpen,
-      app.content.isUnfolded("C"),
+      content.isUnfolded("C"),
       matrices.D.unknown,
     ];
     const isSame = made.every((each, index) => each === this.made[index]);
@@ -120,7 +123,7 @@ export class Timeline extends Player {
       return;
     }
     this.made = made;
-    this.parts = timelineParts(app.content, app.memory, sum).map((part) => ({
+    this.parts = timelineParts(content, app.memory, sum).map((part) => ({
       ...part,
       about: `${part.about}: go to where that begins`,
       steps: part.frames.length,
@@ -146,7 +149,7 @@ export class Timeline extends Player {
 
   // To where a link, a saved page or Python says.
   followStep() {
-    const step = this.app.model.get("step") ?? 0;
+    const step = this.content.model.get("step") ?? 0;
     if (this.timer || step === (this.idle ? 0 : this.at) || step > this.last) return;
     if (step) this.go(step);
     else this.goHome();
@@ -162,9 +165,9 @@ export class Timeline extends Player {
   // Wherever the focus is, but in text that is being typed.
   /** @param {KeyboardEvent} event */
   escape(event) {
-    const { app } = this;
+    const { app, scene } = this;
     if (event.key !== "Escape" || this.idle || app.picker.opened) return;
-    if (app.scene.panes.some((pane) => pane.editing)) return;
+    if (scene.panes.some((pane) => pane.editing)) return;
     consume(event);
     this.goHome();
   }
@@ -192,7 +195,8 @@ export class Timeline extends Player {
   // Python, links and saved pages know where it stands, not every frame on the way there.
   remember() {
     const step = this.idle ? 0 : this.at;
-    if (this.frames?.length && !this.timer && this.app.model.get("step") !== step) this.app.set("step", step);
+    if (this.frames?.length && !this.timer && this.content.model.get("step") !== step)
+      this.app.set("step", step);
   }
 
   /** @param {number} step @param {boolean} played */
@@ -203,16 +207,16 @@ export class Timeline extends Player {
 
   /** @param {boolean} played */
   show(played) {
-    const { app } = this;
+    const { app, pointing, scene } = this;
     if (app.memory.isOpen && this.movesOn !== this.movedOn) app.layout(); // other matrices are seen
     this.movedOn = this.movesOn;
     this.change();
     this.write();
-    if (this.current?.memory === undefined) app.scene.reveal(this.shown);
+    if (this.current?.memory === undefined) scene.reveal(this.shown);
     else app.memory.access.reveal();
     const { register } = this.current ?? {};
     if (register) app.panel.bring(register.name, register.register);
-    app.panel.highlight(app.pointing.hovered);
+    app.panel.highlight(pointing.hovered);
     app.status.update();
     if (played) this.fly();
   }
@@ -289,11 +293,11 @@ export class Timeline extends Player {
   // -- words --
 
   write() {
-    const { app, current } = this;
+    const { app, current, content } = this;
     const overview = app.memory.isOpen
       ? "play or drag to follow the access wavefront by wavefront"
       : (this.sum?.dot_product?.summary ??
-        `play or drag: ${app.content.instruction.move ? "its words on their way" : "from the operands to D"}`);
+        `play or drag: ${content.instruction.move ? "its words on their way" : "from the operands to D"}`);
     const text = current?.text() ?? overview;
     write(this.text, text);
     attribute(this.text, "title", text);
