@@ -316,10 +316,10 @@ type FieldNode = { node: HTMLElement; cell: () => Cell | null };
 
 // -- how a pane is laid out --
 
-/** A column of A, one of B and D, a row of A and D, and one of B, in pixels. */
-type CellSize = { kx: number; nx: number; rowM: number; rowK: number };
+/** The widths of a column of A and of one of B and D, the heights of a row of A and D and of one of B, in pixels. */
+type CellSize = { columnA: number; columnB: number; rowA: number; rowB: number };
 /** Their widths for condensed digits: all of them, fewer in every cell, and fewer in most. */
-type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "kx" | "nx">>;
+type NarrowestCells = Record<"full" | "all" | "most", Pick<CellSize, "columnA" | "columnB">>;
 /** Whether compressed A is above A, and how many times the rows of D are there: once more for C. */
 type Tiers = { tiers: number; aboveA: boolean; isAbove: boolean };
 /** Columns of A and of B, rows of B and of A; pixels between products. */
@@ -353,7 +353,8 @@ interface Layer {
 }
 /** A layer whose rows are not in parts needs no `down`. */
 type Plan = Omit<Layer, "down"> & { down?: Along };
-type Axis = "m" | "n" | "kx" | "ky";
+/** M down A and D, N across B and D, K across A, and K down B. */
+type Axis = "m" | "n" | "kOfA" | "kOfB";
 type Ink = {
   text: string;
   faint: string;

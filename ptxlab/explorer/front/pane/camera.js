@@ -10,7 +10,7 @@ export const WHOLE = 100; // percent at which all of the scene is seen,
 const NEAREST = 400; // and at which single bits are
 export const ZOOM_STEP = 25; // percent
 const PINCH_STEP = 5; // percent
-export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
+export const AXES = /** @type {const} */ (["m", "n", "kOfA", "kOfB"]);
 
 export class Camera {
   /** @param {Scene} scene */
@@ -146,7 +146,7 @@ function holdAnchors(scene, anchors) {
     scene.scroll[axis] = clamp(at - (held ?? view / 2), 0, Math.max(0, most));
   }
   const held = anchors.find(({ axis, isHeld }) => isHeld && axis.startsWith("k"));
-  if (held) scene.followK(/** @type {"kx" | "ky"} */ (held.axis));
+  if (held) scene.followK(/** @type {"kOfA" | "kOfB"} */ (held.axis));
 }
 
 // The rows and columns of the cell that the camera flies to, as parts of their matrix. Columns of A are rows of B.
@@ -161,7 +161,7 @@ function bandsOf(anchors) {
       pane.axes[0] === axis
         ? [x / total.width, (x + width) / total.width]
         : [y / total.height, (y + height) / total.height];
-    const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kx", "ky"] : [axis]);
+    const axes = /** @type {Axis[]} */ (axis.startsWith("k") ? ["kOfA", "kOfB"] : [axis]);
     bands.push(...axes.map((each) => ({ axis: each, start, end })));
   }
   return bands;

@@ -144,7 +144,12 @@ export class Corner {
       const pane = panes.find((each) => each.axes[along === "width" ? 0 : 1] === axis);
       return pane ? pane.total[along] : 0;
     };
-    const [a, n, b, m] = [long("kx", "width"), long("n", "width"), long("ky", "height"), long("m", "height")];
+    const [a, n, b, m] = [
+      long("kOfA", "width"),
+      long("n", "width"),
+      long("kOfB", "height"),
+      long("m", "height"),
+    ];
     const { tiers, aboveA, isAbove } = this.scene.plan.count;
     const first = aboveA ? Math.max(b, m) : b;
     const across = (this.size.width - 14) / (a + n);
@@ -171,8 +176,8 @@ export class Corner {
       const [x, y] = pane.axes;
       scene.scroll[x] = clamp(right * pane.total.width - pane.width / 2, 0, pane.farthest.x);
       scene.scroll[y] = clamp(down * pane.total.height - pane.height / 2, 0, pane.farthest.y);
-      if (x === "kx") scene.followK("kx");
-      else if (y === "ky") scene.followK("ky");
+      if (x === "kOfA") scene.followK("kOfA");
+      else if (y === "kOfB") scene.followK("kOfB");
       scene.syncScroll();
       return;
     }

@@ -26,22 +26,34 @@ import { isTinted } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
 import { filledRange } from "./fill_handle.js";
 
-const UNPLAYED = 0.6; // how far what the timeline does not show is dimmed,
-const UNKNOWN = 0.93; // and D before it is computed
-const MIN_DIGITS = 12.75; // size of digits, in pixels
-export const MIN_ROW = 13.5; // height of a line of them, which have no descenders
-export const MIN_LETTER = SMALLEST_TEXT * LETTER; // width of one of them where they are condensed to fit
-export const BESIDE_DIGITS = 4; // and what is left beside those: the gap between cells,
-const BEFORE_DIGITS = 2; // what is before them, where they do not touch those of the next cell,
-const AFTER_DIGITS = 1; // and what is behind them
-const MAX_DIGITS = 15; // at the first zoom; they grow with their cells
-export const LANE_NUMBER = 11; // size of a lane's number on its block, and the least height of that
-const MANY_CELLS = 1200; // from which small cells are drawn as a picture
-export const BIT_SIZE = { width: 20, height: 26 }; // where single bits are drawn
-export const BIT_HEAD = 34; // above them, for the value,
-export const BIT_FOOT = 22; // and below, for the lane and the register
-const SIGN = "#0072b2"; // as in the registers
+// How much of the paper's colour is over cells: over those that the timeline does not show, and over D before it
+// is computed.
+const UNPLAYED = 0.6;
+const UNKNOWN = 0.93;
+// Sizes of digits in pixels. MAX_DIGITS holds while the camera sees all; nearer, digits grow with their cells.
+const MIN_DIGITS = 12.75;
+const MAX_DIGITS = 15;
+export const MIN_ROW = 13.5; // the height of a line of digits, which have no descenders
+export const MIN_LETTER = SMALLEST_TEXT * LETTER; // the width of a digit that is condensed to fit
+// Room beside digits in pixels: BEFORE_DIGITS keeps them apart from those of the cell before, AFTER_DIGITS from the
+// edge of their own; both and the gap between cells are BESIDE_DIGITS.
+export const BESIDE_DIGITS = 4;
+const BEFORE_DIGITS = 2;
+const AFTER_DIGITS = 1;
+export const LANE_NUMBER = 11; // the size of a lane's number, and the least height of a block of cells that has one
+const MANY_CELLS = 1200; // from this number on, small cells are drawn as a picture
+// Where single bits are drawn: the size of one, and the heights left above them for the value and below them for
+// the lane and the register.
+export const BIT_SIZE = { width: 20, height: 26 };
+export const BIT_HEAD = 34;
+export const BIT_FOOT = 22;
+// The colours of the bits of a sign and an exponent, as in the registers.
+const SIGN = "#0072b2";
 const EXPONENT = "#e69f00";
+
+// Whether the cells of a matrix stand between those of another one: nibbles and scale factors.
+/** @param {Name} name */
+const isInlaid = (name) => name === "E" || name.startsWith("SF");
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
@@ -217,11 +229,11 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   const style = layerStyle(pane, layer);
   const { size, digits, inset, high, bits } = style;
   layer.digits = digits;
-  const isBetween = layer.name === "E" || layer.name.startsWith("SF"); // the cells of another matrix
+  const inlaid = isInlaid(layer.name);
   const paint = content.painter(matrix);
   const font = `${size}px ${ink.mono}`;
   const opacity = opacityIn(content, matrix, style);
-  const joins = !digits && !isBetween && !colour ? joinedCells(content, layer) : null;
+  const joins = !digits && !inlaid && !colour ? joinedCells(content, layer) : null;
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const { right, below } = joins?.(row, column) ?? { right: false, below: false };
@@ -233,7 +245,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     if (digits) {
       const isGhost = countsAsZero(content, matrix, index);
       const plain = isGhost ? ink.faint : ink.text;
-      setFont(context, font, !colour && (isGhost || isBetween) ? plain : text, "right");
+      setFont(context, font, !colour && (isGhost || inlaid) ? plain : text, "right");
       if (bits && !content.quiz.open) drawBits(content, context, matrix, index, place, bits);
       else {
         const lines = cellLines(content.matrices, matrix, index, style.label, style.letters);
@@ -250,27 +262,27 @@ export function drawLayer(pane, context, layer, some, colour = null) {
       context.clearRect(cell.x, cell.y, cell.width, cell.height);
       drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
     }
-  else if (digits || isBetween || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
+  else if (digits || inlaid || layer.shift || cellsInView(pane, layer) < MANY_CELLS)
     eachVisible(pane, layer, drawCell);
   else drawPicture(pane, context, layer, opacity);
   if (colour) return;
-  if (!digits && !isBetween) numberLanes(pane, context, layer);
+  if (!digits && !inlaid) numberLanes(pane, context, layer);
   // names of warps stay above what is drawn between the cells that they are on
   const [below] = pane.layers;
-  if (isBetween && below !== layer && !below.digits && content.instruction.lanes > 32)
+  if (inlaid && below !== layer && !below.digits && content.instruction.lanes > 32)
     numberLanes(pane, context, below);
 }
 
 // How strong the colour of a cell is: pale for what is not stored and, where values are shown, for zeros.
 /** @param {Content} content @param {Matrix} matrix @param {LayerStyle} style @returns {(index: number) => number} */
 function opacityIn(content, matrix, { grey, digits }) {
-  const isBetween = matrix.name === "E" || matrix.name.startsWith("SF");
-  const fades = !digits && !isBetween && content.display("label") !== "lane";
+  const inlaid = isInlaid(matrix.name);
+  const fades = !digits && !inlaid && content.display("label") !== "lane";
   return (index) => {
     if (grey) return 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey);
     if (matrix.unknown || countsAsZero(content, matrix, index)) return 0.22;
     if (fades && matrix.values[index] === 0) return 0.5;
-    return isBetween ? 0.4 : 1;
+    return inlaid ? 0.4 : 1;
   };
 }
 

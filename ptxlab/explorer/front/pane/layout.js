@@ -8,36 +8,50 @@ import { fewestLetters } from "../matrix/matrix.js";
 import { GUTTER } from "./edges.js";
 import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, MIN_LETTER, MIN_ROW } from "./draw.js";
 
+// Distances in pixels.
 const GAP = 14; // between A and D
-const BETWEEN_ROWS = 8; // between B and what is below it
-const CAPTION = 22; // height of a pane's name
-const HEAD = CAPTION + GUTTER.top;
-const STRIP = 22; // height of C while it is zero
-const DIGITS = 13; // size of digits that are read with ease
-const PADDING = 5; // beside the digits of a cell
-const ROW = 5; // above and below them
-const BETWEEN = 8; // pixels between two products
-const BITS_IN_ROW = 16; // of an element whose bits are drawn one by one
-const SHARE = 0.6; // of the scene, that D may take for its digits
-const MIN_OF_A = 0.22; // of the width, that A keeps,
-const MAX_OF_A = 0.68; // and that it may take from D
-const MIN_CORNER = 0.6; // of the width of C, from which A is widened for it
-const MIN_OF_B = 0.33; // of the height, that B keeps
-const LARGEST = 1.5; // how much larger cells of a small instruction may be
-const WIDEST = 1.8; // how far cells are widened to fill the view,
-const HIGHEST = 1.25; // and how far they are heightened
-const BESIDE = 428; // width of lanes and registers beside the scene
-const MIN_SCENE = 400; // width of a scene that has them beside it
-export const STACKED = 600; // below this width tools move into a box
-const MIN_VIEW = 560; // height to plan for in a frame that is as high as what is in it
+const BETWEEN_ROWS = 8; // between B and the matrices below it
+const BETWEEN_PRODUCTS = 8;
+const PADDING = 5; // left and right of the digits of a cell, together
+const ROW_PADDING = 5; // above and below the digits of a cell, together
+// Heights in pixels.
+const CAPTION = 22; // of a matrix's name
+const HEAD = CAPTION + GUTTER.top; // of a matrix's name and its column numbers
+const STRIP = 22; // of C while it is zero
+const STATUS = 40; // of the line about what is pointed at
+const TRACE_BUTTON = 30; // of the button below the timeline
+// The timeline's height is planned whatever it says now, so that cells do not shrink when it says more.
+export const TIMELINE = 60;
+const AROUND = 40; // of what a notebook shows above and below the Explorer
 const MIN_HEIGHT = 260; // of a scene
-const LOW = 330; // height of a scene that shows one matrix, while the memory of that is below it,
-const HIGHER = 48; // and how much higher it may be for its digits
-const STATUS = 40; // height of the line about what is pointed at
-const TRACE_BUTTON = 30; // of the button below the timeline,
-export const TIMELINE = 60; // and of the timeline, whatever it says now: cells do not shrink when it says more
-const AROUND = 40; // height that a notebook takes above and below
-const PASSES = 3; // in which the scene makes room for the legend
+const MIN_VIEW = 560; // that is planned for in a frame which is as high as its content
+// A scene up to LOW shows one matrix while the memory view is open below it; HIGHER is what it may grow by, so
+// that the matrix shows its digits.
+const LOW = 330;
+const HIGHER = 48;
+// Widths in pixels.
+const BESIDE = 428; // of lanes and registers beside the scene
+const MIN_SCENE = 400; // of a scene that has lanes and registers beside it
+export const STACKED = 600; // of the Explorer, below which tools move into a box
+// Digits of this size are read with ease.
+const DIGITS = 13;
+// Bits of an element in one row, where bits are drawn one by one.
+const BITS_IN_ROW = 16;
+// Shares of the scene. D may take SHARE of the width for its digits; A keeps at least MIN_OF_A of the width, and
+// takes up to MAX_OF_A of it from D; B keeps at least MIN_OF_B of the height.
+const SHARE = 0.6;
+const MIN_OF_A = 0.22;
+const MAX_OF_A = 0.68;
+const MIN_OF_B = 0.33;
+// A is widened to the width of C above it if it has at least this share of it.
+const MIN_CORNER = 0.6;
+// Factors by which legible cells may grow: to fill the height of the view where an instruction is small, to fill
+// the width of the scene, and to fill its height.
+const LARGEST = 1.5;
+const WIDEST = 1.8;
+const HIGHEST = 1.25;
+// The scene is planned this often at most, because the legend below it may need more room each time.
+const PASSES = 3;
 
 // The height in which everything should be seen at once: that of the part of the page that scrolls, or less
 // where the author of a notebook wants to have something else beside the Explorer on the first screen.
@@ -124,13 +138,13 @@ function planScene(app, width, beside, legend, isAbove) {
   };
   const { view, height: planned } = sceneHeight(app, count, legible, beside, legend);
   let { height, room, cells } = plan(planned);
-  const isWide = cells.kx >= widths.most.kx && cells.nx >= widths.most.nx;
+  const isWide = cells.columnA >= widths.most.columnA && cells.columnB >= widths.most.columnB;
   const needed = heightOf(extentOf(count, { ...cells, ...leastRows(legible) })) + height - room.height + 1;
   // the timeline is below the view where that alone makes rows high enough for digits
   if (isWide && needed > height && needed <= view) ({ height, room, cells } = plan(needed));
   // and the button below it, where that alone makes them high enough for numbers of lanes
-  const higher = cells.rowM < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
-  if (higher && higher.cells.rowM >= LANE_NUMBER) ({ height, room, cells } = higher);
+  const higher = cells.rowA < LANE_NUMBER ? plan(height + TRACE_BUTTON) : null;
+  if (higher && higher.cells.rowA >= LANE_NUMBER) ({ height, room, cells } = higher);
   const whole = isAbove ? withCorner(count, cells) : cells;
   return {
     height,
@@ -144,11 +158,11 @@ function planScene(app, width, beside, legend, isAbove) {
 function planOne(app, plan, height) {
   const name = app.memory.isOpen && !app.timeline.movesOn && app.memory.matrix?.name;
   const { count, legible, whole, width } = plan;
-  const across = name === "A" || name === "stored" ? "kx" : "nx";
-  const down = name === "B" ? "rowK" : "rowM";
+  const across = name === "A" || name === "stored" ? "columnA" : "columnB";
+  const down = name === "B" ? "rowB" : "rowA";
   const least = leastRows(legible)[down];
   if (!name || !app.content.isUnfolded(name) || height > LOW || whole[down] >= least) return null;
-  const [columns, rows] = [across === "kx" ? count.a : count.n, down === "rowK" ? count.b : count.m];
+  const [columns, rows] = [across === "columnA" ? count.a : count.n, down === "rowB" ? count.b : count.m];
   const around = HEAD + CAPTION + BETWEEN_ROWS + count.gaps;
   const needed = rows * least + around + 1;
   const high = needed <= height + HIGHER ? Math.max(height, needed) : height;
@@ -174,7 +188,7 @@ function withCorner(count, cells) {
   const { a, n } = extentOf(count, cells);
   if (n <= a || a < MIN_CORNER * n) return cells;
   const half = (a + n) / 2;
-  return { ...cells, kx: half / count.a, nx: (half - count.gaps) / count.n };
+  return { ...cells, columnA: half / count.a, columnB: (half - count.gaps) / count.n };
 }
 
 // Whether C is narrow enough for the corner left of B and above A.
@@ -191,7 +205,12 @@ export function showScene(scene) {
   const { nearness } = scene.camera;
   /** @param {keyof CellSize} side */
   const between = (side) => whole[side] * Math.max(1, nearest[side] / whole[side]) ** nearness;
-  const cells = { kx: between("kx"), nx: between("nx"), rowM: between("rowM"), rowK: between("rowK") };
+  const cells = {
+    columnA: between("columnA"),
+    columnB: between("columnB"),
+    rowA: between("rowA"),
+    rowB: between("rowB"),
+  };
   const extent = extentOf(count, cells);
   if (scene.plan.only) placeOne(scene, scene.plan.only, cells, extent);
   else placePanes(scene, cells, windows(extent, room), width);
@@ -215,7 +234,7 @@ export function legibleNearness({ whole, legible, nearest }) {
 function countCells(content, isAbove) {
   const { A, B, SFA, SFB, stored } = /** @type {AnyMatrices} */ (content.matrices);
   const products = content.instruction.mma_count;
-  const gaps = products > 1 ? products * BETWEEN : 0;
+  const gaps = products > 1 ? products * BETWEEN_PRODUCTS : 0;
   return {
     a: A.columns + (SFA ? SFA.columns * tagShare(content) : 0),
     n: B.columns,
@@ -238,12 +257,12 @@ function legibleCells(content) {
   const factors = SFB ? wide(content.labelSize(SFB).letters) : 0;
   /** @param {Matrix[]} matrices */
   const high = (...matrices) =>
-    Math.max(...matrices.map((matrix) => content.labelSize(matrix).lines)) * DIGITS + ROW;
+    Math.max(...matrices.map((matrix) => content.labelSize(matrix).lines)) * DIGITS + ROW_PADDING;
   return {
-    kx: a,
-    nx: Math.max(b, d, content.isUnfolded("C") ? c : 0, factors),
-    rowM: high(A, D),
-    rowK: high(B),
+    columnA: a,
+    columnB: Math.max(b, d, content.isUnfolded("C") ? c : 0, factors),
+    rowA: high(A, D),
+    rowB: high(B),
   };
 }
 
@@ -261,10 +280,10 @@ function nearestCells({ A, B, D }, legible, room) {
     6;
   const most = 0.45 * room.width;
   const sizes = {
-    kx: Math.min(most, wide(A)),
-    nx: Math.min(most, wide(B, D)),
-    rowM: high(A, D),
-    rowK: high(B),
+    columnA: Math.min(most, wide(A)),
+    columnB: Math.min(most, wide(B, D)),
+    rowA: high(A, D),
+    rowB: high(B),
   };
   const sides = /** @type {(keyof CellSize)[]} */ (Object.keys(sizes));
   for (const side of sides) sizes[side] = Math.max(sizes[side], 1.5 * legible[side]);
@@ -272,8 +291,8 @@ function nearestCells({ A, B, D }, legible, room) {
 }
 
 /** @param {CellCount} count @param {CellSize} cells @returns {Extent} */
-function extentOf({ a, n, b, m, gaps, tiers, aboveA, isAbove }, { kx, nx, rowM, rowK }) {
-  return { a: a * kx, n: n * nx + gaps, b: b * rowK, m: m * rowM + gaps, tiers, aboveA, isAbove };
+function extentOf({ a, n, b, m, gaps, tiers, aboveA, isAbove }, { columnA, columnB, rowA, rowB }) {
+  return { a: a * columnA, n: n * columnB + gaps, b: b * rowB, m: m * rowA + gaps, tiers, aboveA, isAbove };
 }
 
 // The height of B and what is beside it, and that of everything.
@@ -306,53 +325,62 @@ function sceneHeight(app, count, legible, beside, legend) {
 }
 
 // Rows whose lines of digits stand as close as they may.
-/** @param {Pick<CellSize, "rowM" | "rowK">} rows */
-function leastRows({ rowM, rowK }) {
+/** @param {Pick<CellSize, "rowA" | "rowB">} rows */
+function leastRows({ rowA, rowB }) {
   /** @param {number} row */
-  const least = (row) => ((row - ROW) / DIGITS) * MIN_ROW;
-  return { rowM: least(rowM), rowK: least(rowK) };
+  const least = (row) => ((row - ROW_PADDING) / DIGITS) * MIN_ROW;
+  return { rowA: least(rowA), rowB: least(rowB) };
 }
 
 // Cells with which all of it is seen. Those of D are legible as long as that leaves enough for A and B.
 /** @param {CellCount} count @param {CellSize} legible @param {Size} room @returns {CellSize} */
 function wholeCells(count, legible, { width, height }) {
   const { a, n, b, m, tiers, aboveA } = extentOf(count, legible);
-  let { kx, nx, rowM, rowK } = legible;
+  let { columnA, columnB, rowA, rowB } = legible;
   const wider = Math.min(width / (a + n), WIDEST);
-  if (wider >= 1) [kx, nx] = [kx * wider, nx * wider];
+  if (wider >= 1) [columnA, columnB] = [columnA * wider, columnB * wider];
   else {
     const wideA =
       n <= SHARE * width ? width - n : Math.min(a, clamp(a * wider, MIN_OF_A * width, MAX_OF_A * width));
-    kx = wideA / count.a;
-    nx = (width - wideA - count.gaps) / count.n;
+    columnA = wideA / count.a;
+    columnB = (width - wideA - count.gaps) / count.n;
   }
   const higher = Math.min(height / heightOf({ a, n, b, m, tiers, aboveA, isAbove: false }), HIGHEST);
   // all of them a little smaller, as long as their digits are drawn; then those of B
   const least = leastRows(legible);
-  if (higher * rowM >= least.rowM && higher * rowK >= least.rowK)
-    [rowM, rowK] = [rowM * higher, rowK * higher];
+  if (higher * rowA >= least.rowA && higher * rowB >= least.rowB)
+    [rowA, rowB] = [rowA * higher, rowB * higher];
   else {
     const most = height - (aboveA ? height / (1 + tiers) : Math.min(b, MIN_OF_B * height));
-    rowM = Math.min(rowM, (most / tiers - count.gaps) / count.m);
-    rowK = Math.min(rowK, (height - tiers * (count.m * rowM + count.gaps)) / count.b);
+    rowA = Math.min(rowA, (most / tiers - count.gaps) / count.m);
+    rowB = Math.min(rowB, (height - tiers * (count.m * rowA + count.gaps)) / count.b);
   }
-  return { kx, nx, rowM, rowK };
+  return { columnA, columnB, rowA, rowB };
 }
 
 // Cells that show all digits or, where there is no room for them, condensed and then rounded ones: in as many
 // matrices as can have their numbers.
 /** @param {CellCount} count @param {CellSize} legible @param {NarrowestCells} widths @param {Size} room @returns {CellSize} */
 function readableCells(count, legible, { full, all, most }, room) {
-  const choices = [full, all, { kx: most.kx, nx: all.nx }, { kx: all.kx, nx: most.nx }, most];
+  const choices = [
+    full,
+    all,
+    { columnA: most.columnA, columnB: all.columnB },
+    { columnA: all.columnA, columnB: most.columnB },
+    most,
+  ];
   const needed = [legible, ...choices.map((widths) => ({ ...legible, ...widths }))];
-  const fitting = needed.find(({ kx, nx }) => count.a * kx + count.n * nx + count.gaps <= room.width);
+  const fitting = needed.find(
+    ({ columnA, columnB }) => count.a * columnA + count.n * columnB + count.gaps <= room.width,
+  );
   if (fitting) return wholeCells(count, fitting, room);
   // numbers in as many as can have them, then all of their digits
   const plans = [legible, ...[full, most].map((widths) => ({ ...legible, ...widths }))];
   /** @param {CellSize} cells */
   const readable = (cells) =>
     [most, full].reduce(
-      (sum, { kx, nx }) => 2 * sum + Number(cells.kx > kx - 0.01) + Number(cells.nx > nx - 0.01),
+      (sum, { columnA, columnB }) =>
+        2 * sum + Number(cells.columnA > columnA - 0.01) + Number(cells.columnB > columnB - 0.01),
       0,
     );
   return plans
@@ -370,7 +398,7 @@ function narrowestCells(content) {
   const widths = (letters) => {
     /** @param {Matrix[]} matrices */
     const wide = (matrices) => Math.max(...matrices.map(letters)) * MIN_LETTER + BESIDE_DIGITS;
-    return { kx: wide([A]), nx: wide(beside) };
+    return { columnA: wide([A]), columnB: wide(beside) };
   };
   const full = widths((matrix) => content.labelSize(matrix).letters);
   if (!isValue) return { full, all: full, most: full };
@@ -421,7 +449,7 @@ function placePanes(scene, cells, seen, width) {
     const [name] = pane.names;
     const [right, down, wide, high] = places[name];
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
-    const row = name === "B" ? cells.rowK : cells.rowM;
+    const row = name === "B" ? cells.rowB : cells.rowA;
     pane.arrange(layersOf(scene, name, cells), row, { width: wide, height: high });
   }
   scene.corner.place({
@@ -447,7 +475,7 @@ function placeOne(scene, only, cells, { a, n, b, m }) {
     if (name === only) below = HEAD + Math.ceil(size.height) + BETWEEN_ROWS;
     else size.width = share - GUTTER.left;
     pane.node.style.transform = `translate(${right}px, ${down}px)`;
-    pane.arrange(layersOf(scene, name, cells), name === "B" ? cells.rowK : cells.rowM, size);
+    pane.arrange(layersOf(scene, name, cells), name === "B" ? cells.rowB : cells.rowA, size);
   }
   scene.corner.place({ width: 0, height: 0 });
 }
@@ -464,12 +492,12 @@ function tagShare(content) {
 }
 
 /** @param {Scene} scene @param {Name} name @param {CellSize} cells @returns {Plan[]} */
-function layersOf({ content, plan }, name, { kx, nx, rowM, rowK }) {
-  if (name === "A") return layersOfA(content, kx, rowM);
-  if (name === "B") return layersOfB(content, nx, rowK);
+function layersOf({ content, plan }, name, { columnA, columnB, rowA, rowB }) {
+  if (name === "A") return layersOfA(content, columnA, rowA);
+  if (name === "B") return layersOfB(content, columnB, rowB);
   return name === "stored"
-    ? layersOfStored(content.instruction, plan.count, kx)
-    : layersOfD(content, name, nx, rowM);
+    ? layersOfStored(content.instruction, plan.count, columnA)
+    : layersOfD(content, name, columnB, rowA);
 }
 
 // A with the scale factor of each block of a row before it; several products have a gap between them.
@@ -522,7 +550,7 @@ function layersOfB(content, width, row) {
         name: "B",
         ...across,
         per: B.columns / B.products.count,
-        period: across.period / B.products.count + BETWEEN,
+        period: across.period / B.products.count + BETWEEN_PRODUCTS,
       },
     ];
   if (!SFB) return [{ name: "B", ...across }];
@@ -541,7 +569,7 @@ function layersOfD(content, name, width, row) {
   const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
   if (!matrix.products) return [across];
   const { count } = matrix.products;
-  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN];
+  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN_PRODUCTS];
   return [
     {
       ...across,
@@ -555,5 +583,5 @@ function layersOfD(content, name, width, row) {
 // Rows in parts with a gap after each.
 /** @param {number} per @param {number} size @returns {Along} */
 function withGaps(per, size) {
-  return { per, period: per * size + BETWEEN, offset: 0, size };
+  return { per, period: per * size + BETWEEN_PRODUCTS, offset: 0, size };
 }

@@ -10,7 +10,7 @@ import { Pane } from "./pane.js";
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
 /** @type {Record<string, Axis[]>} */
-const AXES_OF = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
+const AXES_OF = { A: ["kOfA", "m"], stored: ["kOfA", "m"], B: ["n", "kOfB"], D: ["n", "m"], C: ["n", "m"] };
 
 export class Scene {
   /** @param {App} app */
@@ -19,7 +19,7 @@ export class Scene {
     this.content = app.content;
     this.theme = app.theme;
     this.panes = /** @type {Pane[]} */ ([]);
-    this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
+    this.scroll = { m: 0, n: 0, kOfA: 0, kOfB: 0 };
     this.plan = /** @type {ScenePlan} */ ({}); // for every zoom
     this.camera = new Camera(this);
     this.stage = make("div", "ptx-stage");
@@ -73,21 +73,21 @@ export class Scene {
     if (x && pane.total.width > pane.width + 1) this.scroll[x] = pane.at.x;
     if (y && pane.total.height > pane.height + 1) this.scroll[y] = pane.at.y;
     if (AXES.every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
-    if (this.scroll.kx !== before.kx) this.followK("kx");
-    else if (this.scroll.ky !== before.ky) this.followK("ky");
+    if (this.scroll.kOfA !== before.kOfA) this.followK("kOfA");
+    else if (this.scroll.kOfB !== before.kOfB) this.followK("kOfB");
     this.syncScroll();
   }
 
   // Rows of B follow columns of A, and the other way round.
-  /** @param {"kx" | "ky"} leading */
+  /** @param {"kOfA" | "kOfB"} leading */
   followK(leading) {
     /** @param {Name} name */
     const find = (name) => /** @type {Pane} */ (this.panes.find((pane) => pane.names[0] === name));
     const [A, B] = [find("A"), find("B")];
     const [wide, high] = [A.total.width, B.total.height];
-    if (leading === "kx")
-      this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, high - B.height));
-    else this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, wide - A.width));
+    if (leading === "kOfA")
+      this.scroll.kOfB = Math.min((this.scroll.kOfA / wide) * high, Math.max(0, high - B.height));
+    else this.scroll.kOfA = Math.min((this.scroll.kOfB / high) * wide, Math.max(0, wide - A.width));
   }
 
   // Scrolls the marked cells into view.
