@@ -123,7 +123,7 @@ type AxisBand = { axis: Axis; start: number; end: number };
 type Place = { x: number; y: number; width: number; height: number };
 type Size = { width: number; height: number };
 /** The room for headings, the classes of the frame and of the text box, and what else the text box has. */
-type ScrollAreaParts = {
+type GridParts = {
   head: { left: number; top: number };
   frame: string;
   input: string;
@@ -581,30 +581,51 @@ type CellGroup = { first: number; last: number; cells: number[] };
 type PlayerPart = { name: string; about: string; steps: number };
 type PlayerOptions = { label: string; name: string; pace?: number; first?: number };
 
-/** A view of words of memory, and what it says about them to what all such views do. */
-type WordView<Word> = import("./common/scroll_area.js").WordArea<Word> & {
-  readonly isOpen: boolean;
-  /** Whether the chosen word can be changed, and its text; "" if there is nothing in it. */
+/** What a view tells the grid that it is. */
+type GridView = import("./common/canvas_grid.js").CanvasGrid & {
+  /** Whether the chosen place can be changed, and its text; "" if there is nothing in it. */
   readonly editable: boolean;
-  wordText(): string;
-  /** How far keys go: rows of a page, and words to the ends of a row. */
-  readonly reach: { page: number; home: number; end: number };
-  draw(): void;
-  wordUnder(event: ClientPoint): Word | null;
-  cellUnder(event: ClientPoint): Cell | null;
-  wordFacts(word: Word): string[];
-  freeFacts(word: Word): string[];
-  placeOf(word: Word): Place;
-  /** The word of the selected cell. */
-  selected(): Word | null;
-  /** The nearest word that there is. */
-  limited(word: Word): Word;
-  below(rows: number): Word;
-  step(down: number, right: number): void;
-  chooseThread(word: Word): void;
-  /** Sends what was typed; returns whether the word can be changed. */
+  chosenText(): string;
+  scrolled(): void;
+  point(event: MouseEvent): void;
+  leave(): void;
+  /** Returns whether there is something to choose. */
+  press(event: MouseEvent): boolean;
+  tap(event: MouseEvent): void;
+  edit(event?: ClientPoint | null): void;
+  /** The text box gets the focus. */
+  enter(): void;
+  /** Where a key leads that ends typing; null for a key of the text. */
+  afterTyping(event: KeyboardEvent): (() => void) | null;
+  keyOnPlaces(event: KeyboardEvent): boolean;
+  /** Sends what was typed; returns whether the place can be changed. */
   write(text: string): boolean;
 };
+/** A view of words of memory. */
+type WordView<Word> = import("./common/canvas_grid.js").WordGrid<Word> &
+  GridView & {
+    readonly isOpen: boolean;
+    /** What words look like besides what is in them. */
+    readonly style: string;
+    /** How far keys go: rows of a page, and words to the ends of a row. */
+    readonly reach: { page: number; home: number; end: number };
+    shownMatrices(): (Matrix | undefined)[];
+    drawWords(): void;
+    drawMarks(): void;
+    changedPlaces(before: Matrix, matrix: Matrix): Place[];
+    wordUnder(event: ClientPoint): Word | null;
+    cellUnder(event: ClientPoint): Cell | null;
+    wordFacts(word: Word): string[];
+    freeFacts(word: Word): string[];
+    placeOf(word: Word): Place;
+    /** The word of the selected cell. */
+    selected(): Word | null;
+    /** The nearest word that there is. */
+    limited(word: Word): Word;
+    below(rows: number): Word;
+    step(down: number, right: number): void;
+    chooseThread(word: Word): void;
+  };
 /** A word of tensor memory. */
 type TensorWord = { lane: number; column: number };
 

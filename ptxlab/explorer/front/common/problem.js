@@ -3,7 +3,6 @@
 
 import { clamp, focusOn, make, makeButton, write } from "./util.js";
 import { GUTTER } from "../pane/edges.js";
-import { openEditor } from "../pane/input.js";
 
 const FIELD_GAP = 5; // between the field and the sentence
 let count = 0; // of boxes on the page, for their ids
@@ -136,7 +135,7 @@ function refusalBox(pane, refusal) {
     button("Edit again", `Open the cell with ${refusal.text}`, () => {
       dismiss();
       selection.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
-      openEditor(pane, refusal.text);
+      pane.openEditor(refusal.text);
     });
   }
   button("Discard", "Keep the cells as they were (Escape)", dismiss);

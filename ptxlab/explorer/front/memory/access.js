@@ -24,9 +24,9 @@ export class Access {
     const { byte } = this.view.map;
     const first = byte.reduce((least, at, index) => (isMoved(index) ? Math.min(least, at) : least), Infinity);
     if (first === Infinity) return;
-    const { scroller, row, height } = this.view;
+    const { scroller, cell, height } = this.view;
     const { y } = bytesPlace(this.view, first, WORD);
-    scroller.scrollTop = clamp(scroller.scrollTop, y + row - height, y);
+    scroller.scrollTop = clamp(scroller.scrollTop, y + cell.height - height, y);
   }
 
   // Whether a cell is moved in the current step; null if all are shown.

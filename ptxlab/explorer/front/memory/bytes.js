@@ -135,23 +135,24 @@ function bytePainter({ app, map, controls: { colour } }, matrix) {
 
 // Where some bytes of one line are, in the pixels of what scrolls.
 /** @param {MemoryView} view @param {number} address @param {number} size @returns {Place} */
-export function bytesPlace({ word, row, theme }, address, size) {
+export function bytesPlace({ cell, theme }, address, size) {
   /** @param {number} at */
-  const x = (at) => Math.round((at / WORD) * word * theme.ratio) / theme.ratio;
+  const x = (at) => Math.round((at / WORD) * cell.width * theme.ratio) / theme.ratio;
   const [line, at] = [Math.floor(address / LINE), address % LINE];
-  return { x: x(at), y: line * row, width: x(at + size) - x(at), height: row };
+  return { x: x(at), y: line * cell.height, width: x(at + size) - x(at), height: cell.height };
 }
 
 /** @param {MemoryView} view */
-function visibleLines({ scroller, row, height, data }) {
-  const first = Math.floor(scroller.scrollTop / row);
-  const last = Math.min(data.size / LINE - 1, Math.floor((scroller.scrollTop + height) / row));
+function visibleLines({ scroller, cell, height, data }) {
+  const first = Math.floor(scroller.scrollTop / cell.height);
+  const last = Math.min(data.size / LINE - 1, Math.floor((scroller.scrollTop + height) / cell.height));
   return [first, last];
 }
 
 /** @param {MemoryView} view @param {Matrix} matrix */
 export function drawMemory(view, matrix) {
-  const { base, map, row, word, content, theme } = view;
+  const { base, map, cell, content, theme } = view;
+  const { width: word, height: row } = cell;
   const context = view.contextOf(base);
   const paint = bytePainter(view, matrix);
   const [first, last] = visibleLines(view);
@@ -219,7 +220,8 @@ function wordText({ map, data }, matrix, address, label) {
 
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} first @param {number} last */
 function drawHeads(view, context, first, last) {
-  const { row, word, scroller, theme } = view;
+  const { cell, scroller, theme } = view;
+  const { width: word, height: row } = cell;
   setFont(context, `11px ${theme.ink.mono}`, theme.ink.faint, "right");
   context.fillText("bank", MEMORY_HEAD.left - 5, MEMORY_HEAD.top - 6);
   const each = Math.max(1, Math.ceil(10 / row));
@@ -327,7 +329,8 @@ function dimOthers(view, context, isMoved) {
 // The headings of a byte's line and bank.
 /** @param {MemoryView} view @param {CanvasRenderingContext2D} context @param {number} address */
 function litHeads(view, context, address) {
-  const { row, word, scroller, theme } = view;
+  const { cell, scroller, theme } = view;
+  const { width: word, height: row } = cell;
   const line = Math.floor(address / LINE);
   const y = MEMORY_HEAD.top + line * row - scroller.scrollTop + row / 2;
   const x = MEMORY_HEAD.left + bankOf(address) * word + word / 2 - scroller.scrollLeft;

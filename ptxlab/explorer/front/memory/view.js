@@ -15,7 +15,7 @@ import {
 } from "../common/util.js";
 import { Controls } from "../common/controls.js";
 import { nextInBar, roveTabindex } from "../common/roving_tabindex.js";
-import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
+import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { laneNames } from "../matrix/describe.js";
 import { cellOfIndex, cellText, changedCells, holderOf } from "../matrix/matrix.js";
 import { viewHeight } from "../pane/layout.js";
@@ -43,8 +43,8 @@ const LINE_HEIGHT = { least: 13, most: 18 }; // of a line
 const MAX_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
-/** @extends {WordArea<number>} */
-export class MemoryView extends WordArea {
+/** @extends {WordGrid<number>} */
+export class MemoryView extends WordGrid {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     super(app, MEMORY_HEAD, "word", 0);
@@ -52,9 +52,6 @@ export class MemoryView extends WordArea {
     this.wantsFocus = false; // when it has opened
     this.first = 0; // the first byte of the matrix
     this.moved = false; // whether that is to be scrolled to
-    this.painted = /** @type {Matrix | null} */ (null);
-    this.word = 0; // the width of a word in pixels,
-    this.row = 0; // and the height of a line
     this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
@@ -71,7 +68,7 @@ export class MemoryView extends WordArea {
     this.access = new Access(this);
     this.text = make("output", "ptx-memory-text", this.node);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    this.listenToWords();
+    this.listen();
   }
 
   // -- what is shown --
@@ -131,14 +128,14 @@ export class MemoryView extends WordArea {
     write(this.text, data.facts.join(" · "));
     const lines = data.size / LINE;
     const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
-    this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
-    const scrolls = lines * this.row > room + 1;
-    const height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
+    const row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
+    const scrolls = lines * row > room + 1;
+    const height = scrolls ? Math.floor(room / row) * row : lines * row;
     const wide = app.layoutWidth - MEMORY_HEAD.left - (scrolls ? SCROLLBAR : 0) - 4;
     const fit = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
-    this.word = fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS;
-    this.resize({ width: wide, height }, { width: 32 * this.word, height: lines * this.row });
-    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * this.row;
+    this.cell = { width: fit + ((WORD_NEAR - fit) * this.zoom) / ZOOMS, height: row };
+    this.resize({ width: wide, height }, { width: 32 * this.cell.width, height: lines * row });
+    if (this.moved) this.scroller.scrollTop = Math.floor(this.first / LINE) * row;
     this.moved = false;
     this.drawn = "";
     this.placeInput();
@@ -147,36 +144,29 @@ export class MemoryView extends WordArea {
     return this.node.offsetHeight + 6;
   }
 
-  // The bytes are drawn again only if they, or how they look, changed.
-  draw() {
-    const { matrix } = this;
-    if (!this.isOpen || !matrix || !this.word) return;
-    const { scrollLeft, scrollTop } = this.scroller;
-    const drawn = [
-      this.content.look,
-      this.controls.colour,
-      scrollLeft,
-      scrollTop,
-      this.word,
-      this.row,
-    ].join();
-    if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
-    if (drawn === this.drawn && this.painted?.info === matrix.info) this.flash(this.painted, matrix);
-    [this.drawn, this.painted] = [drawn, matrix];
-    this.drawMarks();
+  get style() {
+    return this.controls.colour;
   }
 
-  // What an edit changed is seen for a moment, as in the matrices.
+  shownMatrices() {
+    return [this.matrix];
+  }
+
+  drawWords() {
+    if (this.matrix) drawMemory(this, this.matrix);
+  }
+
   /** @param {Matrix} before @param {Matrix} matrix */
-  flash(before, matrix) {
-    for (const index of changedCells(before, matrix).slice(0, MAX_FLASHES)) {
+  changedPlaces(before, matrix) {
+    const cells = changedCells(before, matrix).slice(0, MAX_FLASHES);
+    return cells.map((index) => {
       const { x, y, width, height } = bytesPlace(this, this.map.byte[index], this.map.unit);
-      this.flashPlace({ x, y, width: width - 1, height: height - 1 });
-    }
+      return { x, y, width: width - 1, height: height - 1 };
+    });
   }
 
   drawMarks() {
-    if (this.isOpen && this.matrix && this.word) drawMemoryMarks(this, this.matrix);
+    if (this.isOpen && this.matrix && this.cell.width) drawMemoryMarks(this, this.matrix);
   }
 
   // -- pointing --
@@ -185,14 +175,14 @@ export class MemoryView extends WordArea {
   /** @param {ClientPoint} event */
   wordUnder(event) {
     const { x, y } = this.pointUnder(event);
-    const [line, at] = [Math.floor(y / this.row), Math.floor((x / this.word) * WORD)];
+    const [line, at] = [Math.floor(y / this.cell.height), Math.floor((x / this.cell.width) * WORD)];
     return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : null;
   }
 
   /** @param {ClientPoint} event */
   cellUnder(event) {
     const address = this.wordUnder(event);
-    const at = (this.pointUnder(event).x / this.word) * WORD;
+    const at = (this.pointUnder(event).x / this.cell.width) * WORD;
     return address === null ? null : this.cellIn(address, clamp(at - Math.floor(at), 0, 0.999));
   }
 
@@ -255,7 +245,7 @@ export class MemoryView extends WordArea {
 
   get reach() {
     const inLine = this.at % LINE;
-    const page = Math.max(1, Math.floor(this.height / this.row) - 1);
+    const page = Math.max(1, Math.floor(this.height / this.cell.height) - 1);
     return { page, home: -inLine / WORD, end: (LINE - WORD - inLine) / WORD };
   }
 
@@ -300,7 +290,7 @@ export class MemoryView extends WordArea {
     return Boolean(this.matrix?.editable);
   }
 
-  wordText() {
+  chosenText() {
     const number = this.matrix ? numberAt(this.map, this.data, this.matrix, this.at, WORD) : null;
     return number === null ? "" : hex(number, 32);
   }

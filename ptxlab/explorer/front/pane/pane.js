@@ -1,14 +1,15 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { clamp, focusOn, focusedIn, make, makeButton, paint, write } from "../common/util.js";
+import { ARROWS, clamp, focusOn, focusedIn, make, makeButton, paint, write } from "../common/util.js";
+import { editText, indexOfCell } from "../matrix/matrix.js";
 import { legendOf } from "../matrix/colours.js";
 import { GUTTER, headings } from "./edges.js";
-import { ScrollArea } from "../common/scroll_area.js";
+import { CanvasGrid } from "../common/canvas_grid.js";
 import { holderNoun } from "../matrix/describe.js";
 import { drawPane, drawPaneMarks, numbersShown } from "./draw.js";
 import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
-import { listenToPane } from "./input.js";
+import { keyOnCells, listenToPane } from "./input.js";
 
 const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"]; // captions
 
@@ -31,7 +32,7 @@ function lengthOf(caption) {
   return Math.max(...boxes.map(({ right }) => right)) - Math.min(...boxes.map(({ left }) => left));
 }
 
-export class Pane extends ScrollArea {
+export class Pane extends CanvasGrid {
   /** @param {App} app @param {Scene} scene @param {Name[]} names @param {Axis[]} axes */
   constructor(app, scene, names, axes) {
     super(app, {
@@ -65,6 +66,7 @@ export class Pane extends ScrollArea {
     this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
     this.shownRefusal = /** @type {Refusal | null} */ (null);
     listenToPane(this);
+    this.listen();
   }
 
   // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
@@ -345,9 +347,10 @@ export class Pane extends ScrollArea {
     };
   }
 
-  // The row or column whose heading is under the pointer.
+  // The row or column whose number is under the pointer.
   /** @param {MouseEvent} event @returns {Line | null} */
-  heading(event) {
+  lineAt(event) {
+    if (event.target !== this.frame) return null;
     const box = this.scroller.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const layer = this.layers[0];
@@ -357,6 +360,109 @@ export class Pane extends ScrollArea {
     if (y >= 0 || x < 0 || x >= this.width) return null;
     const inProduct = layer.shift ? px % layer.shift(layer.down.per) : px;
     return { name: layer.name, column: this.columnAt(layer, inProduct, 0) };
+  }
+
+  // -- as a grid, in which the selected cell is the chosen place --
+
+  scrolled() {
+    this.scene.scrolled(this);
+  }
+
+  /** @param {MouseEvent} event */
+  point(event) {
+    const { selection, scene, pointing } = this;
+    const hit = this.hit(event);
+    scene.camera.pointer = { x: event.clientX, y: event.clientY };
+    pointing.hover(hit, event);
+    if (hit && this.dragging && hit.name === selection.mark?.name)
+      selection.select({ ...selection.mark, row2: hit.row, column2: hit.column }, false);
+  }
+
+  leave() {
+    this.scene.camera.pointer = null;
+    this.pointing.hover(null);
+  }
+
+  /** @param {MouseEvent} event */
+  press(event) {
+    const { mark } = this.selection;
+    const hit = this.hit(event);
+    if (!hit) return false;
+    this.dragging = true;
+    window.addEventListener("pointerup", () => (this.dragging = false), { once: true });
+    const isExtended = event.shiftKey && mark?.name === hit.name;
+    this.selection.select(isExtended ? { ...mark, row2: hit.row, column2: hit.column } : hit);
+    return true;
+  }
+
+  // A tap shows what pointing shows and selects the cell; a second one opens it. One on a number selects its row or
+  // column.
+  /** @param {MouseEvent} event */
+  tap(event) {
+    const { pointing, selection } = this;
+    const line = this.lineAt(event);
+    if (line) {
+      selection.selectLine(line);
+      pointing.hoverLine(line, event);
+      return;
+    }
+    const hit = this.hit(event);
+    if (!hit || this.editing) return;
+    const opens = this.tapped && selection.isAt(hit) && this.content.matrices[hit.name].editable;
+    this.tapped = true;
+    if (opens) pointing.hover(null);
+    this.prepareForTap(opens);
+    if (opens) this.openEditor();
+    else {
+      selection.select(hit);
+      pointing.hover(hit, event);
+    }
+  }
+
+  enter() {
+    const { mark } = this.selection;
+    if (mark && this.names.includes(mark.name)) this.app.drawMarksSoon();
+    else this.selection.select(this.left ?? { name: this.names[0], row: 0, column: 0 });
+  }
+
+  // Digits that are too small to be read are brought near first.
+  edit() {
+    const { mark } = this.selection;
+    if (mark && this.has(mark.name) && !this.layer(mark.name).digits) this.scene.camera.goTo(mark);
+    else this.openEditor();
+  }
+
+  get editable() {
+    const { mark } = this.selection;
+    return Boolean(mark && this.names.includes(mark.name) && this.content.matrices[mark.name].editable);
+  }
+
+  chosenText() {
+    const mark = /** @type {Mark} */ (this.selection.mark);
+    const matrix = this.content.matrices[mark.name];
+    return editText(matrix, indexOfCell(matrix, mark));
+  }
+
+  /** @param {string} text */
+  write(text) {
+    const { mark } = this.selection; // none if another instruction was chosen in the meantime
+    if (mark) this.app.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
+    return mark !== null;
+  }
+
+  // Enter and Tab go on to the next cell; arrows up and down, too, while those to the sides are keys of the text.
+  /** @param {KeyboardEvent} event */
+  afterTyping({ key, shiftKey }) {
+    const { selection } = this;
+    const arrow = ARROWS[key];
+    if (key === "Enter") return () => selection.move(1, 0, false, true);
+    if (key === "Tab") return () => selection.move(0, shiftKey ? -1 : 1, false, true);
+    return arrow?.[0] ? () => selection.move(...arrow) : null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyOnPlaces(event) {
+    return keyOnCells(this, event);
   }
 
   draw() {

@@ -2,7 +2,7 @@
 
 import { attribute, fillSelect, make, makeIcon, makeSelect, paint, write } from "../common/util.js";
 import { Controls } from "../common/controls.js";
-import { ZOOMS } from "../common/scroll_area.js";
+import { ZOOMS } from "../common/canvas_grid.js";
 import { tint } from "../memory/bytes.js";
 import { roveTabindex, nextInBar } from "../common/roving_tabindex.js";
 import { operandColour } from "./draw.js";

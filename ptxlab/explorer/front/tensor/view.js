@@ -2,7 +2,7 @@
 // tcgen05.ld reads from it. It is below the matrices of tcgen05, and each highlights cells of the other.
 
 import { clamp, consume, focusOn, hex, make, makeSection } from "../common/util.js";
-import { SCROLLBAR, WordArea, ZOOMS } from "../common/scroll_area.js";
+import { SCROLLBAR, WordGrid, ZOOMS } from "../common/canvas_grid.js";
 import { cellOfIndex, cellText, changedCells, editText, indexOfCell, laneOf } from "../matrix/matrix.js";
 import { linesAbove, viewHeight } from "../pane/layout.js";
 import {
@@ -39,17 +39,15 @@ const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
 const MAX_RUNS_LIT = 128; // of neighbouring words that an edit changed
 const THREAD_PANEL = 356; // width of the registers beside it
 
-/** @extends {WordArea<TensorWord>} */
-export class TensorView extends WordArea {
+/** @extends {WordGrid<TensorWord>} */
+export class TensorView extends WordGrid {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     super(app, TENSOR_HEAD, "tensor-word", { lane: 0, column: 0 });
     this.closed = false;
     this.before = false; // whether C is shown, which is D before the instruction
     this.colour = /** @type {TensorColour} */ ("row");
-    this.cell = { width: 0, height: 0 }; // of a word, in pixels
     this.marked = ""; // what the canvas of marks shows
-    this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
     this.info = /** @type {TensorInfo | undefined} */ (undefined);
     this.loaded = /** @type {Sent<LoadData> | null} */ (null);
     this.pictures = /** @type {HTMLCanvasElement[]} */ ([]); // a pixel for every word, of each CTA
@@ -61,7 +59,7 @@ export class TensorView extends WordArea {
     body.append(this.frame);
     this.thread = new ThreadRegisters(this, body);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    this.listenToWords();
+    this.listen();
   }
 
   // -- what is shown --
@@ -198,35 +196,19 @@ export class TensorView extends WordArea {
 
   // -- drawing --
 
-  // The words are drawn again only if they, or how they look, changed.
+  get style() {
+    return `${this.colour} ${this.before}`;
+  }
+
   draw() {
-    const { content } = this;
     if (!this.isOpen || !this.cell.width) return;
-    const { scrollLeft, scrollTop } = this.scroller;
-    const matrices = this.shownMatrices();
-    const drawn = [
-      content.look,
-      this.colour,
-      this.before,
-      this.version,
-      scrollLeft,
-      scrollTop,
-      this.cell.width,
-      this.cell.height,
-      this.width,
-      this.height,
-    ].join();
-    const changed = matrices.some((matrix, index) => matrix !== this.painted[index]);
-    if (drawn !== this.drawn || changed) drawTensor(this);
-    if (drawn === this.drawn)
-      matrices.forEach((matrix, index) => {
-        const earlier = this.painted[index];
-        if (matrix && earlier?.info === matrix.info) this.flash(earlier, matrix);
-      });
-    [this.drawn, this.painted] = [drawn, matrices];
+    super.draw();
     this.thread.update();
     this.placeInput();
-    this.drawMarks();
+  }
+
+  drawWords() {
+    drawTensor(this);
   }
 
   /** @returns {(Matrix | undefined)[]} */
@@ -241,20 +223,20 @@ export class TensorView extends WordArea {
     return matrixOf(this.content.matrices, name, this.before);
   }
 
-  // What an edit changed is seen for a moment, as in the matrices.
+  // Neighbours are lit together.
   /** @param {Matrix} before @param {Matrix} matrix */
-  flash(before, matrix) {
+  changedPlaces(before, matrix) {
     const { place } = matrix;
-    if (!place) return;
+    if (!place) return [];
     const words = changedCells(before, matrix).map((index) => place.lane[index] * 1024 + place.column[index]);
     const sorted = [...new Set(words)].sort((one, other) => one - other);
     const starts = sorted.filter((word, index) => sorted[index - 1] !== word - 1).slice(0, MAX_RUNS_LIT);
-    for (const start of starts) {
-      let count = 1; // neighbours are lit together
+    return starts.map((start) => {
+      let count = 1;
       while (sorted[sorted.indexOf(start) + count] === start + count) count += 1;
       const { x, y, width, height } = wordsPlace(this, start >> 10, start & 1023, count);
-      this.flashPlace({ x, y, width: Math.max(3, width), height: Math.max(3, height) });
-    }
+      return { x, y, width: Math.max(3, width), height: Math.max(3, height) };
+    });
   }
 
   drawMarks() {
@@ -375,7 +357,7 @@ export class TensorView extends WordArea {
     return Boolean(this.chosen?.editable);
   }
 
-  wordText() {
+  chosenText() {
     const elements = this.elements(this.at);
     const { matrices, instruction } = this.content;
     if (instruction.move) return editText(matrices[elements[0].name], elements[0].index);

@@ -1,4 +1,6 @@
-// The base of panes and of the views of memory: two canvases behind a scrolling element, with a text box on it.
+// A grid on a canvas, as the panes, shared memory and tensor memory are: two canvases behind an element that scrolls,
+// places to point at and to choose, and a text box over the chosen one. A view says what is where, what is drawn,
+// and what is sent when a place is typed over (`GridView` in types.d.ts).
 
 import {
   ARROWS,
@@ -21,8 +23,8 @@ export const SCROLLBAR = 10; // the room that is left for one
 export const ZOOMS = 6; // steps from all words to words that can be read
 const PINCH_FACTOR = 1.3; // for one of them
 
-export class ScrollArea {
-  /** @param {App} app @param {ScrollAreaParts} parts */
+export class CanvasGrid {
+  /** @param {App} app @param {GridParts} parts */
   constructor(app, { head, frame, input, attributes, bar = SCROLLBAR }) {
     this.app = app;
     this.content = app.content;
@@ -116,6 +118,49 @@ export class ScrollArea {
     this.scroller.scrollLeft = clamp(scrollLeft, x + width - this.width, x);
   }
 
+  // -- the pointer and the keyboard --
+
+  /** @this {GridView} */
+  listen() {
+    const { app, frame, scroller, input } = this;
+    scroller.addEventListener("scroll", () => this.scrolled());
+    onMouse(scroller, "pointermove", (event) => this.point(event));
+    onMouse(scroller, "pointerleave", () => this.leave());
+    scroller.addEventListener("pointerdown", (event) => {
+      const isText = event.target === input && this.editing;
+      if (event.button === 0 && !isTouch(event) && !isText && this.press(event)) event.preventDefault();
+    });
+    frame.addEventListener("click", (event) => {
+      if (isTouch(event)) this.tap(event);
+    });
+    scroller.addEventListener("dblclick", (event) => this.edit(event));
+    input.addEventListener("focus", () => this.enter());
+    input.addEventListener("blur", () => {
+      this.commit();
+      app.drawMarksSoon();
+    });
+    input.addEventListener("input", () => this.beginTyping());
+    input.addEventListener("keydown", (event) => {
+      if (this.editing ? this.keyWhileTyping(event) : this.keyOnPlaces(event)) consume(event);
+    });
+  }
+
+  // Keys are handled if these return true.
+  /** @this {GridView} @param {KeyboardEvent} event */
+  keyWhileTyping(event) {
+    const goOn = this.afterTyping(event);
+    if (runsCell(event)) {
+      this.commit();
+      return false;
+    }
+    if (event.key === "Escape") this.stopTyping();
+    else if (goOn) {
+      this.commit();
+      goOn();
+    } else return false;
+    return true;
+  }
+
   // -- the text box --
 
   /** @param {Place} place */
@@ -128,16 +173,49 @@ export class ScrollArea {
     return this.input.classList.contains("editing");
   }
 
-  closeTextBox() {
+  /** @this {GridView} */
+  beginTyping() {
+    if (this.editable) this.input.classList.add("editing");
+    else this.input.value = "";
+    this.app.drawMarksSoon();
+  }
+
+  // Opens the chosen place with what is in it, or with a text that was refused.
+  /** @this {GridView} */
+  openEditor(text = this.editable ? this.chosenText() : "") {
+    if (!text || !this.editable || this.editing) return;
+    this.input.value = text;
+    this.beginTyping();
+    this.input.select();
+  }
+
+  // Taps open a place only the second time, with a keyboard, which appears only for a field that gets the focus.
+  /** @param {boolean} opens */
+  prepareForTap(opens) {
+    this.input.inputMode = opens ? "text" : "none";
+    if (!opens) return;
+    this.input.blur();
+    focusOn(this.input);
+  }
+
+  stopTyping() {
     this.input.classList.remove("editing");
     this.input.value = "";
+    this.app.drawMarksSoon();
+  }
+
+  /** @this {GridView} */
+  commit() {
+    if (!this.editing) return;
+    const text = this.input.value.trim();
+    this.stopTyping();
+    if (text) this.write(text);
   }
 }
 
-// Shared or tensor memory: words to point at and to choose, and a text box over the chosen one. A subclass says
-// where words are, what is in them, and what is sent when one is typed over.
+// Shared or tensor memory: a grid of words.
 /** @template Word */
-export class WordArea extends ScrollArea {
+export class WordGrid extends CanvasGrid {
   /** @param {App} app @param {{ left: number, top: number }} head @param {string} id @param {Word} first */
   constructor(app, head, id, first) {
     super(app, {
@@ -150,28 +228,16 @@ export class WordArea extends ScrollArea {
     this.pointed = /** @type {Word | null} */ (null); // a word without a cell
     this.version = 0; // how often something else was shown
     this.drawn = ""; // what the canvas shows
+    this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
+    this.cell = { width: 0, height: 0 }; // of a word, in pixels
     this.zoom = 0; // steps
     this.hasDigits = false; // whether words are drawn with what is in them
   }
 
   /** @this {WordView<Word>} */
-  listenToWords() {
-    const { app, scroller, input, pointing } = this;
-    scroller.addEventListener("scroll", () => this.draw());
-    onMouse(scroller, "pointermove", (event) => this.point(event));
-    onMouse(scroller, "pointerleave", () => {
-      this.pointed = null;
-      pointing.hover(null);
-    });
-    scroller.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
-      event.preventDefault();
-      this.press(event);
-    });
-    scroller.addEventListener("click", (event) => {
-      if (isTouch(event) && !this.editing) this.tap(event);
-    });
-    scroller.addEventListener("dblclick", (event) => this.edit(event));
+  listen() {
+    const { scroller } = this;
+    super.listen();
     listenForWheel(scroller, (event) => this.zoomBy(event.deltaY < 0 ? 1 : -1, event));
     listenForPinch(
       scroller,
@@ -179,18 +245,34 @@ export class WordArea extends ScrollArea {
       (begun, factor, middle) =>
         this.zoomBy(begun + Math.round(Math.log(factor) / Math.log(PINCH_FACTOR)) - this.zoom, middle),
     );
-    input.addEventListener("focus", () => {
-      this.placeInput();
-      app.drawMarksSoon();
+  }
+
+  /** @this {WordView<Word>} */
+  scrolled() {
+    this.draw();
+  }
+
+  // The words are drawn again only if they, or how they look, changed. What an edit changed is seen for a moment, as
+  // in the panes.
+  /** @this {WordView<Word>} */
+  draw() {
+    if (!this.isOpen || !this.cell.width) return;
+    const { scrollLeft, scrollTop } = this.scroller;
+    const { cell, width, height } = this;
+    const matrices = this.shownMatrices();
+    const drawn = JSON.stringify([
+      [this.content.look, this.style, this.version],
+      [scrollLeft, scrollTop, cell, width, height],
+    ]);
+    const isSame = drawn === this.drawn;
+    if (!isSame || matrices.some((matrix, index) => matrix !== this.painted[index])) this.drawWords();
+    matrices.forEach((matrix, index) => {
+      const before = this.painted[index];
+      if (!isSame || !matrix || before?.info !== matrix.info) return;
+      for (const place of this.changedPlaces(before, matrix)) this.flashPlace(place);
     });
-    input.addEventListener("blur", () => {
-      this.commit();
-      app.drawMarksSoon();
-    });
-    input.addEventListener("input", () => this.beginTyping());
-    input.addEventListener("keydown", (event) => {
-      if (this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event)) consume(event);
-    });
+    [this.drawn, this.painted] = [drawn, matrices];
+    this.drawMarks();
   }
 
   // What is under the pointer: its cell, or a word that is free.
@@ -206,34 +288,43 @@ export class WordArea extends ScrollArea {
     if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
   }
 
+  leave() {
+    this.pointed = null;
+    this.pointing.hover(null);
+  }
+
   /** @this {WordView<Word>} @param {ClientPoint} event */
   press(event) {
     const word = this.wordUnder(event);
-    if (word === null) return;
+    if (word === null) return true;
     const cell = this.cellUnder(event);
     this.chooseThread(word);
     if (cell) this.selection.select(cell, false);
     this.goTo(word);
+    return true;
   }
 
   // The second tap on a word opens it.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   tap(event) {
-    const { input } = this;
+    if (this.editing) return;
     const word = this.wordUnder(event);
     const isAgain =
-      document.activeElement === input &&
+      document.activeElement === this.input &&
       word !== null &&
       JSON.stringify(this.at) === JSON.stringify(this.limited(word));
-    input.inputMode = isAgain ? "text" : "none";
-    if (isAgain) {
-      input.blur(); // a keyboard appears only for a field that gets the focus
-      focusOn(input);
-      this.edit();
-    } else {
+    this.prepareForTap(isAgain);
+    if (isAgain) this.edit();
+    else {
       this.press(event);
       this.point(event);
     }
+  }
+
+  /** @this {WordView<Word>} */
+  enter() {
+    this.placeInput();
+    this.app.drawMarksSoon();
   }
 
   /** @this {WordView<Word>} @param {Word} word */
@@ -290,55 +381,28 @@ export class WordArea extends ScrollArea {
     this.draw();
   }
 
-  // -- typing --
+  // -- typing and keys --
 
   /** @this {WordView<Word>} */
   beginTyping() {
-    if (!this.editable) {
-      this.input.value = "";
-      return;
-    }
-    this.input.classList.add("editing");
-    this.tooltip.hide();
+    super.beginTyping();
+    if (this.editing) this.tooltip.hide();
   }
 
   // Words without digits come near first, as cells do.
   /** @this {WordView<Word>} @param {ClientPoint | null} point */
   edit(point = null) {
-    if (!this.hasDigits && this.zoom < ZOOMS) {
-      this.zoomBy(ZOOMS, point);
-      return;
-    }
-    const text = this.editable && !this.editing ? this.wordText() : "";
-    if (!text) return;
-    this.input.value = text;
-    this.beginTyping();
-    this.input.select();
-  }
-
-  /** @this {WordView<Word>} */
-  commit() {
-    if (!this.editing) return;
-    const text = this.input.value.trim();
-    this.closeTextBox();
-    if (text) this.write(text);
-  }
-
-  // -- keys: true for those that are handled --
-
-  /** @this {WordView<Word>} @param {KeyboardEvent} event */
-  keyWhileTyping(event) {
-    if (event.key === "Escape") this.closeTextBox();
-    else if (event.key === "Enter") {
-      this.commit();
-      if (runsCell(event)) return false;
-      this.goTo(this.below(1));
-    } else return false;
-    return true;
+    if (!this.hasDigits && this.zoom < ZOOMS) this.zoomBy(ZOOMS, point);
+    else this.openEditor();
   }
 
   /** @this {WordView<Word>} @param {KeyboardEvent} event */
-  keyOnWords(event) {
+  afterTyping(event) {
+    return event.key === "Enter" ? () => this.goTo(this.below(1)) : null;
+  }
+
+  /** @this {WordView<Word>} @param {KeyboardEvent} event */
+  keyOnPlaces(event) {
     if (hasModifier(event)) return false;
     if (event.key === "+" || event.key === "-") {
       this.zoomBy(event.key === "+" ? 1 : -1);
