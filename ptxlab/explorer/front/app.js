@@ -50,7 +50,6 @@ export class App {
     this.model = model;
     this.layoutWidth = 0; // the width that everything is laid out for
     this.layoutHeight = 0; // and the height
-    this.drawsSoon = false;
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.send = this.send.bind(this);
     this.root = make("div", "ptx-explorer", el, {
@@ -74,9 +73,10 @@ export class App {
     this.panel = new Panel(this, this.scene.beside);
     this.motion = new Motion(this);
     this.status = new Status(this, this.root);
+    this.timeline = new Timeline(this, this.root);
     this.memory = new MemoryView(this, this.root);
     this.tensor = new TensorView(this, this.root);
-    this.timeline = new Timeline(this, this.root);
+    this.root.append(this.timeline.node);
     this.tracePanel = new TracePanel(this, this.root);
     this.root.append(this.problem.box, this.help.node, this.tooltip.node);
     const { scene, tensor } = this;
@@ -136,7 +136,7 @@ export class App {
         if (focused) this.keepFocus();
       });
     model.on("change:notice", () => this.layout()); // it takes a line above the matrices
-    model.on("change:refusal", () => this.drawMarksSoon());
+    model.on("change:refusal", () => this.pointing.drawMarksSoon());
     model.on("change:quiz", () => {
       this.quiz.follow();
       if (this.content.quiz.open && !this.timeline.idle) this.timeline.goHome();
@@ -313,31 +313,6 @@ export class App {
     this.memory.draw();
     this.tensor.draw();
     this.selection.placeInput();
-  }
-
-  // Draws once per event, however often it is called, and in this frame: there is time left in it.
-  drawMarksSoon() {
-    if (this.drawsSoon) return;
-    this.drawsSoon = true;
-    queueMicrotask(() => {
-      this.drawsSoon = false;
-      this.drawMarks();
-      this.tooltip.draw();
-    });
-  }
-
-  drawMarks() {
-    for (const pane of this.scene.panes) pane.drawMarks();
-    this.memory.drawMarks();
-    this.tensor.drawMarks();
-    this.tooltip.drawLens();
-  }
-
-  // A trait that the page may change, in Python as well.
-  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
-  set(name, value) {
-    this.model.set(name, value);
-    this.model.save_changes();
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again. A

@@ -6,6 +6,7 @@ type CellSelection = import("./matrix/selection.js").Selection;
 type Content = import("./matrix/content.js").Content;
 type Header = import("./toolbar/header.js").Header;
 type MemoryView = import("./memory/view.js").MemoryView;
+type Panel = import("./registers/panel.js").Panel;
 type Pane = import("./pane/pane.js").Pane;
 type Picker = import("./picker/picker.js").Picker;
 type QuizState = import("./quiz/state.js").QuizState;

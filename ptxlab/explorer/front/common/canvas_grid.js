@@ -31,6 +31,7 @@ export class CanvasGrid {
     this.theme = app.theme;
     this.pointing = app.pointing;
     this.selection = app.selection;
+    this.timeline = app.timeline;
     this.scene = app.scene;
     this.tooltip = app.tooltip;
     this.problem = app.problem;
@@ -122,7 +123,7 @@ export class CanvasGrid {
 
   /** @this {GridView} */
   listen() {
-    const { app, frame, scroller, input } = this;
+    const { frame, scroller, input, pointing } = this;
     scroller.addEventListener("scroll", () => this.scrolled());
     onMouse(scroller, "pointermove", (event) => this.point(event));
     onMouse(scroller, "pointerleave", () => this.leave());
@@ -137,7 +138,7 @@ export class CanvasGrid {
     input.addEventListener("focus", () => this.enter());
     input.addEventListener("blur", () => {
       this.commit();
-      app.drawMarksSoon();
+      pointing.drawMarksSoon();
     });
     input.addEventListener("input", () => this.beginTyping());
     input.addEventListener("keydown", (event) => {
@@ -177,7 +178,7 @@ export class CanvasGrid {
   beginTyping() {
     if (this.editable) this.input.classList.add("editing");
     else this.input.value = "";
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   // Opens the chosen place with what is in it, or with a text that was refused.
@@ -201,7 +202,7 @@ export class CanvasGrid {
   stopTyping() {
     this.input.classList.remove("editing");
     this.input.value = "";
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   /** @this {GridView} */
@@ -278,14 +279,14 @@ export class WordGrid extends CanvasGrid {
   // What is under the pointer: its cell, or a word that is free.
   /** @this {WordView<Word>} @param {MouseEvent} event */
   point(event) {
-    const { app, pointing, tooltip } = this;
+    const { pointing, tooltip } = this;
     const [word, cell] = [this.wordUnder(event), this.cellUnder(event)];
     const before = JSON.stringify(this.pointed);
     this.pointed = cell ? null : word;
     pointing.hover(cell);
     if (cell) tooltip.show(event, () => pointing.facts(cell));
     else if (word !== null) tooltip.show(event, () => this.freeFacts(word));
-    if (before !== JSON.stringify(this.pointed)) app.drawMarksSoon();
+    if (before !== JSON.stringify(this.pointed)) pointing.drawMarksSoon();
   }
 
   leave() {
@@ -324,7 +325,7 @@ export class WordGrid extends CanvasGrid {
   /** @this {WordView<Word>} */
   enter() {
     this.placeInput();
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   /** @this {WordView<Word>} @param {Word} word */
@@ -339,7 +340,7 @@ export class WordGrid extends CanvasGrid {
     this.scrollTo(this.placeOf(this.at));
     this.placeInput();
     if (focus) focusOn(this.input);
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   /** @this {WordView<Word>} */

@@ -50,7 +50,7 @@ export class Tooltip {
     if (!this.last) return;
     this.flashes = true;
     if (this.next === undefined) this.next = this.last;
-    this.app.drawMarksSoon();
+    this.app.pointing.drawMarksSoon();
   }
 
   hide() {

@@ -28,6 +28,13 @@ export class Content {
     this.widestLabels = /** @type {Record<string, number[]>} */ ({}); // letters in A, B, D and C, by what is shown
   }
 
+  // A trait that the page may change, in Python as well.
+  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
+  set(name, value) {
+    this.model.set(name, value);
+    this.model.save_changes();
+  }
+
   // Returns whether every matrix of the instruction has arrived.
   read() {
     const { model, instruction, matrices } = this;

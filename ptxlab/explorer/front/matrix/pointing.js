@@ -15,6 +15,7 @@ export class Pointing {
     this.tapped = /** @type {Element | null} */ (null); // the bit that the last tap showed
     this.frame = 0; // in which what is pointed at will be shown
     this.shown = ""; // what is shown as such
+    this.drawsSoon = false;
   }
 
   // What was pointed at is gone.
@@ -55,7 +56,7 @@ export class Pointing {
       const pointed = JSON.stringify([this.hovered, this.line]);
       if (pointed !== this.shown) {
         this.shown = pointed;
-        app.drawMarks(); // first: a canvas that is given a font makes the browser lay out what was written
+        this.drawMarks(); // first: a canvas that is given a font makes the browser lay out what was written
         app.status.update();
         app.panel.highlight(this.content.quiz.open ? null : this.hovered);
         app.tensor.thread.highlight();
@@ -64,6 +65,25 @@ export class Pointing {
     };
     this.frame = requestAnimationFrame(show);
     nextTask(show);
+  }
+
+  // Draws once per event, however often it is called, and in this frame: there is time left in it.
+  drawMarksSoon() {
+    if (this.drawsSoon) return;
+    this.drawsSoon = true;
+    queueMicrotask(() => {
+      this.drawsSoon = false;
+      this.drawMarks();
+      this.app.tooltip.draw();
+    });
+  }
+
+  drawMarks() {
+    const { scene, memory, tensor, tooltip } = this.app;
+    for (const pane of scene.panes) pane.drawMarks();
+    memory.drawMarks();
+    tensor.drawMarks();
+    tooltip.drawLens();
   }
 
   stop() {

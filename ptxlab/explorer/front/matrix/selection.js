@@ -36,7 +36,7 @@ export class Selection {
   /** @param {number} lane */
   chooseLane(lane) {
     this.lane = null; // what is chosen now counts
-    this.app.set("lane", lane);
+    this.content.set("lane", lane);
   }
 
   // Whether a cell is the selected one, or where the selection began.
@@ -114,7 +114,7 @@ export class Selection {
   show(focus = false) {
     this.placeInput(focus);
     this.app.status.update();
-    this.app.drawMarksSoon();
+    this.pointing.drawMarksSoon();
   }
 
   placeInput(focus = false) {

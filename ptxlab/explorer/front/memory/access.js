@@ -12,8 +12,8 @@ export class Access {
 
   /** @returns {MemoryStep | undefined} the one that the timeline shows */
   get current() {
-    const { app, sent, isOpen } = this.view;
-    const index = app.timeline?.current?.memory;
+    const { sent, isOpen, timeline } = this.view;
+    const index = timeline.current?.memory;
     return isOpen && index !== undefined ? sent.steps?.[index] : undefined;
   }
 

@@ -124,8 +124,8 @@ export const tint = (number) => (number % 8) * 4 + (Math.floor(number / 8) % 4);
 
 // The appearance of the cells, by the meaning of the colours.
 /** @param {MemoryView} view @param {Matrix} matrix @returns {Painter} */
-function bytePainter({ app, map, controls: { colour } }, matrix) {
-  const { colours } = app.theme;
+function bytePainter({ theme, map, controls: { colour } }, matrix) {
+  const { colours } = theme;
   const { columns, lane } = matrix;
   if (colour === "row") return (index) => colours[tint(Math.floor(index / columns))];
   if (colour === "column") return (index) => colours[tint(index % columns)];

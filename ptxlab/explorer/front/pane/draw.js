@@ -78,7 +78,7 @@ function eachVisible(pane, layer, call) {
 /** @param {Pane} pane */
 export function drawPane(pane) {
   if (!pane.layers.length) return;
-  const { app, layers, content, theme } = pane;
+  const { layers, content, theme, pointing } = pane;
   const matrices = layers.map((layer) => content.matrices[layer.name]);
   // the shade of these cells, and of cells in no lane, depends on the largest value
   const byValue = content.display("colour_by") === "value";
@@ -89,7 +89,7 @@ export function drawPane(pane) {
     matrices.map((matrix) => (byValue || !matrix.lane ? largest(matrix) : 0)),
   ]);
   if (drawn === pane.drawn && matrices.every((matrix, index) => matrix === pane.painted[index])) {
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
     return;
   }
   const sharp = [theme.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
@@ -107,7 +107,7 @@ export function drawPane(pane) {
   // a selector moves them to other lanes
   if (matrices.some((matrix, index) => matrix.maps !== pane.painted[index]?.maps)) pane.marked = "";
   [pane.drawn, pane.painted] = [drawn, matrices];
-  app.drawMarksSoon();
+  pointing.drawMarksSoon();
   if (isSame || changes.every((cells) => cells?.length === 0)) return;
   const context = pane.contextOf(pane.base, !kept);
   pane.clip(context);
@@ -556,7 +556,7 @@ function drawNibble(context, ink, code, { x, y, width, height }) {
 // Everything that is marked in a pane, as plain data: if it is the same as before, nothing is drawn.
 /** @param {Pane} pane */
 function marksOf(pane) {
-  const { app, content, pointing, selection } = pane;
+  const { content, pointing, selection, timeline } = pane;
   const { hovered } = pointing;
   const { mark } = selection;
   const here = (/** @type {{ name: Name }} */ { name }) => pane.has(name);
@@ -573,10 +573,10 @@ function marksOf(pane) {
       ...(hovered?.name && here(hovered) ? [hovered] : []),
       ...related,
     ]),
-    steps: app.timeline.shown.filter(here),
+    steps: timeline.shown.filter(here),
     tags: tagsOf(pane),
-    progress: app.timeline.progress,
-    isPlayed: Boolean(app.timeline.current),
+    progress: timeline.progress,
+    isPlayed: Boolean(timeline.current),
     quiz: Object.entries(content.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: mark && here(mark) ? selection.range() : null,
@@ -702,7 +702,7 @@ function markPlace(pane, { name, row, column, row2 = row, column2 = column }) {
 // Everything but what the timeline shows; D before it is computed, too.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark[]} marks */
 function dimUnplayed(pane, context, marks) {
-  const isBefore = pane.has("D") && pane.app.timeline.current?.isBefore;
+  const isBefore = pane.has("D") && pane.timeline.current?.isBefore;
   const all = { x: GUTTER.left, y: GUTTER.top, width: pane.width, height: pane.height };
   fillBox(context, all, pane.theme.ink.paper, isBefore ? UNKNOWN : UNPLAYED);
   if (isBefore) return;
@@ -733,7 +733,7 @@ function partsOfMark(pane, { name, row, column, row2 = row, column2 = column }, 
 // so far.
 /** @param {Pane} pane @returns {(Cell & { text: string })[]} */
 function tagsOf(pane) {
-  const { timeline } = pane.app;
+  const { timeline } = pane;
   const { matrices } = pane.content;
   const step = timeline.current?.step;
   if (!step || step.role === "align") return [];
@@ -774,7 +774,7 @@ function drawValueTag(pane, context, { name, row, column, text }) {
 /** @param {Pane} pane @param {Mark[]} marks @param {number} index @returns {Place} */
 function easedPlace(pane, marks, index) {
   const place = markPlace(pane, marks[index]);
-  const { mark, part } = pane.app.timeline.earlier(marks, index);
+  const { mark, part } = pane.timeline.earlier(marks, index);
   if (!mark) return place;
   const before = markPlace(pane, mark);
   /** @param {keyof Place} side */

@@ -188,9 +188,9 @@ export class Pane extends CanvasGrid {
 
   // C is a strip while it is zero; this opens it.
   addFold() {
-    const { app, isFolded, content } = this;
+    const { isFolded, content } = this;
     const { label } = content.matrices.C;
-    const press = () => app.set("show_c", isFolded);
+    const press = () => content.set("show_c", isFolded);
     if (!isFolded && !content.model.get("show_c")) return; // it is not zero
     makeButton(this.caption, "ptx-show-memory", isFolded ? "edit" : "fold", press, {
       tabindex: "-1",
@@ -421,7 +421,7 @@ export class Pane extends CanvasGrid {
 
   enter() {
     const { mark } = this.selection;
-    if (mark && this.names.includes(mark.name)) this.app.drawMarksSoon();
+    if (mark && this.names.includes(mark.name)) this.pointing.drawMarksSoon();
     else this.selection.select(this.left ?? { name: this.names[0], row: 0, column: 0 });
   }
 

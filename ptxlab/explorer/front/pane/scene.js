@@ -124,6 +124,6 @@ export class Scene {
     const range = controls.find(({ trait }) => trait === "zoom")?.range;
     if (!range) return;
     this.camera.point = point;
-    this.app.set("zoom", clamp(Math.round(percent), WHOLE, range.max));
+    this.content.set("zoom", clamp(Math.round(percent), WHOLE, range.max));
   }
 }

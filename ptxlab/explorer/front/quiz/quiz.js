@@ -161,7 +161,7 @@ export class Quiz {
     if (isNew && question) this.comeNear(question);
     if (verdict && !before) this.showAnswer(verdict);
     this.takeFocus(isNew);
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
   }
 
   // There are no questions about moves.

@@ -16,6 +16,10 @@ export class Panel {
     this.pointing = app.pointing;
     this.selection = app.selection;
     this.content = app.content;
+    this.scene = app.scene;
+    this.tooltip = app.tooltip;
+    this.problem = app.problem;
+    this.send = app.send;
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
@@ -164,7 +168,7 @@ export class Panel {
 
   /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
   drawBlock(place, { name, count, page, from, to }, registers, columns) {
-    const { app, content } = this;
+    const { content } = this;
     const matrix = content.matrices[name === "A" && content.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, {
       "data-operand": name,
@@ -184,7 +188,7 @@ export class Panel {
       if (columns > 1) make("label", "", block).textContent = String(register);
       const small = columns > 1;
       const info = { name, register, matrix, count: registers[register].fields.length, small };
-      const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
+      const updates = Array.from({ length: columns }, () => drawRegister(this, block, info));
       this.updates.push((now, lanes) =>
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
       );
@@ -214,13 +218,12 @@ export class Panel {
 
 const MAX_PINNED = 4; // lanes beside the chosen one
 export class Lanes {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
-    this.theme = app.theme;
-    this.pointing = app.pointing;
-    this.selection = app.selection;
-    this.content = app.content;
+  /** @param {Pick<App, "content" | "theme" | "pointing" | "selection">} parts @param {HTMLElement} parent */
+  constructor({ content, theme, pointing, selection }, parent) {
+    this.theme = theme;
+    this.pointing = pointing;
+    this.selection = selection;
+    this.content = content;
     this.key = "";
     this.following = false; // whether the focus goes to the lane that is chosen next
     this.title = make("div", "ptx-lane-title", parent);
@@ -230,7 +233,7 @@ export class Lanes {
     this.group = make("span", "", this.title, {
       title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });
-    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(app.content.lane), {
+    this.pin = makeButton(this.title, "ptx-pin", "", () => this.toggle(content.lane), {
       title:
         "Keep this lane's registers and outline in view beside those of the next lane you choose (on a lane: Ctrl+click or Space)",
     });
@@ -248,7 +251,7 @@ export class Lanes {
     const { pinned } = this.content;
     const others = pinned.filter((each) => each !== lane);
     // if there are too many, the oldest is removed
-    this.app.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
+    this.content.set("pinned", pinned.includes(lane) ? others : [...pinned, lane].slice(-MAX_PINNED));
   }
 
   focus() {

@@ -11,32 +11,32 @@ const NO_FIELD = { bits: "", low: -1, element: -1, row: -1, column: -1, text: ""
 
 // Draws a register and returns a function that shows its content: {hex, fields} of a lane.
 /**
- * @param {App} app
+ * @param {Panel} panel
  * @param {HTMLElement} parent
  * @param {RegisterInfo} info
  * @returns {(content: Register, lane: number) => void}
  */
-export function drawRegister(app, parent, info) {
+export function drawRegister(panel, parent, info) {
   const { name, register, matrix, count, small } = info;
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line, { text: register });
   const word = small ? line : make("div", "ptx-word", line);
   const box = /** @type {TextBox<number>} */ (
-    new TextBox(app, word, {
+    new TextBox(panel, word, {
       classes: "ptx-hex",
       readOnly: name === "D",
-      send: (text, lane, origin) => app.send({ type: "set_register", name, lane, register, text }, origin),
+      send: (text, lane, origin) => panel.send({ type: "set_register", name, lane, register, text }, origin),
     })
   );
   Object.assign(box.node.dataset, { operand: name, register });
   const place = small ? null : make("span", "ptx-where", word);
   const strip = make("div", `ptx-fields of-${count}`, line);
-  const fields = Array.from({ length: count }, () => new RegisterField(app, strip, info));
+  const fields = Array.from({ length: count }, () => new RegisterField(panel, strip, info));
   return (content, lane) => {
     attribute(box.node, "data-lane", lane);
     box.show(
       content.hex,
-      `${name}, ${holderNoun(app.content.instruction)} ${lane}, register ${register}, hexadecimal`,
+      `${name}, ${holderNoun(panel.content.instruction)} ${lane}, register ${register}, hexadecimal`,
       lane,
     );
     if (place) write(place, placeOf(matrix, content.fields));
@@ -70,15 +70,15 @@ const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.b
 
 // One element: its bits (a click flips one), its value, and its cell.
 class RegisterField {
-  /** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info */
-  constructor(app, strip, info) {
+  /** @param {Panel} panel @param {HTMLElement} strip @param {RegisterInfo} info */
+  constructor(panel, strip, info) {
     const { name, count } = info;
-    this.app = app;
-    this.content = app.content;
-    this.pointing = app.pointing;
-    this.selection = app.selection;
-    this.scene = app.scene;
-    this.tooltip = app.tooltip;
+    this.panel = panel;
+    this.content = panel.content;
+    this.pointing = panel.pointing;
+    this.selection = panel.selection;
+    this.scene = panel.scene;
+    this.tooltip = panel.tooltip;
     this.info = info;
     this.isResult = name === "D";
     this.cell = /** @type {Cell | null} */ (null);
@@ -90,7 +90,7 @@ class RegisterField {
     this.bits = this.makeBits();
     const hasValue = count <= 8 && name !== "E";
     this.value = hasValue ? this.makeValue() : null;
-    app.panel.fields.push({ node: this.node, cell: () => this.cell });
+    panel.fields.push({ node: this.node, cell: () => this.cell });
     this.listen();
     this.listenToBits();
   }
@@ -107,12 +107,12 @@ class RegisterField {
   }
 
   makeValue() {
-    const { app } = this;
+    const { panel } = this;
     return /** @type {TextBox<Cell>} */ (
-      new TextBox(app, this.node, {
+      new TextBox(panel, this.node, {
         classes: "ptx-value",
         readOnly: this.isResult,
-        send: (text, cell, origin) => app.send({ type: "set_cell", ...cell, text }, origin),
+        send: (text, cell, origin) => panel.send({ type: "set_cell", ...cell, text }, origin),
       })
     );
   }
@@ -168,7 +168,7 @@ class RegisterField {
   flip(bit) {
     const { name, register } = this.info;
     if (this.isResult) return;
-    this.app.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
+    this.panel.send({ type: "flip_bit", name, lane: this.lane, register, bit: Number(bit.dataset.bit) });
   }
 
   /** @param {HTMLElement} bit @param {ClientPoint} at */

@@ -378,7 +378,7 @@ function blockTitle({ before, content }, { title, label, axes }, wide) {
 // Over the words: what the load reads, what the chosen thread gets, what is pointed at and selected.
 /** @param {TensorView} view */
 export function drawTensorMarks(view) {
-  const { app, overlay, load, content, theme, pointing, selection } = view;
+  const { overlay, load, content, theme, pointing, selection, timeline } = view;
   const { hovered } = pointing;
   const { mark } = selection;
   const related = pointing.related().filter(({ name }) => content.matrices[name]?.place);
@@ -390,7 +390,7 @@ export function drawTensorMarks(view) {
     content.lane,
     view.at,
     document.activeElement === view.input,
-    app.timeline.shown,
+    timeline.shown,
     load?.mnemonic,
     load?.column,
     load?.lane,
@@ -463,7 +463,7 @@ function boxRuns(view, context, words) {
 // Of words that are moved: those of the chosen thread, and the way of what is pointed at or selected.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function drawMove(view, context) {
-  const { app, content, theme, pointing } = view;
+  const { content, theme, pointing } = view;
   const { A, D } = content.matrices;
   for (const { lane, place, columns } of [A, D].filter((matrix) => matrix?.lane)) {
     if (!lane || !place || (view.before && place === D.place)) continue;
@@ -473,7 +473,7 @@ function drawMove(view, context) {
     boxRuns(view, context, words);
   }
   const { hovered } = pointing;
-  const { selection } = app;
+  const { selection } = view;
   const cell = hovered?.name ? hovered : selection.mark;
   if (!cell || (view.before && cell.name !== "A")) return;
   const others = linkedWords(content.matrices, cell);
@@ -565,9 +565,9 @@ function washCells(view, context, mark) {
 // Everything but what the timeline shows.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context */
 function dimUnplayedWords(view, context) {
-  const { app, scroller, width, height, content, theme } = view;
-  const marks = app.timeline.shown.filter(({ name }) => content.matrices[name]?.place);
-  if (!app.timeline.current || !marks.length) return;
+  const { scroller, width, height, content, theme, timeline } = view;
+  const marks = timeline.shown.filter(({ name }) => content.matrices[name]?.place);
+  if (!timeline.current || !marks.length) return;
   const all = { x: scroller.scrollLeft, y: scroller.scrollTop, width, height };
   fillBox(context, all, theme.ink.paper, 0.7);
   for (const mark of marks)

@@ -274,9 +274,8 @@ export class ThreadRegisters {
   // Each register that is filled or stored, its elements, and the words that they come from or go to.
   /** @param {Matrix} moved */
   showMoved(moved) {
-    const { app, content } = this.view;
+    const { content, selection } = this.view;
     const { matrices } = content;
-    const { selection } = app;
     const { group } = this;
     this.makeLines(moved.columns / group);
     this.lines.forEach((line, register) => {
@@ -313,7 +312,7 @@ export class ThreadRegisters {
     this.list.classList.remove("ptx-long-names", "ptx-wide-registers");
     const { view } = this;
     const { matrices } = view.content;
-    const { selection } = view.app;
+    const { selection } = view;
     this.lines.forEach((line, register) => {
       const [number, word, name, value] = line.children;
       let content = 0;

@@ -173,7 +173,7 @@ export class TensorView extends WordGrid {
     const below = TENSOR_HEAD.top + SCROLLBAR + app.status.node.offsetHeight + 24;
     if (!whole) return Math.max(MIN_MOVE, NARROW_SHARE * viewHeight(app));
     const room = viewHeight(app) - above - below - linesAbove(app);
-    const withTimeline = room - app.timeline.node.offsetHeight;
+    const withTimeline = room - this.timeline.node.offsetHeight;
     // the timeline is below the view where that alone makes rows high enough for digits
     const needed = MIN_WORD * rowsOf(this.tensor);
     return Math.max(MIN_MOVE, needed <= room ? Math.max(needed, withTimeline) : withTimeline);
@@ -186,7 +186,7 @@ export class TensorView extends WordGrid {
   // The word of the selected cell.
   selected() {
     const { matrices } = this.content;
-    const { selection } = this.app;
+    const { selection } = this;
     const { mark } = selection;
     const matrix = mark && matrices[mark.name];
     if (!mark || !matrix?.place) return null;

@@ -168,7 +168,7 @@ class NameBox {
       app.tensor.reveal(place.cell);
     } else if (scene.paneOf(name)) select();
     else {
-      app.set("show_c", true); // only C is not always shown
+      content.set("show_c", true); // only C is not always shown
       window.setTimeout(select);
     }
   }

@@ -121,7 +121,7 @@ export class Toolbar {
   }
 
   update() {
-    const { model } = this.app;
+    const { model } = this.content;
     const toolbar = model.get("toolbar");
     if (!toolbar?.controls) return;
     const key = JSON.stringify([
@@ -226,8 +226,8 @@ export class Toolbar {
 
   /** @param {HTMLElement} parent @param {DisplayControl} control */
   control(parent, { trait, label, hint, options, range }) {
-    const { model } = this.app;
-    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.app.set(trait, value);
+    const { model } = this.content;
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => this.content.set(trait, value);
     if (options) {
       this.choice(parent, label, hint, {
         options: () =>

@@ -95,8 +95,8 @@ export class Timeline extends Player {
   // The sum that is followed: of the selected cell of D; while it plays, also if another cell is edited.
   /** @returns {Trace | null} */
   get sum() {
-    const { model, selection } = this.app;
-    const trace = model.get("trace");
+    const { selection } = this.app;
+    const trace = this.content.model.get("trace");
     if (!trace?.dot_product) return null;
     const isFollowed = !selection.mark || selection.mark.name === "D" || !this.idle;
     return isFollowed ? /** @type {Trace} */ (trace) : null;
@@ -196,7 +196,7 @@ export class Timeline extends Player {
   remember() {
     const step = this.idle ? 0 : this.at;
     if (this.frames?.length && !this.timer && this.content.model.get("step") !== step)
-      this.app.set("step", step);
+      this.content.set("step", step);
   }
 
   /** @param {number} step @param {boolean} played */
@@ -223,19 +223,19 @@ export class Timeline extends Player {
 
   // Marks move from where they were to where they are now.
   change() {
-    const { app } = this;
+    const { pointing } = this;
     const marks = this.current?.marks() ?? [];
     if (JSON.stringify(marks) === JSON.stringify(this.shown)) return;
     this.before = this.shown;
     this.shown = marks;
     cancelAnimationFrame(this.motion);
     this.progress = reducedMotion.matches || !this.before.length || !marks.length ? 1 : 0;
-    app.drawMarksSoon();
+    pointing.drawMarksSoon();
     if (this.progress === 1) return;
     const start = performance.now();
     const move = (/** @type {number} */ now) => {
       this.progress = clamp((now - start) / EASING, 0, 1);
-      app.drawMarks();
+      pointing.drawMarks();
       if (this.progress < 1) this.motion = requestAnimationFrame(move);
     };
     this.motion = requestAnimationFrame(move);

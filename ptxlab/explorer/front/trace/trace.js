@@ -4,22 +4,19 @@ import { make, makeButton, makeSection, write } from "../common/util.js";
 import { editText, indexOfCell } from "../matrix/matrix.js";
 
 export class TracePanel {
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
-    this.content = app.content;
-    this.scene = app.scene;
+  /** @param {Pick<App, "content" | "scene">} parts @param {HTMLElement} parent */
+  constructor({ content, scene }, parent) {
+    this.content = content;
+    this.scene = scene;
     this.drawn = /** @type {Sent<Trace> | null} */ (null);
     this.justOpened = false; // and not yet scrolled into view
     this.lit = "";
     this.node = makeSection(parent, "ptx-trace", "why D has these bits", "trace");
-    this.button = makeButton(this.node, "ptx-trace-fold", "", () =>
-      this.open(!app.content.model.get("tracing")),
-    );
+    this.button = makeButton(this.node, "ptx-trace-fold", "", () => this.open(!content.model.get("tracing")));
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
     // the panel may be below the fold: this one stands beside D
     const show = () => {
-      if (!app.content.model.get("tracing")) this.open(true);
+      if (!content.model.get("tracing")) this.open(true);
       else if (this.isBeside) this.open(false);
       else this.node.scrollIntoView({ block: "nearest" });
     };
@@ -34,11 +31,11 @@ export class TracePanel {
   /** @param {boolean} open */
   open(open) {
     this.justOpened = open;
-    this.app.set("tracing", open);
+    this.content.set("tracing", open);
   }
 
   update() {
-    const { model } = this.app;
+    const { model } = this.content;
     const { matrices } = this.content;
     const [trace, open] = [model.get("trace"), model.get("tracing")];
     const chosen = matrices.D && trace?.row !== undefined;
