@@ -28,12 +28,7 @@ export class Player {
     makeButton(steps, "ptx-step", "›", () => this.jump(this.at + 1), on);
     const track = make("div", "ptx-track", node);
     this.names = make("div", "ptx-part-names", track);
-    this.slider = make("input", "ptx-slider", track, {
-      type: "range",
-      min: 0,
-      step: 1,
-      "aria-label": label,
-    });
+    this.slider = make("input", "ptx-slider", track, { type: "range", min: 0, step: 1, "aria-label": label });
     this.words = make("div", "ptx-timeline-words", node);
     this.text = make("output", "ptx-timeline-text", this.words);
     this.slider.addEventListener("input", () => this.jump(this.fromSlider(Number(this.slider.value))));

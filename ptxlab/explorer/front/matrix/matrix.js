@@ -188,7 +188,7 @@ function shorterTexts(matrix, index) {
 // The number of a cell in so many letters: with fewer digits, then with an exponent, and never without its
 // fraction. A number that cannot be told in them is "…".
 /** @param {Matrix} matrix @param {number} index @param {number} letters */
-export function textThatFits(matrix, index, letters) {
+function textThatFits(matrix, index, letters) {
   for (const digits of [4, 3]) {
     const text = cellText(matrix, index, digits);
     if (text.length <= letters) return text;

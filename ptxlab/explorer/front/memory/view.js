@@ -37,11 +37,12 @@ import { Access } from "./access.js";
 
 const MEMORY_COLOURS = /** @type {MemoryColour[]} */ (["lane", "row", "column", "wavefront"]);
 const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
-const WORD_WIDTH = { least: 18, most: 56 }; // of a word, in pixels; near, its hexadecimal number fits
-const WORD_NEAR = 112; // and at the largest zoom, where labels of its bytes do
-const LINE_HEIGHT = { least: 13, most: 18 }; // of a line
+// Widths of a word in pixels: up to `most`, its hexadecimal number fits; at the largest zoom, labels of its bytes do.
+const WORD_WIDTH = { least: 18, most: 56 };
+const WORD_NEAR = 112;
+const LINE_HEIGHT = { least: 13, most: 18 };
 const MAX_FLASHES = 128; // cells that are lit after an edit
-const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
+const MEMORY_SHARE = 0.28; // of the height of the view, for the bytes
 
 /** @extends {WordGrid<number>} */
 export class MemoryView extends WordGrid {

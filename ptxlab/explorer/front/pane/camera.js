@@ -6,10 +6,11 @@ import { listenForPinch, listenForWheel } from "../common/zoom_gestures.js";
 import { Flight } from "./flight.js";
 import { legibleNearness, showScene } from "./layout.js";
 
-export const WHOLE = 100; // percent at which all of the scene is seen,
-const NEAREST = 400; // and at which single bits are
-export const ZOOM_STEP = 25; // percent
-const PINCH_STEP = 5; // percent
+// Percent: all of the scene is seen at WHOLE, single bits at NEAREST.
+export const WHOLE = 100;
+const NEAREST = 400;
+export const ZOOM_STEP = 25;
+const PINCH_STEP = 5;
 export const AXES = /** @type {const} */ (["m", "n", "kOfA", "kOfB"]);
 
 export class Camera {
@@ -121,13 +122,7 @@ function anchorsOf(scene, point) {
     if (!pane) continue;
     const box = pane.scroller.getBoundingClientRect();
     const place = isHeld && at ? at : { x: box.left + pane.width / 2, y: box.top + pane.height / 2 };
-    anchors.push({
-      axis,
-      pane,
-      isHeld,
-      point: isHeld ? point : null,
-      ...pane.pointAt(place),
-    });
+    anchors.push({ axis, pane, isHeld, point: isHeld ? point : null, ...pane.pointAt(place) });
   }
   return anchors;
 }

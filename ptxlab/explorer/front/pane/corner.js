@@ -7,11 +7,13 @@ import { legendOf } from "../matrix/colours.js";
 import { holderNoun } from "../matrix/describe.js";
 import { marksNibbles, numbersShown } from "./draw.js";
 
-const ROOMY = { width: 200, height: 60 }; // from which it has room for words,
-const STATUS_ROOM = 104; // and from which height left for what is pointed at,
-const LINES_ROOM = 150; // with a line for every part
+// The least size of a corner with words; the least heights that must be left in it for what is pointed at, and for
+// a line for every part of that.
+const ROOMY = { width: 200, height: 60 };
+const STATUS_ROOM = 104;
+const LINES_ROOM = 150;
 const MAP = { width: 132, height: 88 };
-const SMALL_MAP = { width: 104, height: 36 }; // where the corner has no room for it
+const SMALL_MAP = { width: 104, height: 36 }; // below the scene, where the corner has no room for a map
 
 export class Corner {
   /** @param {Scene} scene */

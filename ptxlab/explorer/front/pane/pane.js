@@ -340,11 +340,7 @@ export class Pane extends CanvasGrid {
     const cell = this.hit({ clientX, clientY }) ?? this.nearest(this.names[0], { clientX, clientY });
     const { x, y, width, height } = this.rect(cell.name, cell.row, cell.column);
     const point = this.pointUnder({ clientX, clientY });
-    return {
-      cell,
-      right: clamp((point.x - x) / width, 0, 1),
-      down: clamp((point.y - y) / height, 0, 1),
-    };
+    return { cell, right: clamp((point.x - x) / width, 0, 1), down: clamp((point.y - y) / height, 0, 1) };
   }
 
   // The row or column whose number is under the pointer.

@@ -335,10 +335,7 @@ export class Lanes {
         "ptx-warp",
         `warp ${each}`,
         () => selection.chooseLane(each * 32 + (content.lane % 32)),
-        {
-          "aria-pressed": each === warp,
-          "data-warp": each,
-        },
+        { "aria-pressed": each === warp, "data-warp": each },
       );
     }
     this.updateWarps();

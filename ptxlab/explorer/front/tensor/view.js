@@ -28,16 +28,20 @@ import {
 import { TensorControls } from "./controls.js";
 import { ThreadRegisters } from "./thread.js";
 
-const TENSOR_SHARE = 0.3; // of the view below the tools, that the lanes may take
-const MIN_LANES = 128; // pixels
-const READABLE = { width: 46, height: 14 }; // a word at the largest zoom
-const READABLE_HEX = 58; // the width of one in hexadecimal
-const MIN_MOVE = 180; // pixels for the lanes of words that are moved
-const MAX_MOVED = 64; // width of such a word before any zoom,
-const MAX_HIGH = 20; // and its height
-const NARROW_SHARE = 0.5; // of a narrow view, where registers are below
-const MAX_RUNS_LIT = 128; // of neighbouring words that an edit changed
-const THREAD_PANEL = 356; // width of the registers beside it
+// The height of the lanes: a share of the view below the tools, and at least so many pixels.
+const TENSOR_SHARE = 0.3;
+const MIN_LANES = 128;
+// The height of the words of a transfer: at least so many pixels, and this share of a narrow view, where registers
+// are below them.
+const MIN_MOVE = 180;
+const NARROW_SHARE = 0.5;
+// Sizes of a word in pixels: at the largest zoom, where hexadecimal numbers are wider; and at most before any zoom.
+const READABLE = { width: 46, height: 14 };
+const READABLE_HEX = 58;
+const MAX_MOVED = 64;
+const MAX_HIGH = 20;
+const MAX_RUNS_LIT = 128; // groups of neighbouring words that are lit after an edit
+const THREAD_PANEL = 356; // the width of the registers beside it
 
 /** @extends {WordGrid<TensorWord>} */
 export class TensorView extends WordGrid {
@@ -135,10 +139,7 @@ export class TensorView extends WordGrid {
     };
     this.cell = this.zoomedCell(fit, move ? READABLE_HEX : READABLE.width);
     const view = { width: wide + this.gaps, height: rows * fit.height };
-    this.resize(view, {
-      width: columns * this.cell.width + this.gaps,
-      height: rows * this.cell.height,
-    });
+    this.resize(view, { width: columns * this.cell.width + this.gaps, height: rows * this.cell.height });
     this.frame.style.height = `${TENSOR_HEAD.top + view.height + SCROLLBAR}px`; // the same for every zoom
     this.drawn = this.marked = "";
     this.thread.layout(TENSOR_HEAD.top + this.height);

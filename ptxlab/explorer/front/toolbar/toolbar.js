@@ -244,9 +244,7 @@ export class Toolbar {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
       /** @param {string} classes @param {string} text @param {string} name @param {() => number} by */
       const button = (classes, text, name, by) =>
-        makeButton(box, `ptx-tool ${classes}`, text, () => this.scene.zoomBy(by()), {
-          "aria-label": name,
-        });
+        makeButton(box, `ptx-tool ${classes}`, text, () => this.scene.zoomBy(by()), { "aria-label": name });
       const less = button("ptx-icon", "−", "farther", () => -range.step);
       const now = button("ptx-percent", "", "see all of it", () => WHOLE - model.get(trait));
       const more = button("ptx-icon", "+", "nearer", () => range.step);

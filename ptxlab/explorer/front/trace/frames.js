@@ -7,14 +7,17 @@ import { cellOfIndex, isZero } from "../matrix/matrix.js";
 import { asMarks } from "../memory/bytes.js";
 import { linkedWords } from "../tensor/move.js";
 
-const MAX_FRAMES = 8; // of an operand that goes into registers
-const MAX_WALKED = 16; // of core matrices, and of steps along K without a cell of D
-const MAX_MOVES = 64; // of words between memory and registers
+// At most so many frames: of an operand that goes into registers; of core matrices, and of steps along K where no
+// cell of D is selected; of words between memory and registers.
+const MAX_FRAMES = 8;
+const MAX_WALKED = 16;
+const MAX_MOVES = 64;
 const WARP_LANES = 32;
 const QUAD = 4; // lanes that hold a row of a matrix
-const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 }; // milliseconds
-const QUICKEST = 450; // of a step of a long sum,
-const SUM_TIME = 26_000; // all of which take so long
+// Milliseconds for which a frame stays. The steps of a sum take SUM_TIME together if that leaves QUICKEST for each.
+const HOLD = { load: 2000, walk: 900, wavefront: 1200, sum: 1600, round: 3200, out: 1600 };
+const QUICKEST = 450;
+const SUM_TIME = 26_000;
 const MAX_RUNS = 4; // of numbers that a sentence lists
 
 const ALONG_K = "The products: for each k, column k of A times row k of B is added to D";
