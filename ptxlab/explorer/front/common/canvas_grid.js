@@ -35,6 +35,8 @@ export class CanvasGrid {
     this.scene = app.scene;
     this.tooltip = app.tooltip;
     this.problem = app.problem;
+    this.status = app.status;
+    this.send = app.send;
     this.bar = bar; // the room for a scroll bar
     this.head = head; // the room for headings on the left and above
     this.width = 0; // what is seen of what scrolls

@@ -97,8 +97,8 @@ export class MemoryView extends WordGrid {
   toggle(name) {
     if (this.sent.name === name) {
       focusOn(this.scene.paneOf(name)?.caption.querySelector("[data-memory]"));
-      this.app.send({ type: "hide_memory" });
-    } else this.app.send({ type: "show_memory", name });
+      this.send({ type: "hide_memory" });
+    } else this.send({ type: "show_memory", name });
   }
 
   // If it opened, closed, or shows something else, everything is laid out again.
@@ -215,7 +215,7 @@ export class MemoryView extends WordGrid {
   shortcut(event) {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.content.quiz.data)
       return;
-    const { app, content, selection, scene } = this;
+    const { content, selection, scene } = this;
     const wanted = focusedIn(this.node) ? this.sent.name : selection.mark?.name;
     const shown = /** @type {Name[]} */ ([wanted ?? "A", "stored", "A"]).find(
       (name) => content.matrices[name]?.in_memory,
@@ -224,7 +224,7 @@ export class MemoryView extends WordGrid {
     consume(event);
     this.wantsFocus = this.sent.name !== shown;
     if (!this.wantsFocus) focusOn(scene.paneOf(shown)?.input);
-    app.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
+    this.send(this.wantsFocus ? { type: "show_memory", name: shown } : { type: "hide_memory" });
   }
 
   // -- words: keys and typing --
@@ -298,7 +298,7 @@ export class MemoryView extends WordGrid {
 
   /** @param {string} text */
   write(text) {
-    this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
+    this.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
     return true;
   }
 }
@@ -342,7 +342,7 @@ class MemoryControls {
   // The same with one thing changed.
   /** @param {string} option @param {string | number} chosen */
   choose(option, chosen) {
-    const { app, data } = this.view;
+    const { send, data } = this.view;
     const { name, by, major, pitch, swizzle, layout, controls } = data;
     const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
     const isTile = (pitch ?? null) === null; // JupyterLite has undefined for Python's None
@@ -352,11 +352,11 @@ class MemoryControls {
       this.update();
     } else if (modifier && option === "major") {
       const value = modifier[/** @type {"row" | "column"} */ (chosen)];
-      app.send({ type: "set_option", name: modifier.name, value });
+      send({ type: "set_option", name: modifier.name, value });
     } else {
       const kept = { name, by, major: isTile || modifier ? null : major, pitch, swizzle };
       const asked = layout && option === "by" ? { name, layout } : kept;
-      app.send({ type: "show_memory", ...asked, [option]: chosen });
+      send({ type: "show_memory", ...asked, [option]: chosen });
     }
   }
 }

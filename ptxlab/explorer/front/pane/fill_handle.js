@@ -58,10 +58,10 @@ export class FillHandle {
 
   /** @param {boolean} other @param {Corner | null} to */
   update(other, to) {
-    const { app, content, selection } = this.pane;
+    const { content, selection, status } = this.pane;
     this.filling = { other, to };
-    if (to) app.status.say([describeFill(selection.range(), content.matrices, to, other)]);
-    else app.status.update();
+    if (to) status.say([describeFill(selection.range(), content.matrices, to, other)]);
+    else status.update();
     this.pane.drawMarks();
   }
 
@@ -78,7 +78,7 @@ export class FillHandle {
     const finished = this.filling;
     this.filling = null;
     for (const type of KEYS) window.removeEventListener(type, this.press, true);
-    this.pane.app.status.update();
+    this.pane.status.update();
     this.pane.drawMarks();
     return finished;
   }
@@ -177,12 +177,12 @@ function describeFill(range, matrices, to, other) {
 }
 
 /** @param {Pane} pane @param {Corner} to @param {boolean} other */
-function extendTo({ app, selection }, to, other) {
+function extendTo({ send, selection }, to, other) {
   const range = selection.range();
   const { name, top, left, bottom, right } = range;
   const series = alongSeveral(range, to) !== other;
   const all = filledRange(range, to);
-  app.send({
+  send({
     type: "extend_cells",
     name,
     row: top,
@@ -198,7 +198,7 @@ function extendTo({ app, selection }, to, other) {
 // Ctrl+D and Ctrl+R: copy the first row (or column) of the
 // range over the others; a single one takes the one before it.
 /** @param {Pane} pane @param {boolean} down */
-export function fillWithin({ app, selection }, down) {
+export function fillWithin({ send, selection }, down) {
   const { name, top, left, bottom, right } = selection.range();
   const [first, last] = down ? [top, bottom] : [left, right];
   const from = first === last ? first - 1 : first;
@@ -206,7 +206,7 @@ export function fillWithin({ app, selection }, down) {
   const source = down
     ? { row: from, row2: from, column: left, column2: right }
     : { row: top, row2: bottom, column: from, column2: from };
-  app.send({
+  send({
     type: "extend_cells",
     name,
     ...source,

@@ -10,7 +10,7 @@ const FAR = 1e6; // beyond every edge
 // Besides what every grid listens to: row and column numbers, and the clipboard.
 /** @param {Pane} pane */
 export function listenToPane(pane) {
-  const { app, frame, input, pointing, selection, tooltip } = pane;
+  const { frame, input, pointing, selection, tooltip } = pane;
   onMouse(frame, "pointermove", (event) => pointing.hoverLine(pane.lineAt(event), event));
   onMouse(frame, "pointerleave", () => pointing.hoverLine(null));
   frame.addEventListener("pointerdown", (event) => {
@@ -40,7 +40,7 @@ export function listenToPane(pane) {
     event.preventDefault();
     pane.stopTyping();
     tooltip.dismiss(); // it would cover the block, until the pointer moves
-    app.send({ type: "paste", ...selectedRange(selection), text });
+    pane.send({ type: "paste", ...selectedRange(selection), text });
   });
 }
 
@@ -53,7 +53,7 @@ function selectedRange(selection) {
 
 /** @param {Pane} pane */
 function clearCells(pane) {
-  pane.app.send({ type: "clear_cells", ...selectedRange(pane.selection) });
+  pane.send({ type: "clear_cells", ...selectedRange(pane.selection) });
 }
 
 // Keys where nothing is typed: true for those that are handled.

@@ -442,7 +442,7 @@ export class Pane extends CanvasGrid {
   /** @param {string} text */
   write(text) {
     const { mark } = this.selection; // none if another instruction was chosen in the meantime
-    if (mark) this.app.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
+    if (mark) this.send({ type: "set_cell", name: mark.name, row: mark.row, column: mark.column, text });
     return mark !== null;
   }
 

@@ -35,10 +35,12 @@ const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|\btcgen05\.|SM\d+_|\d+x\d+x\
 export class Picker {
   static made = 0;
 
-  /** @param {App} app @param {HTMLElement} parent */
-  constructor(app, parent) {
-    this.app = app;
-    this.content = app.content;
+  /** @param {Pick<App, "root" | "content" | "header" | "send">} parts @param {HTMLElement} parent */
+  constructor({ root, content, header, send }, parent) {
+    this.root = root;
+    this.content = content;
+    this.header = header;
+    this.send = send;
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
@@ -88,14 +90,14 @@ export class Picker {
     });
     this.help = make("div", "ptx-picker-help", this.node);
     // static pages have no other instruction
-    if (app.content.isStatic || app.content.model.get("picker_index") === undefined) return;
+    if (content.isStatic || content.model.get("picker_index") === undefined) return;
     parent.append(this.node);
-    app.header.addChangeButton(this, this.id);
+    header.addChangeButton(this, this.id);
     this.listen();
   }
 
   listen() {
-    this.app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => {
       this.active = 0;
       this.draw();
@@ -129,16 +131,16 @@ export class Picker {
 
   // With what was typed in Python in the search box, as long as that may mean several instructions.
   open(takesFocus = true) {
-    const { change } = this.app.header;
+    const { change } = this.header;
     if (!change) return;
     if (!this.opened) {
-      this.focusedBefore = focusedIn(this.app.root);
+      this.focusedBefore = focusedIn(this.root);
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
       this.input.value = this.content.model.get("candidates")?.typed ?? "";
       this.space = this.spaceNow();
-      if (!this.content.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
+      if (!this.content.model.get("picker_index")?.rows) this.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
@@ -149,7 +151,7 @@ export class Picker {
   }
 
   close() {
-    const { change } = this.app.header;
+    const { change } = this.header;
     if (!this.opened || !change) return;
     this.node.hidden = true;
     change.setAttribute("aria-expanded", "false");
@@ -457,7 +459,7 @@ export class Picker {
     this.close();
     const space = item?.space ? this.spaceFor(item) : "as named";
     const mnemonic = item ? item.mnemonic : text; // or pasted code
-    this.app.send({ type: "choose_instruction", mnemonic, a_space: space });
+    this.send({ type: "choose_instruction", mnemonic, a_space: space });
   }
 }
 

@@ -131,12 +131,12 @@ export class ThreadRegisters {
   // Request the same load with one thing changed; the view changes when Python answers.
   /** @param {{ shape?: string, count?: number | null, lane?: number | null, column?: number, pack?: boolean }} change */
   choose(change) {
-    const { load, app } = this.view;
+    const { load, send } = this.view;
     if (!load) return;
     const { shape, column, pack } = { ...load, ...change };
     const count = change.count === undefined ? load.count : change.count;
     const lane = change.lane === undefined ? load.lane : change.lane;
-    app.send({ type: "show_load", shape, count, lane, column, pack });
+    send({ type: "show_load", shape, count, lane, column, pack });
     this.built = ""; // shows the load again, if it stays
     this.showLoad();
   }

@@ -171,7 +171,7 @@ export class TensorView extends WordGrid {
   roomForMove(whole) {
     const { app } = this;
     const above = this.frame.getBoundingClientRect().top - app.root.getBoundingClientRect().top;
-    const below = TENSOR_HEAD.top + SCROLLBAR + app.status.node.offsetHeight + 24;
+    const below = TENSOR_HEAD.top + SCROLLBAR + this.status.node.offsetHeight + 24;
     if (!whole) return Math.max(MIN_MOVE, NARROW_SHARE * viewHeight(app));
     const room = viewHeight(app) - above - below - linesAbove(app);
     const withTimeline = room - this.timeline.node.offsetHeight;
@@ -372,7 +372,7 @@ export class TensorView extends WordGrid {
     if (!this.editable || !operand) return false;
     const register = column - (this.tensor.places[operand]?.first ?? 0);
     const name = this.chosen.operand;
-    this.app.send(
+    this.send(
       this.tensor.blocks
         ? { type: "set_cell", name, row: lane % LANES, column: register, text }
         : { type: "set_register", name, lane, register, text },
