@@ -42,15 +42,18 @@ const REDRAWN = [
   "memory",
   "load",
 ];
-const WIDTHS = [600, 760, 1200]; // for styles: up to which of these the Explorer is wide
+// for styles: up to which of these the Explorer is wide
+const WIDTHS = [600, 760, 1200];
 
 export class App {
   /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
     this.model = model;
-    this.layoutWidth = 0; // the width that everything is laid out for
+    // the width that everything is laid out for
+    this.layoutWidth = 0;
     this.layoutHeight = 0; // and the height
-    this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
+    // what the panes and the layout were made for
+    this.paneKey = this.layoutKey = "";
     this.send = this.send.bind(this);
     this.root = make("div", "ptx-explorer", el, {
       tabindex: "-1", // takes the focus when what had it is gone

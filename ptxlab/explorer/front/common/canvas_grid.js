@@ -37,9 +37,12 @@ export class CanvasGrid {
     this.problem = app.problem;
     this.status = app.status;
     this.send = app.send;
-    this.bar = bar; // the room for a scroll bar
-    this.head = head; // the room for headings on the left and above
-    this.width = 0; // what is seen of what scrolls
+    // the room for a scroll bar
+    this.bar = bar;
+    // the room for headings on the left and above
+    this.head = head;
+    // what is seen of what scrolls
+    this.width = 0;
     this.height = 0;
     this.frame = make("div", frame);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" }); // the content,
@@ -227,14 +230,21 @@ export class WordGrid extends CanvasGrid {
       input: "ptx-memory-word",
       attributes: { "data-testid": id },
     });
-    this.at = first; // the word that keys move
-    this.pointed = /** @type {Word | null} */ (null); // a word without a cell
-    this.version = 0; // how often something else was shown
-    this.drawn = ""; // what the canvas shows
+    // the word that keys move
+    this.at = first;
+    // a word without a cell
+    this.pointed = /** @type {Word | null} */ (null);
+    // how often something else was shown
+    this.version = 0;
+    // what the canvas shows
+    this.drawn = "";
     this.painted = /** @type {(Matrix | undefined)[]} */ ([]);
-    this.cell = { width: 0, height: 0 }; // of a word, in pixels
-    this.zoom = 0; // steps
-    this.hasDigits = false; // whether words are drawn with what is in them
+    // of a word, in pixels
+    this.cell = { width: 0, height: 0 };
+    // steps
+    this.zoom = 0;
+    // whether words are drawn with what is in them
+    this.hasDigits = false;
   }
 
   /** @this {WordView<Word>} */

@@ -143,7 +143,8 @@ export class Motion {
     this.content = app.content;
     this.theme = app.theme;
     this.scene = app.scene;
-    this.layer = /** @type {HTMLElement | null} */ (null); // over everything, while it plays
+    // over everything, while it plays
+    this.layer = /** @type {HTMLElement | null} */ (null);
     this.animations = /** @type {Animation[]} */ ([]);
     this.timer = 0;
     this.button = make("button", "ptx-pin ptx-fly", app.panel.lanes.title, {

@@ -12,8 +12,10 @@ export class Problem {
   constructor(app) {
     this.app = app;
     this.content = app.content;
-    this.origin = /** @type {MessageOrigin | null} */ (null); // of the last message
-    this.field = /** @type {MessageOrigin | null} */ (null); // the one beside which the sentence stands
+    // of the last message
+    this.origin = /** @type {MessageOrigin | null} */ (null);
+    // the one beside which the sentence stands
+    this.field = /** @type {MessageOrigin | null} */ (null);
     this.box = make("div", "ptx-problem-box");
     this.node = make("div", "ptx-problem", this.box, {
       role: "alert",

@@ -13,7 +13,8 @@ export class TextBox {
     this.content = content;
     this.problem = problem;
     this.send = send;
-    this.shown = ""; // what Python has
+    // what Python has
+    this.shown = "";
     this.target = /** @type {T | null} */ (null);
     this.refused = /** @type {string | null} */ (null);
     this.node = makeTextInput(parent, classes);

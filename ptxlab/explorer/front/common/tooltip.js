@@ -22,10 +22,13 @@ export class Tooltip {
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
     this.source = () => /** @type {string[]} */ ([]);
-    this.next = /** @type {TipPlace | null | undefined} */ (undefined); // where it will be shown, if that changes
-    this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+    // where it will be shown, if that changes
+    this.next = /** @type {TipPlace | null | undefined} */ (undefined);
+    // where it is shown
+    this.last = /** @type {TipPlace | null} */ (null);
     this.dismissedAt = /** @type {TipPlace | null} */ (null);
-    this.flashes = false; // whether lines that change are lit
+    // whether lines that change are lit
+    this.flashes = false;
   }
 
   /** @param {string[]} lines */

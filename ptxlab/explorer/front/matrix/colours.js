@@ -3,7 +3,8 @@
 import { clamp } from "../common/util.js";
 import { largest } from "./matrix.js";
 
-const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
+// blue, orange, green, purple among the colours of the lanes
+const WARPS = [1, 29, 25, 17];
 
 /** @param {Theme} theme @param {number} warp */
 export const warpColours = (theme, warp) => theme.colours[WARPS[warp]];
@@ -17,7 +18,8 @@ export class Theme {
     this.ratio = 1;
     this.ink = /** @type {Ink} */ ({});
     this.colours = /** @type {Colour[]} */ ([]);
-    this.key = ""; // all of it
+    // all of it
+    this.key = "";
   }
 
   /** @param {{ light: Colour[], dark: Colour[] }} colours */

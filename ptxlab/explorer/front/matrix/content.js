@@ -4,7 +4,8 @@
 import { painter } from "./colours.js";
 import { MATRICES, fewestLetters, isZero, labelSize, readMatrix } from "./matrix.js";
 
-const MANY_NUMBERS = 4096; // of a matrix that is never seen whole with its numbers
+// of a matrix that is never seen whole with its numbers
+const MANY_NUMBERS = 4096;
 // The outlines of pinned lanes in the panes.
 const DASHES = [
   [4, 2],
@@ -19,13 +20,16 @@ export class Content {
     this.model = model;
     this.theme = theme;
     this.quiz = quiz;
-    this.instruction = /** @type {InstructionInfo} */ ({}); // until Python sends it
+    // until Python sends it
+    this.instruction = /** @type {InstructionInfo} */ ({});
     this.matrices = /** @type {Matrices} */ ({});
     this.lane = 0;
-    this.look = this.label = ""; // all that the appearance of cells depends on, and what is written into them
+    // all that the appearance of cells depends on, and what is written into them
+    this.look = this.label = "";
     this.painters = /** @type {WeakMap<Matrix, Painter>} */ (new WeakMap());
     this.labelSizes = /** @type {WeakMap<Matrix, LabelSize>} */ (new WeakMap());
-    this.widestLabels = /** @type {Record<string, number[]>} */ ({}); // letters in A, B, D and C, by what is shown
+    // letters in A, B, D and C, by what is shown
+    this.widestLabels = /** @type {Record<string, number[]>} */ ({});
   }
 
   // A trait that the page may change, in Python as well.

@@ -12,9 +12,12 @@ export class Pointing {
     this.content = app.content;
     this.hovered = /** @type {Hovered | null} */ (null);
     this.line = /** @type {Line | null} */ (null);
-    this.tapped = /** @type {Element | null} */ (null); // the bit that the last tap showed
-    this.frame = 0; // in which what is pointed at will be shown
-    this.shown = ""; // what is shown as such
+    // the bit that the last tap showed
+    this.tapped = /** @type {Element | null} */ (null);
+    // in which what is pointed at will be shown
+    this.frame = 0;
+    // what is shown as such
+    this.shown = "";
     this.drawsSoon = false;
   }
 

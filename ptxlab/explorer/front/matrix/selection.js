@@ -3,7 +3,8 @@
 import { clamp, focusOn } from "../common/util.js";
 import { bitsHolder, blockText, editText, indexOfCell, laneOf } from "./matrix.js";
 
-const SAVE_DELAY = 300; // milliseconds
+// milliseconds
+const SAVE_DELAY = 300;
 
 export class Selection {
   /** @param {App} app */
@@ -35,7 +36,8 @@ export class Selection {
 
   /** @param {number} lane */
   chooseLane(lane) {
-    this.lane = null; // what is chosen now counts
+    // what is chosen now counts
+    this.lane = null;
     this.content.set("lane", lane);
   }
 

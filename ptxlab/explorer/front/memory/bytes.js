@@ -6,8 +6,10 @@ import { typed, hex } from "../common/util.js";
 import { cellText, indexOfCell } from "../matrix/matrix.js";
 import { laneNames } from "../matrix/describe.js";
 
-export const LINE = 128; // bytes of all banks
-export const WORD = 4; // bytes of a bank
+// bytes of all banks
+export const LINE = 128;
+// bytes of a bank
+export const WORD = 4;
 
 /** @type {WeakMap<object, MemoryMap>} */
 const memoryMaps = new WeakMap();

@@ -41,8 +41,10 @@ const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has a
 const WORD_WIDTH = { least: 18, most: 56 };
 const WORD_NEAR = 112;
 const LINE_HEIGHT = { least: 13, most: 18 };
-const MAX_FLASHES = 128; // cells that are lit after an edit
-const MEMORY_SHARE = 0.28; // of the height of the view, for the bytes
+// cells that are lit after an edit
+const MAX_FLASHES = 128;
+// of the height of the view, for the bytes
+const MEMORY_SHARE = 0.28;
 
 /** @extends {WordGrid<number>} */
 export class MemoryView extends WordGrid {
@@ -50,9 +52,12 @@ export class MemoryView extends WordGrid {
   constructor(app, parent) {
     super(app, MEMORY_HEAD, "word", 0);
     this.sent = /** @type {Sent<MemoryData>} */ ({});
-    this.wantsFocus = false; // when it has opened
-    this.first = 0; // the first byte of the matrix
-    this.moved = false; // whether that is to be scrolled to
+    // when it has opened
+    this.wantsFocus = false;
+    // the first byte of the matrix
+    this.first = 0;
+    // whether that is to be scrolled to
+    this.moved = false;
     this.node = makeSection(parent, "ptx-memory", "shared memory", "memory");
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
@@ -345,7 +350,8 @@ class MemoryControls {
     const { send, data } = this.view;
     const { name, by, major, pitch, swizzle, layout, controls } = data;
     const [modifier] = controls.flatMap((control) => ("modifier" in control && control.modifier) || []);
-    const isTile = (pitch ?? null) === null; // JupyterLite has undefined for Python's None
+    // JupyterLite has undefined for Python's None
+    const isTile = (pitch ?? null) === null;
     if (option === "colour") {
       this.colour = /** @type {MemoryColour} */ (chosen);
       this.view.draw();

@@ -21,9 +21,12 @@ export class Camera {
     this.content = scene.content;
     this.selection = scene.app.selection;
     this.percent = zoomOf(scene.content);
-    this.pointer = /** @type {Point | null} */ (null); // over a pane
-    this.point = /** @type {Point | null} */ (null); // what the next flight keeps in its place
-    this.unasked = /** @type {{ from: number, to: number } | null} */ (null); // the zoom for longer labels
+    // over a pane
+    this.pointer = /** @type {Point | null} */ (null);
+    // what the next flight keeps in its place
+    this.point = /** @type {Point | null} */ (null);
+    // the zoom for longer labels
+    this.unasked = /** @type {{ from: number, to: number } | null} */ (null);
     this.flight = new Flight(scene);
   }
 
@@ -81,7 +84,8 @@ export class Camera {
       this.unasked = { from: isUnasked && unasked ? unasked.from : percent, to: this.percent };
     } else return;
     const { mark } = selection;
-    const kept = (mark && scene.paneOf(mark.name)?.axes.map(([letter]) => letter)) ?? []; // k of A and of B is one
+    // k of A and of B is one
+    const kept = (mark && scene.paneOf(mark.name)?.axes.map(([letter]) => letter)) ?? [];
     for (const axis of AXES) if (!kept.includes(axis[0])) scene.scroll[axis] = 0; // the first ones stay in view
     scene.syncScroll();
   }

@@ -13,7 +13,8 @@ const ROOMY = { width: 200, height: 60 };
 const STATUS_ROOM = 104;
 const LINES_ROOM = 150;
 const MAP = { width: 132, height: 88 };
-const SMALL_MAP = { width: 104, height: 36 }; // below the scene, where the corner has no room for a map
+// below the scene, where the corner has no room for a map
+const SMALL_MAP = { width: 104, height: 36 };
 
 export class Corner {
   /** @param {Scene} scene */
@@ -35,7 +36,8 @@ export class Corner {
       if (event.buttons === 1) this.go(event);
     });
     this.legendKey = "";
-    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map()); // measured once
+    // measured once
+    this.ends = /** @type {Map<string, { formula: number, legend: number }>} */ (new Map());
   }
 
   /** @param {Size} size */
@@ -162,7 +164,8 @@ export class Corner {
       const [right, below] = places[pane.names[0]];
       const { width, height } = pane.total;
       const top = below ? first + (below - 1) * m : first - height;
-      const aside = pane.names[0] === "C" && isAbove ? a - n : 0; // beside B
+      // beside B
+      const aside = pane.names[0] === "C" && isAbove ? a - n : 0;
       const box = { x: 5 + right * (a * across + 4) + aside * across, y: 5 + top * down + 4 * below };
       return { pane, box: { ...box, width: width * across, height: height * down } };
     });

@@ -33,15 +33,19 @@ const UNKNOWN = 0.93;
 // Sizes of digits in pixels. MAX_DIGITS holds while the camera sees all; nearer, digits grow with their cells.
 const MIN_DIGITS = 12.75;
 const MAX_DIGITS = 15;
-export const MIN_ROW = 13.5; // the height of a line of digits, which have no descenders
-export const MIN_LETTER = SMALLEST_TEXT * LETTER; // the width of a digit that is condensed to fit
+// the height of a line of digits, which have no descenders
+export const MIN_ROW = 13.5;
+// the width of a digit that is condensed to fit
+export const MIN_LETTER = SMALLEST_TEXT * LETTER;
 // Room beside digits in pixels: BEFORE_DIGITS keeps them apart from those of the cell before, AFTER_DIGITS from the
 // edge of their own; both and the gap between cells are BESIDE_DIGITS.
 export const BESIDE_DIGITS = 4;
 const BEFORE_DIGITS = 2;
 const AFTER_DIGITS = 1;
-export const LANE_NUMBER = 11; // the size of a lane's number, and the least height of a block of cells that has one
-const MANY_CELLS = 1200; // from this number on, small cells are drawn as a picture
+// the size of a lane's number, and the least height of a block of cells that has one
+export const LANE_NUMBER = 11;
+// from this number on, small cells are drawn as a picture
+const MANY_CELLS = 1200;
 // Where single bits are drawn: the size of one, and the heights left above them for the value and below them for
 // the lane and the register.
 export const BIT_SIZE = { width: 20, height: 26 };
@@ -92,7 +96,8 @@ export function drawPane(pane) {
     pointing.drawMarksSoon();
     return;
   }
-  const sharp = [theme.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
+  // cells end where pixels do
+  const sharp = [theme.ratio, pane.at.x, pane.at.y].every(Number.isInteger);
   const kept =
     sharp &&
     drawn === pane.drawn &&
@@ -318,7 +323,8 @@ function pictureOf(content, matrix, opacity) {
   const canvas = new OffscreenCanvas(matrix.columns, matrix.rows);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const paint = content.painter(matrix);
-  const pixels = new ImageData(matrix.columns, matrix.rows); // a box for each would take fifty times as long
+  // a box for each would take fifty times as long
+  const pixels = new ImageData(matrix.columns, matrix.rows);
   const words = new Uint32Array(pixels.data.buffer);
   for (let index = 0; index < words.length; index += 1) {
     const differs = matrix.differ?.[index];
@@ -391,7 +397,8 @@ function numbersLanes(content, { lane, place }) {
 // The size of a block on the screen; null if the number of its lane does not fit.
 /** @param {Layer} layer @param {LaneBlock} block @returns {Size | null} */
 function laneNumberSize(layer, { column, rows, columns, lane }) {
-  const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width; // before the next nibble
+  // before the next nibble
+  const width = Math.min(columns, layer.per - (column % layer.per)) * layer.width;
   const height = rows * layer.down.size;
   const needed = String(lane).length * LANE_NUMBER * LETTER + 3;
   return height >= LANE_NUMBER && width >= needed ? { width, height } : null;
@@ -430,7 +437,8 @@ function nameWarps(pane, context, layer) {
 /** @param {Matrix & InLanes} matrix @returns {LaneBlock[]} */
 function laneBlocks({ maps, lane, rows, columns, products }) {
   if (maps.blocks) return maps.blocks;
-  const height = products?.along === "rows" ? rows / products.count : rows; // a block ends with its product
+  // a block ends with its product
+  const height = products?.along === "rows" ? rows / products.count : rows;
   const seen = new Uint8Array(lane.length);
   const blocks = /** @type {LaneBlock[]} */ ([]);
   lane.forEach((holder, index) => {
@@ -529,7 +537,8 @@ export function drawDifference(context, ink, { x, y, width, height }) {
     return;
   }
   strokeBox(context, { x: x + 0.75, y: y + 0.75, width: width - 1.5, height: height - 1.5 }, ink.bad, 1.5);
-  const corner = clamp(least * 0.25, 4, 7); // beside the first digit
+  // beside the first digit
+  const corner = clamp(least * 0.25, 4, 7);
   const [right, below] = /** @type {[number, number][]} */ ([
     [x + corner, y],
     [x, y + corner],

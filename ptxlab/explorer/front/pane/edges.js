@@ -7,7 +7,8 @@ import { warpColours } from "../matrix/colours.js";
 import { productNames } from "../matrix/describe.js";
 
 export const GUTTER = { left: 32, top: 17 };
-export const FADE = 22; // height of the fade at an edge with more to scroll to
+// height of the fade at an edge with more to scroll to
+export const FADE = 22;
 
 /** @param {string} text of 11 pixels, monospaced */
 const textWidth = (text) => text.length * 11 * LETTER;
@@ -137,7 +138,8 @@ export function drawLitHeadings(pane, context, lines, row) {
     const layer = pane.layer(line.name);
     const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
     const across = line.row === undefined;
-    const countsChunksOrFactors = line.name === "SFB" ? !across : across; // SFB has its factors as rows
+    // SFB has its factors as rows
+    const countsChunksOrFactors = line.name === "SFB" ? !across : across;
     const text = `${countsChunksOrFactors ? prefix : ""}${across ? line.column : line.row}`;
     const wide = textWidth(text) + 4;
     let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];

@@ -3,7 +3,8 @@
 
 import { consume, make } from "../common/util.js";
 
-const MIN_BOX = 6; // of a selection that has a handle, in pixels
+// of a selection that has a handle, in pixels
+const MIN_BOX = 6;
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
@@ -14,7 +15,8 @@ export class FillHandle {
   /** @param {Pane} pane */
   constructor(pane) {
     this.pane = pane;
-    this.filling = /** @type {Filling | null} */ (null); // while it is dragged
+    // while it is dragged
+    this.filling = /** @type {Filling | null} */ (null);
     this.node = make("div", "ptx-handle", pane.space, {
       "aria-hidden": "true",
       title:

@@ -6,9 +6,12 @@ import { fillBox } from "../common/canvas.js";
 import { clamp, make, resizeCanvas } from "../common/util.js";
 import { GUTTER } from "./edges.js";
 
-const FLIGHT_TIME = 320; // milliseconds
-const DIMMED = 0.6; // how far the rest dims, half-way
-const MIN_BAND = 6; // pixels of a row or column that does not dim
+// milliseconds
+const FLIGHT_TIME = 320;
+// how far the rest dims, half-way
+const DIMMED = 0.6;
+// pixels of a row or column that does not dim
+const MIN_BAND = 6;
 
 export class Flight {
   /** @param {Scene} scene */

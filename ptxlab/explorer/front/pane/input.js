@@ -5,7 +5,8 @@ import { ZOOM_STEP } from "./camera.js";
 import { runsCell } from "../common/notebook_keys.js";
 import { ARROWS, isTouch, onMouse } from "../common/util.js";
 
-const FAR = 1e6; // beyond every edge
+// beyond every edge
+const FAR = 1e6;
 
 // Besides what every grid listens to: row and column numbers, and the clipboard.
 /** @param {Pane} pane */

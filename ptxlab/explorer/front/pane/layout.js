@@ -9,30 +9,45 @@ import { GUTTER } from "./edges.js";
 import { BESIDE_DIGITS, BIT_FOOT, BIT_HEAD, BIT_SIZE, LANE_NUMBER, MIN_LETTER, MIN_ROW } from "./draw.js";
 
 // Distances in pixels.
-const GAP = 14; // between A and D
-const BETWEEN_ROWS = 8; // between B and the matrices below it
+// between A and D
+const GAP = 14;
+// between B and the matrices below it
+const BETWEEN_ROWS = 8;
 const BETWEEN_PRODUCTS = 8;
-const PADDING = 5; // left and right of the digits of a cell, together
-const ROW_PADDING = 5; // above and below the digits of a cell, together
+// left and right of the digits of a cell, together
+const PADDING = 5;
+// above and below the digits of a cell, together
+const ROW_PADDING = 5;
 // Heights in pixels.
-const CAPTION = 22; // of a matrix's name
-const HEAD = CAPTION + GUTTER.top; // of a matrix's name and its column numbers
-const STRIP = 22; // of C while it is zero
-const STATUS = 40; // of the line about what is pointed at
-const TRACE_BUTTON = 30; // of the button below the timeline
+// of a matrix's name
+const CAPTION = 22;
+// of a matrix's name and its column numbers
+const HEAD = CAPTION + GUTTER.top;
+// of C while it is zero
+const STRIP = 22;
+// of the line about what is pointed at
+const STATUS = 40;
+// of the button below the timeline
+const TRACE_BUTTON = 30;
 // The timeline's height is planned whatever it says now, so that cells do not shrink when it says more.
 export const TIMELINE = 60;
-const AROUND = 40; // of what a notebook shows above and below the Explorer
-const MIN_HEIGHT = 260; // of a scene
-const MIN_VIEW = 560; // that is planned for in a frame which is as high as its content
+// of what a notebook shows above and below the Explorer
+const AROUND = 40;
+// of a scene
+const MIN_HEIGHT = 260;
+// that is planned for in a frame which is as high as its content
+const MIN_VIEW = 560;
 // A scene up to LOW shows one matrix while the memory view is open below it; HIGHER is what it may grow by, so
 // that the matrix shows its digits.
 const LOW = 330;
 const HIGHER = 48;
 // Widths in pixels.
-const BESIDE = 428; // of lanes and registers beside the scene
-const MIN_SCENE = 400; // of a scene that has lanes and registers beside it
-export const STACKED = 600; // of the Explorer, below which tools move into a box
+// of lanes and registers beside the scene
+const BESIDE = 428;
+// of a scene that has lanes and registers beside it
+const MIN_SCENE = 400;
+// of the Explorer, below which tools move into a box
+export const STACKED = 600;
 // Digits of this size are read with ease.
 const DIGITS = 13;
 // Bits of an element in one row, where bits are drawn one by one.
@@ -433,7 +448,8 @@ function windows(extent, { width, height }) {
 function placePanes(scene, cells, seen, width) {
   const left = Math.max(0, Math.floor((width - (seen.a + seen.n + 2 * GUTTER.left + GAP)) / 2));
   const x = { a: left, n: left + GUTTER.left + Math.ceil(seen.a) + GAP };
-  const first = Math.ceil(Math.max(seen.b, seen.above ?? 0)); // the height of what is above A and D
+  // the height of what is above A and D
+  const first = Math.ceil(Math.max(seen.b, seen.above ?? 0));
   const second = HEAD + first + BETWEEN_ROWS;
   /** @type {Record<string, [x: number, y: number, width: number, height: number]>} */
   const places = {

@@ -11,7 +11,8 @@ import { FillHandle } from "./fill_handle.js";
 import { showRefusal } from "../common/problem.js";
 import { keyOnCells, listenToPane } from "./input.js";
 
-const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"]; // captions
+// captions
+const SHORTER = ["ptx-short", "ptx-shorter", "ptx-shortest", "ptx-least", "ptx-bare"];
 
 // The index at a distance in pixels, where every `per` indices a new period begins.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
@@ -48,22 +49,29 @@ export class Pane extends CanvasGrid {
     this.layers = /** @type {Layer[]} */ ([]);
     this.row = 0;
     this.total = { width: 0, height: 0 };
-    this.captionLengths = /** @type {Map<string, number[]>} */ (new Map()); // with fewer and fewer words
-    this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
+    // with fewer and fewer words
+    this.captionLengths = /** @type {Map<string, number[]>} */ (new Map());
+    // what the caption and the canvases show
+    this.captionKey = this.drawn = this.marked = "";
     this.painted = /** @type {Matrix[]} */ ([]);
-    this.warpNames = /** @type {Place[]} */ ([]); // where names of warps are, over which no lane is outlined
+    // where names of warps are, over which no lane is outlined
+    this.warpNames = /** @type {Place[]} */ ([]);
     this.at = { x: 0, y: 0 }; // how far it is scrolled,
     this.farthest = { x: 0, y: 0 }; // and how far it can be
-    this.isFolded = false; // whether only its name is shown
+    // whether only its name is shown
+    this.isFolded = false;
     this.dragging = this.tapped = false;
     this.node = make("figure", "ptx-pane", scene.node, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.node.append(this.frame);
     this.handle = new FillHandle(this);
-    this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
-    this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
+    // over the cells that just changed
+    this.flash = /** @type {HTMLElement | null} */ (null);
+    // what was selected when the focus left
+    this.left = /** @type {Mark | null} */ (null);
     this.refusalBox = /** @type {HTMLElement | null} */ (null);
-    this.unknown = /** @type {HTMLElement | null} */ (null); // why it is empty
+    // why it is empty
+    this.unknown = /** @type {HTMLElement | null} */ (null);
     this.shownRefusal = /** @type {Refusal | null} */ (null);
     listenToPane(this);
     this.listen();
@@ -90,7 +98,8 @@ export class Pane extends CanvasGrid {
     this.caption.style.width = `${GUTTER.left + this.width}px`;
     this.farthest = { x: this.total.width - this.width, y: this.total.height - this.height };
     this.endFlash();
-    this.drawn = this.marked = ""; // other cells are seen
+    // other cells are seen
+    this.drawn = this.marked = "";
     this.updateCaption();
   }
 

@@ -8,7 +8,8 @@ import { FADE } from "./edges.js";
 import { Pane } from "./pane.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
-const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
+// what is shown between the cells of a matrix
+const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] };
 /** @type {Record<string, Axis[]>} */
 const AXES_OF = { A: ["kOfA", "m"], stored: ["kOfA", "m"], B: ["n", "kOfB"], D: ["n", "m"], C: ["n", "m"] };
 
@@ -20,7 +21,8 @@ export class Scene {
     this.theme = app.theme;
     this.panes = /** @type {Pane[]} */ ([]);
     this.scroll = { m: 0, n: 0, kOfA: 0, kOfB: 0 };
-    this.plan = /** @type {ScenePlan} */ ({}); // for every zoom
+    // for every zoom
+    this.plan = /** @type {ScenePlan} */ ({});
     this.camera = new Camera(this);
     this.stage = make("div", "ptx-stage");
     this.node = make("div", "ptx-scene", this.stage);

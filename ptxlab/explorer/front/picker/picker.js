@@ -44,10 +44,12 @@ export class Picker {
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
-    this.active = 0; // the line that Enter chooses
+    // the line that Enter chooses
+    this.active = 0;
     this.lines = /** @type {Match[]} */ ([]);
     this.space = /** @type {Space} */ ("register");
-    this.focusedBefore = /** @type {Element | null} */ (null); // what had the focus
+    // what had the focus
+    this.focusedBefore = /** @type {Element | null} */ (null);
     this.scrolled = false;
     this.node = make("section", "ptx-picker", null, {
       id: this.id,

@@ -53,10 +53,14 @@ export class Quiz {
     this.scene = app.scene;
     this.state = app.content.quiz;
     this.sent = /** @type {Traits["quiz"] | null} */ (null);
-    this.asked = ""; // the question that is shown, to tell when another one comes
-    this.high = 0; // pixels that the bar takes
-    this.pressed = ""; // the cell on which the pointer went down
-    this.began = false; // whether this view began the quiz, and so takes the focus
+    // the question that is shown, to tell when another one comes
+    this.asked = "";
+    // pixels that the bar takes
+    this.high = 0;
+    // the cell on which the pointer went down
+    this.pressed = "";
+    // whether this view began the quiz, and so takes the focus
+    this.began = false;
     const start = () => this.send({ type: "start_quiz" });
     this.start = makeButton(null, "ptx-copy ptx-quiz-start", "Quiz me", start, {
       title: "Answer questions about this instruction: where cells are, what lanes hold",

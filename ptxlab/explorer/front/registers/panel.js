@@ -25,7 +25,8 @@ export class Panel {
     this.built = "";
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.updates = [];
-    this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
+    // the elements that are shown
+    this.fields = /** @type {FieldNode[]} */ ([]);
     this.lit = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
@@ -99,7 +100,8 @@ export class Panel {
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const update of this.updates) update(byLane, lanes);
-    this.lit = ""; // fields may hold other cells now
+    // fields may hold other cells now
+    this.lit = "";
     this.highlight(content.quiz.open ? null : pointing.hovered);
     app.quiz.markFields();
   }
@@ -225,11 +227,13 @@ export class Lanes {
     this.selection = selection;
     this.content = content;
     this.key = "";
-    this.following = false; // whether the focus goes to the lane that is chosen next
+    // whether the focus goes to the lane that is chosen next
+    this.following = false;
     this.title = make("div", "ptx-lane-title", parent);
     const name = make("b", "", this.title);
     this.name = make("span", "", name);
-    this.place = make("span", "ptx-lane-place", name); // of a thread in its warpgroup
+    // of a thread in its warpgroup
+    this.place = make("span", "ptx-lane-place", name);
     this.group = make("span", "", this.title, {
       title: "The PTX ISA calls them groupID = %laneid >> 2 and threadID_in_group = %laneid % 4",
     });

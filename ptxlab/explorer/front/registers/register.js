@@ -83,7 +83,8 @@ class RegisterField {
     this.isResult = name === "D";
     this.cell = /** @type {Cell | null} */ (null);
     this.lane = 0;
-    this.field = NO_FIELD; // what is shown
+    // what is shown
+    this.field = NO_FIELD;
     this.node = make("div", "ptx-field", strip);
     this.row = make("div", "ptx-bits", this.node, { title: "" });
     this.roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());

@@ -18,7 +18,8 @@ import { tint } from "../memory/bytes.js";
 import { LANES, WARP, columnsOf, loadMap, rowsOf, slotOf, slotsOf } from "./map.js";
 import { linkedWords, movePainter } from "./move.js";
 
-export const MIN_WORD = SMALLEST_TEXT + 2; // height of a row with digits
+// height of a row with digits
+export const MIN_WORD = SMALLEST_TEXT + 2;
 export const TENSOR_HEAD = { left: 58, top: 30 };
 
 // Pixels between the CTAs of a pair, or between two grids of words, of which the second has its own headings.
@@ -111,7 +112,8 @@ function paintPicture(view, cta) {
   const { tensor, content } = view;
   const canvas = document.createElement("canvas");
   const slots = slotsOf(tensor, content.matrices);
-  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1); // pixels of a word
+  // pixels of a word
+  const fine = slots.reduce((most, { parts }) => Math.max(most, parts), 1);
   [canvas.width, canvas.height] = [columnsOf(tensor, cta) * fine, LANES];
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const image = context.createImageData(canvas.width, LANES);
@@ -127,7 +129,8 @@ function paintPicture(view, cta) {
         for (let part = 0; part < parts; part += 1) {
           const index = cells[at + part];
           if (index < 0) continue;
-          const from = start + (parts - 1 - part) * wide; // the lowest bits are on the right
+          // the lowest bits are on the right
+          const from = start + (parts - 1 - part) * wide;
           pixels.fill(colourWord(paint(index)[0]), from, from + wide);
         }
       }
@@ -252,7 +255,8 @@ function drawWords(view, context) {
           let used = false;
           for (let part = 0; part < parts; part += 1) {
             const index = cells[((cta * LANES + lane) * info.columns + column) * parts + part];
-            const from = x + (parts - 1 - part) * wide; // the lowest bits are on the right
+            // the lowest bits are on the right
+            const from = x + (parts - 1 - part) * wide;
             if (index < 0) continue;
             if (!used) context.clearRect(x, y, end - x, cell.height);
             used = true;
@@ -279,7 +283,8 @@ function drawTensorHeads(view, context) {
   const { ink } = theme;
   const each = Math.min(32, labelInterval(cell.height, 11));
   const rows = rowsOf(tensor);
-  const isWarp = rows <= WARP; // a warp has the rows of memory beside its lanes
+  // a warp has the rows of memory beside its lanes
+  const isWarp = rows <= WARP;
   setFont(context, `11px ${ink.mono}`, ink.faint, "right");
   const starts = isWarp ? [0, columnEdge(view, 1, 0) - scroller.scrollLeft] : [0];
   starts.forEach((start, block) => {
@@ -494,10 +499,12 @@ function drawMove(view, context) {
 // The way of a word, along the lower edges of rows and beside its grid: it crosses no digits.
 /** @param {TensorView} view @param {CanvasRenderingContext2D} context @param {Place & { block: number }} from @param {Place & { block: number }} to */
 function drawWay(view, context, from, to) {
-  const side = from.x < to.x ? 1 : -1; // the side on which it leaves
+  // the side on which it leaves
+  const side = from.x < to.x ? 1 : -1;
   const beside = columnEdge(view, from.block, side > 0 ? columnsOf(view.tensor, from.block) : 0) + 4 * side;
   const [y, endY] = [from.y + from.height, to.y + to.height];
-  const isLeft = (to.block === from.block) === side < 0; // the side on which it arrives
+  // the side on which it arrives
+  const isLeft = (to.block === from.block) === side < 0;
   const endX = isLeft ? to.x : to.x + to.width;
   const head = isLeft ? -6 : 6;
   context.beginPath();
@@ -527,7 +534,8 @@ function drawWay(view, context, from, to) {
  * @param {number[]} dash
  */
 function boxWords({ theme }, context, { x, y, width, height }, colour, line, dash = []) {
-  const around = Math.max(0, (5 - Math.min(width, height)) / 2); // a small word stays visible inside
+  // a small word stays visible inside
+  const around = Math.max(0, (5 - Math.min(width, height)) / 2);
   const [left, top] = [x - 0.5 - around, y - 0.5 - around];
   const box = { x: left, y: top, width: width + 2 * around, height: height + 2 * around };
   strokeBox(context, box, theme.ink.paper, line + 2, dash);
@@ -549,7 +557,8 @@ function boxCell(view, context, { name, row, column }, colour, line) {
     const part = Math.floor((bits & 31) / place.info.width);
     const x = word.width >= 8 ? word.x + word.width - (part + 1) * wide : word.x;
     const at = { ...word, x, width: word.width >= 8 ? wide : word.width };
-    const dash = copy && at.width >= 12 ? [3, 2] : []; // around a small word it would be dust
+    // around a small word it would be dust
+    const dash = copy && at.width >= 12 ? [3, 2] : [];
     boxWords(view, context, at, colour, copy ? Math.min(line, 1) : line, dash);
   });
 }

@@ -137,7 +137,8 @@ export class ThreadRegisters {
     const count = change.count === undefined ? load.count : change.count;
     const lane = change.lane === undefined ? load.lane : change.lane;
     send({ type: "show_load", shape, count, lane, column, pack });
-    this.built = ""; // shows the load again, if it stays
+    // shows the load again, if it stays
+    this.built = "";
     this.showLoad();
   }
 

@@ -40,8 +40,10 @@ const READABLE = { width: 46, height: 14 };
 const READABLE_HEX = 58;
 const MAX_MOVED = 64;
 const MAX_HIGH = 20;
-const MAX_RUNS_LIT = 128; // groups of neighbouring words that are lit after an edit
-const THREAD_PANEL = 356; // the width of the registers beside it
+// groups of neighbouring words that are lit after an edit
+const MAX_RUNS_LIT = 128;
+// the width of the registers beside it
+const THREAD_PANEL = 356;
 
 /** @extends {WordGrid<TensorWord>} */
 export class TensorView extends WordGrid {
@@ -49,12 +51,15 @@ export class TensorView extends WordGrid {
   constructor(app, parent) {
     super(app, TENSOR_HEAD, "tensor-word", { lane: 0, column: 0 });
     this.closed = false;
-    this.before = false; // whether C is shown, which is D before the instruction
+    // whether C is shown, which is D before the instruction
+    this.before = false;
     this.colour = /** @type {TensorColour} */ ("row");
-    this.marked = ""; // what the canvas of marks shows
+    // what the canvas of marks shows
+    this.marked = "";
     this.info = /** @type {TensorInfo | undefined} */ (undefined);
     this.loaded = /** @type {Sent<LoadData> | null} */ (null);
-    this.pictures = /** @type {HTMLCanvasElement[]} */ ([]); // a pixel for every word, of each CTA
+    // a pixel for every word, of each CTA
+    this.pictures = /** @type {HTMLCanvasElement[]} */ ([]);
     this.pictured = "";
     this.node = makeSection(parent, "ptx-tensor", "tensor memory", "tensor");
     this.node.hidden = true;

@@ -48,7 +48,8 @@ export class Toolbar {
     this.pattern = "random";
     this.exportGroup = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
-    this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
+    // in the order in which they keep their place
+    this.groups = /** @type {HTMLElement[]} */ ([]);
     this.more = this.makeMore();
     this.updateStops = roveTabindex(this.node, "button, select", nextInBar);
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });

@@ -10,7 +10,8 @@ export class Differences {
     this.content = content;
     this.selection = selection;
     this.scene = scene;
-    this.busy = false; // while Python searches
+    // while Python searches
+    this.busy = false;
     this.node = make("span", "ptx-differences", null, { "data-testid": "differences" });
     this.count = make("em", "", this.node);
     this.arrows = make("span", "ptx-arrows", this.node, { role: "group", "aria-label": "differences" });

@@ -32,14 +32,20 @@ export class Timeline extends Player {
     this.scene = app.scene;
     this.parts = /** @type {(TimelinePart & PlayerPart)[]} */ ([]);
     this.frames = /** @type {Frame[]} */ ([]);
-    this.made = /** @type {unknown[]} */ ([]); // what the frames were made of
-    this.key = ""; // the instruction and the cell that it is about
-    this.idle = true; // nothing is marked
-    this.movedOn = false; // whether matrices that are not in the memory view are shown
-    this.progress = 1; // of the way from the marks before to those that are shown
+    // what the frames were made of
+    this.made = /** @type {unknown[]} */ ([]);
+    // the instruction and the cell that it is about
+    this.key = "";
+    // nothing is marked
+    this.idle = true;
+    // whether matrices that are not in the memory view are shown
+    this.movedOn = false;
+    // of the way from the marks before to those that are shown
+    this.progress = 1;
     this.before = /** @type {Mark[]} */ ([]);
     this.shown = /** @type {Mark[]} */ ([]);
-    this.motion = 0; // the frame in which marks move on
+    // the frame in which marks move on
+    this.motion = 0;
     this.flight = /** @type {HTMLElement | null} */ (null);
     this.slider.addEventListener("change", () => this.remember());
     this.operation = make("span", "ptx-timeline-operation", this.words);
